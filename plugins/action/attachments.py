@@ -19,7 +19,7 @@ display = Display()
 
 
 class ActionModule(RoleAction):
-    """Divides a long task into several calls of the module, and shows progress between them."""
+    """Divide a long task into several calls of the module, and show progress between them."""
 
     _requires_connection = True
     _supports_async = True
@@ -58,5 +58,5 @@ class ActionModule(RoleAction):
     def _show(self, progress: str, task_vars: JsonObject) -> None:
         host = task_vars.get("inventory_hostname", "")
         where = f"{host} -> {self._task.delegate_to}" if self._task.delegate_to else host
-        # A program may parse standard output.
+        # Standard output stays parseable for programs.
         display.display(printable.line(f"[{where}] {progress}"), stderr=True)

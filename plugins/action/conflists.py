@@ -23,7 +23,7 @@ load_library()
 
 
 class ActionModule(ConflistItemsAction):
-    """Validates network configurations before the node is asked for anything."""
+    """Validate network configurations before the node is contacted."""
 
     NOTHING: t.ClassVar[JsonObject] = {"findings": []}
 
@@ -31,11 +31,11 @@ class ActionModule(ConflistItemsAction):
         self._findings: list[Finding] = []
         self._stopping: list[Finding] = []
         result = super().run(tmp, task_vars)
-        of_the_node = result.get("findings", ())
+        node_findings = result.get("findings", ())
         shown = [str(finding) for finding in self._findings if finding not in self._stopping]
         return {
             **result,
-            "findings": [*(finding.as_dict() for finding in self._findings), *of_the_node],
+            "findings": [*(finding.as_dict() for finding in self._findings), *node_findings],
             **({"warnings": [*result.get("warnings", ()), *shown]} if shown else {}),
         }
 
@@ -46,12 +46,12 @@ class ActionModule(ConflistItemsAction):
 
         Raises:
             CniError: ``INVALID_CONFIG``, with all errors.
-            AnsibleError: The library for schemas is missing on the controller.
+            AnsibleError: jsonschema is missing on the controller.
         """
         asked = self._validate_option()
         levels, attachments = asked.get("levels"), asked.get("attachments")
-        wanted = check_levels(_LEVELS if levels is None else levels, _LEVELS)
-        self._findings = validate(sources, wanted, _items(attachments) or ())
+        checked_levels = check_levels(_LEVELS if levels is None else levels, _LEVELS)
+        self._findings = validate(sources, checked_levels, _items(attachments) or ())
         self._stopping = errors(self._findings, strict=boolean(plain(asked.get("strict", False)), strict=False))
         if self._stopping:
             raise refusal(self._stopping)
@@ -65,16 +65,16 @@ class ActionModule(ConflistItemsAction):
         return {**arguments, "validate": {key: value for key, value in asked.items() if key != "attachments"}}
 
     def _validate_option(self) -> JsonObject:
-        """Return the option as the module reads it. The module refuses values of the wrong type."""
+        """Return the option ``validate`` as the module converts it. The module refuses values of the wrong type."""
         asked = as_dict(self._task.args.get("validate"))
         if not isinstance(asked, dict):
             return {}
         read = {key: as_list(asked[key]) for key in ("levels", "attachments") if asked.get(key) is not None}
         if isinstance(read.get("attachments"), list):
-            read["attachments"] = [as_dict(one) for one in read["attachments"]]
+            read["attachments"] = [as_dict(item) for item in read["attachments"]]
         return {**asked, **read}
 
 
 def _items(attachments: t.Any) -> list[t.Any] | None:
-    is_right = isinstance(attachments, list) and all(isinstance(one, dict) for one in attachments)
-    return attachments if is_right else None
+    is_valid = isinstance(attachments, list) and all(isinstance(item, dict) for item in attachments)
+    return attachments if is_valid else None

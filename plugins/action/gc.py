@@ -10,4 +10,4 @@ from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleA
 
 
 class ActionModule(RoleAction, NormalAction):
-    """Refuses a role's variables that are none; all else is the module's."""
+    """Refuse unknown variables of a role, then run the module."""

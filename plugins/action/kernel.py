@@ -13,18 +13,18 @@ from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 
 
 class ActionModule(ConflistItemsAction):
-    """The controller's half of the module `kernel`, which has network configurations as items."""
+    """Prepare the network configurations of the module `kernel`, and check `sysctls` given as text."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         sysctls = plain(self._task.args.get("sysctls"))
         if isinstance(sysctls, str) and sysctls.strip() and not sysctls.lstrip().startswith("{") and "=" not in sysctls:
             raise AnsibleActionFail(
-                f"sysctls: {sysctls!r} is no setting; expected: key=value", result=dict(self.NOTHING)
+                f"sysctls: {sysctls!r} is not a setting; expected: key=value", result=dict(self.NOTHING)
             )
         return super().run(tmp, task_vars)
 
     def task_arguments(self) -> dict[str, t.Any]:
-        """Return the arguments, without networks for state absent, because their templates may no longer exist."""
+        """Return the arguments. With state absent, leave out networks: their templates may no longer exist."""
         arguments = super().task_arguments()
         if plain(arguments.get("state")) == "absent":
             arguments.pop("conflists", None)

@@ -38,15 +38,15 @@ from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import Co
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 
 _ADVICE: t.Final = (
-    "for one on the node, set remote_src to true (cni_plugins_remote_src or cni_node_plugins_remote_src of a role)"
+    "for a source on the node, set remote_src (in a role: cni_plugins_remote_src or cni_node_plugins_remote_src)"
 )
 
 
 class ActionModule(ConflistItemsAction):
-    """Sends an archive or directory of the controller to a node that does not have its content yet."""
+    """Send an archive or directory on the controller to the node, unless the node already has its content."""
 
     def task_arguments(self) -> JsonObject:
-        """Return the arguments, without networks for state absent, because their templates may no longer exist."""
+        """Return the arguments. With state absent, leave out networks: their templates may no longer exist."""
         arguments = {key: value for key, value in super().task_arguments().items() if key != "_controller"}
         if plain(arguments.get("state")) == "absent":
             arguments.pop("conflists", None)
@@ -63,7 +63,7 @@ class ActionModule(ConflistItemsAction):
             return {"failed": True, "msg": str(exc), "error": exc.as_dict()}
 
     def _source(self, arguments: JsonObject) -> _Source | None:
-        """Return the source on the controller, or None where the node reads or downloads the source itself."""
+        """Return the source on the controller, or None if the node reads or downloads it itself."""
         name = arguments.get("source")
         is_remote = boolean(arguments.get("remote_src", False), strict=False)
         if not isinstance(name, str) or not name or is_remote or is_url(name):
@@ -75,8 +75,8 @@ class ActionModule(ConflistItemsAction):
             path = self._find_needle("files", given)
             path = path if os.path.isdir(path) else self._loader.get_real_file(path)
         except AnsibleError as exc:
-            advice = "" if os.path.isabs(given) else "give its absolute path, or put it where it is looked for: "
-            problem = f"source: {name} is not on the controller"
+            advice = "" if os.path.isabs(given) else "set its absolute path, or move it to one of the places searched: "
+            problem = f"source: {name} does not exist on the controller"
             raise CniError(Code.NOT_AVAILABLE, problem, f"{advice}{exc}\n{_ADVICE}") from exc
         with name_source_in_errors(path, "the controller", _ADVICE):
             return _Directory(path, arguments) if os.path.isdir(path) else _Archive(path, name, arguments)
@@ -104,12 +104,12 @@ class ActionModule(ConflistItemsAction):
 
 
 def _without_credentials(arguments: JsonObject) -> JsonObject:
-    """Return the arguments with the credentials of a URL moved to options, whose password is never shown."""
+    """Return the arguments with the credentials of a URL moved to options, which Ansible hides."""
     name = arguments.get("source")
     if not isinstance(name, str):
         return arguments
-    location, found = separate(name)
-    given = {"url_username": found.username, "url_password": found.password}
+    location, credentials = separate(name)
+    given = {"url_username": credentials.username, "url_password": credentials.password}
     missing = {key: value for key, value in given.items() if value and not arguments.get(key)}
     return {**arguments, **missing, "source": location}
 

@@ -69,13 +69,13 @@ _HEADINGS: t.Final[Row] = ("NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "MA
 
 def attachment_table(attachments: object) -> list[str]:
     if not isinstance(attachments, (list, tuple)) or not all(
-        isinstance(one, collections.abc.Mapping) for one in attachments
+        isinstance(entry, collections.abc.Mapping) for entry in attachments
     ):
         raise AnsibleFilterError("attachment_table: expected a list of attachments, as cni.node.attachments returns it")
-    return lines(_HEADINGS, (_row_of(one, f"attachments[{index}]") for index, one in enumerate(attachments)))
+    return lines(_HEADINGS, (_make_row(entry, f"attachments[{index}]") for index, entry in enumerate(attachments)))
 
 
-def _row_of(attachment: _Keys, where: str) -> Row:
+def _make_row(attachment: _Keys, where: str) -> Row:
     try:
         return _row(attachment)
     except (AttributeError, KeyError, TypeError) as exc:

@@ -19,8 +19,8 @@ positional: _input
 options:
   _input:
     description:
-      - The network configuration, as data or as JSON text, or a list of those.
-      - With O(files=true), the path of its file on the controller, or a list of those.
+      - A network configuration, as data or as JSON text, or a list of network configurations.
+      - With O(files=true), the path of a file on the controller, or a list of paths.
     type: raw
     required: true
   levels:
@@ -163,10 +163,10 @@ def conflist_findings(
     try:
         if by_host:
             return merge_by_host(findings_by_host(conflists, levels, files=files, attachments=attachments))
-        found = findings(conflists, levels, files=files, attachments=attachments)
+        results = findings(conflists, levels, files=files, attachments=attachments)
     except CniError as exc:
         raise AnsibleFilterError(f"conflist_findings: {exc}") from exc
-    return [finding.as_dict() for finding in found]
+    return [finding.as_dict() for finding in results]
 
 
 class FilterModule:

@@ -14,8 +14,8 @@ version_added: 1.0.0
 description:
   - Compares the network configurations and the plugins of nodes with each other. To validate a single configuration, use
     P(cni.node.conflist_findings#filter).
-  - A network with the same addresses on all nodes is considered local to each node. A network with different addresses is
-    considered divided into a subnet for each node.
+  - A network with the same addresses on all nodes is considered local to each node. Any other network is considered divided
+    among the nodes, so that two nodes must not assign the same address.
 
 positional: _input
 
@@ -60,13 +60,13 @@ EXAMPLES = r"""
     gather:
       - plugins
       - releases
-  register: found
+  register: facts
 
 - name: Fail if the plugins of nodes differ
   ansible.builtin.assert:
     that: ({} | cni.node.fleet_findings(node_info=nodes)) == []
   vars:
-    nodes: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'found'))) }}"
+    nodes: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'facts'))) }}"
   run_once: true
 """
 

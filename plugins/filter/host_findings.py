@@ -32,16 +32,20 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Show the findings about the networks of all hosts of the play
+- name: Validate the networks in the variables of each host
+  ansible.builtin.set_fact:
+    findings: "{{ networks | cni.node.conflist_findings }}"
+
+- name: Show the findings of all hosts of the play
   ansible.builtin.debug:
-    msg: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'found'))) | cni.node.host_findings }}"
+    msg: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'findings'))) | cni.node.host_findings }}"
   run_once: true
 """
 
 RETURN = r"""
 _value:
   description:
-    - The findings, as RV(cni.node.conflist_findings#filter:_value) has them, each with C(hosts), the names of the hosts.
+    - The findings in the form of RV(cni.node.conflist_findings#filter:_value). Each has the names of its hosts as C(hosts).
   type: list
   elements: dict
 """

@@ -12,9 +12,9 @@ short_description: Divide an address range into subnets for nodes
 version_added: 1.0.0
 
 description:
-  - Assigns each host its own part of an address range, independent of other hosts that are added or removed. A part is a subnet,
-    or with O(shared) a range of addresses in a subnet that all hosts share.
-  - A host keeps the part that it has. Any other host gets the part selected by a hash of its name, or the next free one.
+  - Assigns each host its own part of an address range. A part is a subnet, or with O(shared) a range of addresses in a subnet
+    that all hosts share.
+  - A host with a part keeps it. For a new host, a hash of its name selects the part. If that is taken, the next free part is used.
   - When the hashes of two names select the same part, the assignment depends on the other hosts. Store assignments in O(file), or
     pass them as O(assigned), so that they never change.
 
@@ -143,7 +143,9 @@ def node_subnets(
     names = _names(hosts, "hosts")
     known = {} if assigned is None else assigned
     if not isinstance(known, collections.abc.Mapping):
-        raise AnsibleFilterError(f"node_subnets: assigned: {assigned!r}; expected: subnets by the names of hosts")
+        raise AnsibleFilterError(
+            f"node_subnets: assigned: {assigned!r}; expected: a dictionary of host names to subnets"
+        )
     try:
         length = int(str(prefix))
     except ValueError:
@@ -153,7 +155,7 @@ def node_subnets(
         cut = cut_of(str(cluster), length, shared=_flag(shared, "shared"), reserved=_names(reserved or [], "reserved"))
         if file:
             parts = AssignmentsFile(str(file)).update(
-                str(cut.whole), lambda kept: parts_of(cut, names, {**kept, **own}), save=_flag(save, "save")
+                str(cut.whole), lambda stored: parts_of(cut, names, {**stored, **own}), save=_flag(save, "save")
             )
         else:
             parts = parts_of(cut, names, own)
@@ -163,9 +165,9 @@ def node_subnets(
 
 
 def _names(value: object, what: str) -> list[str]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
         raise AnsibleFilterError(f"node_subnets: {what}: {value!r}; expected: a list of names")
-    return [str(one) for one in value]
+    return [str(name) for name in value]
 
 
 def _flag(value: object, what: str) -> bool:

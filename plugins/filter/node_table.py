@@ -15,7 +15,7 @@ short_description: Format the state of nodes as a table
 version_added: 1.0.0
 
 description:
-  - Returns the lines of a table of nodes, from what M(cni.node.node_info) returns, followed by a table of their attachments.
+  - Formats results of M(cni.node.node_info) as a table of nodes, followed by a table of their attachments. Returns the lines.
 
 positional: _input
 
@@ -73,11 +73,11 @@ from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 _Facts = collections.abc.Mapping[str, t.Any]
 
 _HEADINGS: t.Final[Row] = ("NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "DRIFT", "TROUBLE")
-_OF_ATTACHMENTS: t.Final[Row] = ("NODE", "NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "PORTS", "DRIFT")
+_ATTACHMENT_HEADINGS: t.Final[Row] = ("NODE", "NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "PORTS", "DRIFT")
 _ALL: t.Final = "all"
 _DRIFTED: t.Final = "drifted"
-# Lines of a table that people still read.
-_MOST: t.Final = 20
+# How many drifted attachments are listed.
+_LIMIT: t.Final = 20
 
 _T = t.TypeVar("_T")
 
@@ -86,28 +86,30 @@ def node_table(nodes: object, attachments: str = _DRIFTED) -> list[str]:
     if not isinstance(nodes, collections.abc.Mapping) or not all(
         isinstance(facts, collections.abc.Mapping) for facts in nodes.values()
     ):
-        raise AnsibleFilterError("node_table: expected a dictionary of what cni.node.node_info returned, by node")
+        raise AnsibleFilterError("node_table: expected a dictionary of node names to results of cni.node.node_info")
     if attachments not in (_ALL, _DRIFTED):
         raise AnsibleFilterError(f"node_table: attachments: {attachments!r}; expected: {_ALL} or {_DRIFTED}")
     named = {str(name): facts for name, facts in nodes.items()}
     table = lines(_HEADINGS, [_make_row(name, _row, facts) for name, facts in named.items()])
     rows = [row for name, facts in named.items() for row in _make_row(name, _attachment_rows, facts, attachments)]
-    most = len(rows) if attachments == _ALL else _MOST
-    more = [f"and {len(rows) - most} more"] if len(rows) > most else []
-    return [*table, "", *lines(_OF_ATTACHMENTS, rows[:most]), *more] if rows else table
+    limit = len(rows) if attachments == _ALL else _LIMIT
+    more = [f"and {len(rows) - limit} more"] if len(rows) > limit else []
+    return [*table, "", *lines(_ATTACHMENT_HEADINGS, rows[:limit]), *more] if rows else table
 
 
 def _make_row(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
     try:
         return make(name, *arguments)
     except (AttributeError, KeyError, TypeError) as exc:
-        expected = "expected a dictionary of what cni.node.node_info returned, by node"
+        expected = "expected a dictionary of node names to results of cni.node.node_info"
         shown = printable.line(name)
         raise AnsibleFilterError(f"node_table: the value of {shown} has an unexpected form; {expected}") from exc
 
 
 def _row(name: str, facts: _Facts) -> Row:
-    networks = [one["name"] for one in facts.get("networks", ()) if not one.get("error") and not one["shadowed"]]
+    networks = [
+        network["name"] for network in facts.get("networks", ()) if not network.get("error") and not network["shadowed"]
+    ]
     return (
         name,
         _plugins(facts),
@@ -119,42 +121,42 @@ def _row(name: str, facts: _Facts) -> Row:
 
 
 def _plugins(facts: _Facts) -> str:
-    releases = [one["version"] for one in facts.get("releases", ()) if one["current"]]
+    releases = [release["version"] for release in facts.get("releases", ()) if release["current"]]
     if releases:
         return ",".join(releases)
     return f"{len(facts['plugins'])} found" if facts.get("plugins") else "-"
 
 
 def _drift(facts: _Facts) -> str:
-    there = [
-        one
-        for one in _readable_attachments(facts)
-        if one["netns_state"] in ("present", "unknown") and not one["interrupted"]
+    live = [
+        attachment
+        for attachment in _readable_attachments(facts)
+        if attachment["netns_state"] in ("present", "unknown") and not attachment["interrupted"]
     ]
-    unknown = sum(one.get("drift") is None for one in there)
-    drifted = sum(bool(one.get("drift")) for one in there)
-    counted = [str(drifted or "none")] if len(there) > unknown else []
+    unknown = sum(attachment.get("drift") is None for attachment in live)
+    drifted = sum(bool(attachment.get("drift")) for attachment in live)
+    counted = [str(drifted or "none")] if len(live) > unknown else []
     return ", ".join([*counted, *([f"{unknown} unknown"] if unknown else [])]) or "-"
 
 
 def _attachment_rows(name: str, facts: _Facts, which: str) -> list[Row]:
-    shown = [one for one in _readable_attachments(facts) if which == _ALL or one.get("drift")]
     return [
         (
             name,
-            str(one["network"]),
-            str(one["container_id"]),
-            str(one["ifname"]),
-            ",".join(one.get("addresses", ())) or "-",
-            ",".join(one.get("ports", ())) or "-",
-            "unknown" if one.get("drift") is None else "; ".join(one["drift"]) or "none",
+            str(attachment["network"]),
+            str(attachment["container_id"]),
+            str(attachment["ifname"]),
+            ",".join(attachment.get("addresses", ())) or "-",
+            ",".join(attachment.get("ports", ())) or "-",
+            "unknown" if attachment.get("drift") is None else "; ".join(attachment["drift"]) or "none",
         )
-        for one in shown
+        for attachment in _readable_attachments(facts)
+        if which == _ALL or attachment.get("drift")
     ]
 
 
 def _readable_attachments(facts: _Facts) -> list[_Facts]:
-    return [one for one in facts.get("attachments", ()) if not one.get("error")]
+    return [entry for entry in facts.get("attachments", ()) if not entry.get("error")]
 
 
 def _troubles(facts: _Facts) -> t.Iterator[str]:
@@ -165,25 +167,26 @@ def _troubles(facts: _Facts) -> t.Iterator[str]:
     if not_ready:
         yield f"{plural('network', len(not_ready))} not ready: {' '.join(not_ready)}"
     for kind in ("plugin", "network", "attachment"):
-        broken = [one for one in facts.get(f"{kind}s", ()) if one.get("error")]
+        broken = [entry for entry in facts.get(f"{kind}s", ()) if entry.get("error")]
         if broken:
             yield f"{quantity(len(broken), kind)} broken"
     for what, count in collections.Counter(
-        trouble for one in _readable_attachments(facts) for trouble in _of_attachment(one)
+        trouble for entry in _readable_attachments(facts) for trouble in _attachment_troubles(entry)
     ).items():
         yield f"{count} {what.replace('attachment', plural('attachment', count))}"
 
 
 def _not_ready(facts: _Facts) -> list[str]:
-    return sorted(one["network"] for one in facts.get("status", ()) if one.get("error"))
+    return sorted(answer["network"] for answer in facts.get("status", ()) if answer.get("error"))
 
 
 def _missing_plugins(facts: _Facts) -> list[str]:
-    of_releases = {name for one in facts.get("releases", ()) for name in one.get("missing", ())}
-    return sorted(of_releases.union(*(one.get("missing_plugins", ()) for one in facts.get("networks", ()))))
+    of_releases = {name for release in facts.get("releases", ()) for name in release.get("missing", ())}
+    of_networks = (network.get("missing_plugins", ()) for network in facts.get("networks", ()))
+    return sorted(of_releases.union(*of_networks))
 
 
-def _of_attachment(attachment: _Facts) -> t.Iterator[str]:
+def _attachment_troubles(attachment: _Facts) -> t.Iterator[str]:
     if attachment.get("drift"):
         yield "attachment drifted"
     if attachment["netns_state"] not in ("present", "unknown"):

@@ -14,8 +14,8 @@ version_added: 1.0.0
 description:
   - Validates the variables C(cni_node_*) of all hosts of a play, and compares the networks in C(cni_node_conflists) with those of
     the other nodes as P(cni.node.fleet_findings#filter) does. No node is contacted.
-  - A sentence that holds for several hosts is returned once. It begins with the names of the hosts, unless it holds for all.
-  - Networks are compared if they are given as C(config), in variables of the inventory or the command line.
+  - A finding that several hosts share is returned once. It begins with their names, unless all hosts share it.
+  - Networks are compared if they are given as C(config) in variables of the inventory or of the command line.
 
 positional: _input, hosts
 
@@ -39,7 +39,7 @@ options:
     default: []
   compared:
     description:
-      - Whether to compare the networks of the nodes. Not needed before networks are removed.
+      - Whether to compare the networks of the nodes. This is not necessary before networks are removed.
     type: bool
     default: true
   given:
@@ -90,20 +90,20 @@ def play_findings(
     hostvars: object, hosts: object, nodes: object = None, given: object = None, *, compared: bool = True
 ) -> dict[str, list[str]]:
     if not isinstance(hostvars, collections.abc.Mapping):
-        raise AnsibleFilterError("play_findings: expected a dictionary of variables by host, as hostvars is")
-    looked_at, beside = _names(hosts, "hosts"), _names(nodes or [], "nodes")
+        raise AnsibleFilterError("play_findings: expected a dictionary of host names to variables, such as hostvars")
+    play_hosts, other_nodes = _names(hosts, "hosts"), _names(nodes or [], "nodes")
     if given is not None and not isinstance(given, collections.abc.Mapping):
         raise AnsibleFilterError("play_findings: given: expected a dictionary of variables")
-    variables = PlayVariables(hostvars, looked_at, given or {})
+    variables = PlayVariables(hostvars, play_hosts, given or {})
     errors = variables.errors()
-    colliding, warnings = variables.collisions(sorted({*looked_at, *beside})) if compared else ([], [])
+    colliding, warnings = variables.collisions(sorted({*play_hosts, *other_nodes})) if compared else ([], [])
     return {"errors": errors or colliding, "warnings": warnings}
 
 
 def _names(value: object, what: str) -> list[str]:
     if not isinstance(value, (list, tuple)):
-        raise AnsibleFilterError(f"play_findings: {what}: expected a list of names of hosts")
-    return [str(one) for one in value]
+        raise AnsibleFilterError(f"play_findings: {what}: expected a list of host names")
+    return [str(name) for name in value]
 
 
 class FilterModule:

@@ -17,8 +17,8 @@ description:
     Container Network Interface specification, versions 0.1.0 to 1.1.0. One task handles any number of attachments,
     normally in one remote call. Long tasks take a few calls and show O(progress).
   - An attachment without a record is added. One that is recorded for another network namespace, configuration or
-    arguments is recreated, that is, deleted as recorded and added. All others are checked. Where the new configuration or
-    arguments cannot be added, the attachment is rolled back, and the task fails.
+    arguments is recreated, that is, deleted as recorded and added. All others are checked.
+  - If an attachment cannot be added with its new configuration or arguments, it is rolled back, and the task fails.
   - Records have the format of the reference runtime, so that C(cnitool), CRI-O and Podman see these attachments, and this
     module sees theirs. Each operation is written to disk before a plugin runs, and the next run completes what was
     interrupted.

@@ -13,17 +13,17 @@ short_description: Find and remove leaked resources of CNI networks
 version_added: 1.0.0
 
 description:
-  - Finds what crashes, reboots and lost network namespaces leak on a node, reports the evidence, and removes it.
+  - Finds what crashes, reboots and lost network namespaces have leaked on a node, returns the evidence, and removes the leaks.
   - Attachments of this collection whose network namespace is gone, and those that an interrupted run did not complete, are
     deleted with DEL, as recorded. For networks of version 1.1.0 or later, the plugins then run GC.
     Attachments with O(cni.node.attachments#module:attachments[].persist) are kept, because they are restored at boot.
-  - This module itself removes what plugins do not collect. These are leases of C(host-local) without an owner and
-    its directories of networks that are gone, chains of C(iptables) and rules of C(nftables) that masquerade or map ports for
-    lost containers, whether rules jump to them or not, chains of C(nftables) that check the MAC address of their traffic
-    (C(macspoofchk) of C(bridge)), files in which the plugin C(tuning) keeps the earlier values of their interfaces, rules of
-    the plugin C(firewall) for addresses that no attachment has, links of the plugin C(bandwidth) that no link sends to,
-    ports of bridges whose other end is unreachable, and temporary files and locks of killed runs. It does not touch rules
-    of C(firewalld).
+  - The module itself removes leaks that plugins do not collect.
+  - Leases of C(host-local) without an owner, and lease directories of networks that are gone.
+  - Chains of C(iptables) and rules of C(nftables) that masquerade or map ports for lost containers, and chains of C(nftables)
+    that check their MAC addresses (C(macspoofchk) of C(bridge)). Rules of the plugin C(firewall) for addresses that no
+    attachment has. Rules of C(firewalld) are not changed.
+  - Links of the plugin C(bandwidth) that no link sends to, and ports of bridges whose other end is unreachable.
+  - Files in which the plugin C(tuning) keeps the earlier values of lost interfaces, and temporary files and locks of killed runs.
   - An attachment owns its resources if any runtime has a record of it. This module reads the records of all runtimes that use
     the format of the reference runtime, such as containerd, CRI-O, Podman and Multus, and deletes none of theirs.
   - A resource is kept, and returned with the reason, if it is younger than O(min_age), its address is in use in any
@@ -91,8 +91,8 @@ options:
   removed_conflists:
     description:
       - The value RV(cni.node.conflists#module:conflists) that an earlier task with M(cni.node.conflists) returned.
-      - Also removes what the plugins of the removed networks made once for all containers of the node, because plugins never
-        remove it. These are bridges, the chains of C(iptables) of the plugins C(portmap) and C(firewall), and the tables
+      - Also removes resources that the plugins of the removed networks made once for all containers of the node, because
+        plugins never remove them. These are bridges, the chains of C(iptables) of the plugins C(portmap) and C(firewall), and the tables
         of C(nftables) of C(portmap), C(ipMasq) and C(macspoofchk).
       - A bridge is removed if no network configuration and no record of any runtime names it, and no file of the
         node's own network configuration does (C(ifupdown), C(netplan), C(systemd-networkd), C(NetworkManager) or
@@ -189,8 +189,8 @@ findings:
         - V(link) is a port of a bridge whose other end is unreachable, or a link of the plugin C(bandwidth) that no link
           sends to.
         - V(saved values) is a file in which the plugin C(tuning) keeps the earlier values of an interface.
-        - V(bridge), V(shared chain) and V(shared table) are what plugins make once for all containers, and only removed
-          networks used.
+        - V(bridge), V(shared chain) and V(shared table) are resources that plugins make once for all containers, and that
+          only removed networks used.
         - V(temporary file), V(lock) and V(directory) belong to this collection.
         - V(network) stands for checks of a network that did not finish. All that other checks found and did is returned
           as well.

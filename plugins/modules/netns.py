@@ -16,8 +16,8 @@ description:
   - Creates or removes named network namespaces in C(/run/netns), where C(ip netns) finds them.
   - A new namespace has only a loopback interface, which is down. Add interfaces with M(cni.node.attachments).
   - Network namespaces do not survive a reboot of the node.
-  - An empty file or a link without a namespace behind it is replaced or removed. Files with content, pipes and sockets of the
-    name are refused.
+  - An empty file or a link of the same name that leads to no namespace is replaced or removed. A file with content, a pipe or a
+    socket of the same name is refused.
 
 extends_documentation_fragment:
   - cni.node._attributes

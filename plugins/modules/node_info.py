@@ -81,8 +81,8 @@ EXAMPLES = r"""
   cni.node.node_info:
     gather:
       - status
-  register: asked
-  failed_when: asked.status | selectattr('error') | length > 0
+  register: readiness
+  failed_when: readiness.status | selectattr('error') | length > 0
 
 - name: Read only the networks
   cni.node.node_info:
@@ -412,7 +412,7 @@ STATUS = "status"
 def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     params = module.params
     timeout = arguments.positive("timeout", params["timeout"])
-    # Plugins take their time to answer; all else is gathered meanwhile.
+    # Plugins take long to answer. Everything else is gathered meanwhile.
     allowed = params["allow_world_writable_plugins"]
     plugin_dirs = params["plugin_dirs"] if "plugins" in params["gather"] else ()
     plugins = inventory.plugins(plugin_dirs, timeout, allow_world_writable=allowed)
@@ -430,16 +430,16 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     answers = _ask_status(params, timeout) if STATUS in params["gather"] else []
     parts = [count_entries(name, entries) for name, entries in facts.items()]
     types = sorted({entry["type"] for entry in facts.get("plugins", ())})
-    found = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
-    warn(module, map(str, found))
+    unsafe = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
+    warn(module, map(str, unsafe))
     if "plugins" in params["gather"]:
-        facts["findings"] = [finding.as_dict() for finding in found]
+        facts["findings"] = [finding.as_dict() for finding in unsafe]
     if STATUS in params["gather"]:
         facts[STATUS] = [answer.as_dict() for answer in answers]
         parts.append(f"status: {summarize_actions(answer.status for answer in answers)}")
     warnings = [pool.warning for pool in pools if pool.warning]
     warnings += [str(answer) for answer in answers if answer.error]
-    return {"changed": False, "msg": "\n".join([*warnings, ", ".join(parts) or "nothing asked for"]), **facts}
+    return {"changed": False, "msg": "\n".join([*warnings, ", ".join(parts) or "gather is empty"]), **facts}
 
 
 def _ask_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:

@@ -22,17 +22,19 @@ Assignments = dict[str, str]
 
 
 class AssignmentsFile:
-    """A file on the controller that keeps which host has which part of which range.
+    """A file on the controller that stores which host has which part of a range.
 
-    It is JSON, an object for each range with the hosts' parts by their names, so that it can be read, kept under version
-    control and edited.
+    It is a JSON object that maps each range to an object of host names and parts. People may read it, edit it and keep it
+    under version control.
     """
 
     def __init__(self, path: str) -> None:
-        """Name a file, which need not be there yet.
+        """
+        Args:
+            path: An absolute path. The file need not exist.
 
         Raises:
-            CniError: ``INVALID_CONFIG``: what is relative would be another file for each directory Ansible is run in.
+            CniError: ``INVALID_CONFIG``: the path is relative, so it would depend on the working directory.
         """
         if not os.path.isabs(path):
             raise CniError(
@@ -40,19 +42,19 @@ class AssignmentsFile:
                 f"file: {path!r} is not absolute",
                 "expected: a path such as inventory_dir ~ '/cni_node_subnets.json'",
             )
-        # What is a link stays one.
+        # A symbolic link stays a link when the file is replaced.
         self._path = os.path.realpath(path)
 
     def update(self, name: str, assign: t.Callable[[Assignments], Assignments], *, save: bool) -> Assignments:
-        """Return what hosts get of a range, and keep it.
+        """Return the parts of a range that hosts get, and add them to the file.
 
         Args:
-            name: Of the range.
-            assign: Returns what hosts get, by what is kept; that is kept as well.
-            save: Whether to write the file; it is not written where nothing is new.
+            name: The range.
+            assign: Takes the stored parts of the range and returns the parts that hosts get.
+            save: Whether to write the file. It is not written if nothing is new.
 
         Raises:
-            CniError: ``IO_FAILURE``, ``DECODE_FAILURE`` or ``INVALID_CONFIG``, with the file's name; or what ``assign`` raises.
+            CniError: ``IO_FAILURE``, ``DECODE_FAILURE`` or ``INVALID_CONFIG``, with the file's name; or an error of ``assign``.
         """
         kept = self._read().get(name, {})
         result = self._assign(assign, kept)
@@ -60,7 +62,9 @@ class AssignmentsFile:
             return result
         directory, base = os.path.split(self._path)
         if not os.path.isdir(directory):
-            raise CniError(Code.IO_FAILURE, f"file: there is no directory {directory}", "make it, or name another")
+            raise CniError(
+                Code.IO_FAILURE, f"file: there is no directory {directory}", "create it, or set another path"
+            )
         guard = os.path.join(directory, f".{base}.lock")
         with lock.hold_lock(guard, exclusive=True, timeout=_LOCK_TIMEOUT, what=f"the file {self._path}"):
             content = self._read()
@@ -73,16 +77,16 @@ class AssignmentsFile:
         try:
             return assign(kept)
         except CniError as exc:
-            raise exc.with_detail(f"what hosts have is kept in {self._path}") from None
+            raise exc.with_detail(f"assignments are read from {self._path}") from None
 
     def _read(self) -> dict[str, Assignments]:
         text = durable.read(self._path)
         content = json_text.decode(text, self._path, unique_keys=True) if text is not None else {}
-        if not isinstance(content, dict) or not all(_is_assignments(one) for one in content.values()):
+        if not isinstance(content, dict) or not all(map(_is_assignments, content.values())):
             raise CniError(
                 Code.INVALID_CONFIG,
-                f"{self._path}: not a file of assignments",
-                'expected: {"RANGE": {"HOST": "SUBNET", ...}, ...}, all of them text',
+                f"{self._path}: not an assignments file",
+                'expected: {"RANGE": {"HOST": "SUBNET", ...}, ...}, all of them strings',
             )
         return content
 
@@ -93,7 +97,7 @@ class AssignmentsFile:
 
 
 def _is_assignments(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    return isinstance(value, dict) and all(isinstance(part, str) for part in value.values())
 
 
 __all__ = ("AssignmentsFile",)

@@ -20,7 +20,7 @@ _SUMS: t.Final = ("total", "plugins", "outside")
 
 
 class Batch:
-    """Merges the results of the calls that a long task takes into the result of a single call.
+    """Merge the results of the calls of one long task into the result of a single call.
 
     Attributes:
         continuation: State to pass to the next call; empty if there is none.
@@ -32,23 +32,23 @@ class Batch:
             predicted: Whether the task runs in check mode.
         """
         self._predicted = predicted
-        self._total = len(first["attachments"]) + len(first[CONTINUATION_KEY]["left"])
-        self._left: list[int] = list(range(self._total))
+        self._total = len(first["attachments"]) + len(first[CONTINUATION_KEY]["remaining"])
+        self._remaining: list[int] = list(range(self._total))
         self._entries: dict[int, JsonObject] = {}
         self._results: list[JsonObject] = []
         self._broken: JsonObject = {}
         self.take(first)
 
     def take(self, result: JsonObject) -> None:
-        """Add a call's result; a result without attachments ends the batch."""
+        """Add the result of a call. A result without attachments ends the batch."""
         self.continuation: JsonObject = result.get(CONTINUATION_KEY) or {}
         if "attachments" not in result:
             self._broken = result
             return
-        left = self.continuation.get("left", [])
-        done = sorted(set(self._left) - set(left))
+        remaining = self.continuation.get("remaining", [])
+        done = sorted(set(self._remaining) - set(remaining))
         self._entries.update(zip(done, result["attachments"]))
-        self._left = left
+        self._remaining = remaining
         self._results.append(result)
 
     def progress(self, seconds: float, *, names: bool) -> str:
@@ -71,8 +71,8 @@ class Batch:
 
     def result(self) -> JsonObject:
         merged: JsonObject = {}
-        for one in self._results:
-            merged.update(one)
+        for result in self._results:
+            merged.update(result)
         merged.pop(CONTINUATION_KEY, None)
         merged.update(
             _lists(self._results),
@@ -84,7 +84,7 @@ class Batch:
         return self._broken_result(done) if self._broken else done
 
     def _broken_result(self, done: JsonObject) -> JsonObject:
-        """Return the result of a call that failed without results, merged with those of the calls before."""
+        """Return the result of a call that failed as a whole, merged with the results of earlier calls."""
         msg = f"{self._broken.get('msg', '')}\nbefore that, of {self._total} {done['msg']}".strip()
         ended = {**done, **self._broken, **_lists([done, self._broken]), "changed": done["changed"], "msg": msg}
         return {**ended, "failed": not self._broken.get("unreachable", False)}
@@ -98,7 +98,7 @@ class Batch:
         return merged
 
     def _diff(self) -> JsonObject | list[JsonObject]:
-        """Return one diff of all attachments, followed by those of files, which only the last call has."""
+        """Return one diff of all attachments, then the diffs of files, which only the last call returns."""
         diffs = [result["diff"] if isinstance(result["diff"], list) else [result["diff"]] for result in self._results]
         states: JsonObject = {"before": {}, "after": {}}
         for first, *dummy in diffs:
@@ -109,14 +109,14 @@ class Batch:
 
 
 def _lists(results: t.Iterable[JsonObject]) -> dict[str, list[t.Any]]:
-    """Return warnings and deprecations, each once."""
-    found: dict[str, list[t.Any]] = {}
+    """Return warnings and deprecations without duplicates."""
+    merged: dict[str, list[t.Any]] = {}
     for result in results:
         for key in _LISTS:
-            for one in result.get(key, ()):
-                if one not in found.setdefault(key, []):
-                    found[key].append(one)
-    return found
+            for entry in result.get(key, ()):
+                if entry not in merged.setdefault(key, []):
+                    merged[key].append(entry)
+    return merged
 
 
 __all__ = ("Batch",)

@@ -27,14 +27,14 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.validate impo
 
 _KEYS: t.Final = tuple(CONFLISTS["conflists"]["options"])
 
-# Before ansible-core 2.19, a rendered text that looks like data becomes data; since then the option only warns.
+# Before ansible-core 2.19, rendered text that looks like data is converted to data. Since then, the option only warns.
 _AS_TEXT: t.Final[JsonObject] = {} if hasattr(template, "trust_as_template") else {"convert_data": False}
 
 
 class ConflistItemsAction(RoleAction):
-    """The controller's half of a module that is given network configurations as items of ``conflists``.
+    """The controller's part of a module with the option ``conflists``.
 
-    Renders templates and validates network configurations before the node is asked for anything.
+    Renders templates and validates network configurations before the node is contacted.
     """
 
     _requires_connection = True
@@ -51,20 +51,20 @@ class ConflistItemsAction(RoleAction):
         return {**result, **self.execute(arguments, task_vars)}
 
     def task_arguments(self) -> JsonObject:
-        """Return the arguments of the task that are used."""
+        """Return the arguments of the task that the module uses."""
         return dict(self._task.args)
 
     def execute(self, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
-        """Run the module; return its result."""
+        """Run the module and return its result."""
         result: JsonObject = self._execute_module(module_args=self.for_node(arguments), task_vars=task_vars)
         return result
 
     def for_node(self, arguments: JsonObject) -> JsonObject:
-        """Return the module's arguments as the node gets them."""
+        """Return the arguments in the form that the node gets."""
         return arguments
 
     def prepare(self, items: list[t.Any], task_vars: JsonObject) -> list[t.Any]:
-        """Return the items as the node gets them.
+        """Return the items in the form that the node gets.
 
         Raises:
             CniError: ``DECODE_FAILURE``, ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``, with the item's place.
@@ -86,9 +86,9 @@ class ConflistItemsAction(RoleAction):
                 raise exc if source.file in exc.msg else exc.within(source.file) from exc
 
     def _prepare_item(self, item: t.Any, where: str, task_vars: JsonObject) -> tuple[t.Any, Source | None]:
-        """Return an item as the node gets it, and its configuration.
+        """Return an item in the form that the node gets, and its configuration.
 
-        The module refuses items of the wrong type.
+        An item of the wrong type is returned unchanged: the module refuses it.
         """
         item = as_dict(item)
         if not isinstance(item, dict):
@@ -104,17 +104,17 @@ class ConflistItemsAction(RoleAction):
     def _with_configuration(
         self, item: JsonObject, where: str, task_vars: JsonObject
     ) -> tuple[JsonObject, Source | None]:
-        """Return an item with its configuration as the node gets it, and that by itself."""
+        """Return an item with its configuration in the form that the node gets, and this configuration."""
         if isinstance(item.get("template"), str):
             if item.get("config") is not None or item.get("content") is not None:
                 return item, None
             where, text = self._render(item["template"], item.get("vars") or {}, where, task_vars)
             item = {**{key: item[key] for key in item if key not in ("template", "vars")}, "content": text}
         if isinstance(item.get("content"), dict) and item.get("config") is None:
-            # Before ansible-core 2.19, a variable with JSON text becomes data on its way here.
+            # Before ansible-core 2.19, templating converts a variable with JSON text into data.
             item = {**{key: item[key] for key in item if key != "content"}, "config": item["content"]}
         if isinstance(item.get("config"), str):
-            # Since ansible-core 2.19, a variable with JSON text stays text, of which the node would make data unseen.
+            # Since ansible-core 2.19, a variable with JSON text stays text. The node would convert it without validation.
             item = {**item, "config": as_dict(item["config"])}
         return item, _source(item, where)
 
@@ -131,7 +131,7 @@ class ConflistItemsAction(RoleAction):
 
 
 def _check_keys(item: JsonObject, where: str) -> None:
-    """Refuse unknown keys with the item's place, which Ansible's own error on the node lacks.
+    """Refuse unknown keys. The error names the item, which Ansible's own error on the node does not.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -144,17 +144,17 @@ def _check_keys(item: JsonObject, where: str) -> None:
 
 
 def _not_found(name: str, where: str, error: AnsibleFileNotFound) -> CniError:
-    """Return an error that lists where a template was searched, since Ansible's advice names a missing option."""
+    """Return an error that lists the paths searched. Ansible's advice names an option that the module does not have."""
     places = ", ".join(dict.fromkeys(error.paths or [name]))
     msg = f"{where}: template {name} cannot be rendered: the controller has no such file"
     return CniError(Code.INVALID_CONFIG, msg, f"looked for {places}")
 
 
 def _by_name(item: JsonObject, source: Source | None) -> JsonObject:
-    """Return an item of state absent with the name that its configuration has, which the node needs nothing else of.
+    """Return an item of state absent with the network's name in place of its configuration.
 
     Raises:
-        CniError: ``DECODE_FAILURE`` or ``INVALID_CONFIG``: there is no name in it.
+        CniError: ``DECODE_FAILURE`` or ``INVALID_CONFIG``: the configuration has no name.
     """
     if source is None:
         return item

@@ -13,20 +13,20 @@ from ansible.module_utils.common.validation import check_type_dict, check_type_l
 
 
 def plain(value: t.Any) -> t.Any:
-    """Return what a vault has kept as text; before ansible-core 2.19 that is no string. All else stays as it is."""
+    """Return a vaulted value as a string, which it is not before ansible-core 2.19; return other values unchanged."""
     return str(value) if getattr(value, "__ENCRYPTED__", False) else value
 
 
 def as_dict(value: t.Any) -> t.Any:
-    """Return what the module makes of an option that is a dictionary.
+    """Convert a value as the module converts an option of type dict.
 
-    What it would refuse stays as it is, for the module to refuse.
+    A value that the module would refuse is returned unchanged.
     """
     return _as_the_module(check_type_dict, value)
 
 
 def as_list(value: t.Any) -> t.Any:
-    """Return what the module makes of an option that is a list, otherwise as `as_dict`."""
+    """Convert a value as the module converts an option of type list; see `as_dict`."""
     return _as_the_module(check_type_list, value)
 
 

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys
 COLLECTION: t.Final = "cni.node."
 
 _ROOT: t.Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-# An option of a role, as the files of argument specifications are indented; and what playbooks themselves read.
+# The options in a role's argument_specs.yml, found by their indentation, and the variables that playbooks read.
 _OPTION: t.Final = re.compile(r"^ {6}(cni_[a-z0-9_]+):$", re.MULTILINE)
 _READ: t.Final = re.compile(r"\bcni_node_[a-z0-9_]+")
 
@@ -36,30 +36,31 @@ def known_variables() -> frozenset[str]:
 
 
 def prefixes(roles: t.Iterable[str]) -> list[str]:
-    """Return what the variables of roles begin with.
+    """Return the prefixes of the variables of roles.
 
     Args:
-        roles: Fully qualified names; those of other collections have none.
+        roles: Fully qualified names. Roles of other collections are ignored.
     """
     return [f"{role[len(COLLECTION) :]}_" for role in roles if role.startswith(COLLECTION)]
 
 
 def all_prefixes() -> list[str]:
-    """Return what the variables of all roles of this collection begin with."""
+    """Return the prefixes of the variables of all roles of this collection."""
     return prefixes(f"{COLLECTION}{name}" for name in sorted(os.listdir(os.path.join(_ROOT, "roles"))))
 
 
 def unknown_variables(names: t.Iterable[str], beginning_with: t.Iterable[str]) -> dict[str, str]:
-    """Return the variables that have a prefix of a role and that no role knows, each with the known one that it resembles.
+    """Return unknown variables with a role's prefix, each with the known variable that it resembles, or "".
 
     Args:
-        names: All that are defined.
+        names: All defined variables.
         beginning_with: Prefixes of roles.
     """
     beginnings = tuple(beginning_with)
-    found = sorted(name for name in set(names) if name.startswith(beginnings) and name not in known_variables())
+    unknown = sorted(name for name in set(names) if name.startswith(beginnings) and name not in known_variables())
     return {
-        name: nearest(name, [one for one in known_variables() if _is_alike(one, name, beginnings)]) for name in found
+        name: nearest(name, [known for known in known_variables() if _share_prefix(known, name, beginnings)])
+        for name in unknown
     }
 
 
@@ -68,13 +69,13 @@ def refusal(unknown: t.Mapping[str, str]) -> str:
     named = [f"{name} (did you mean {meant}?)" if meant else name for name, meant in unknown.items()]
     begin = ", ".join(sorted({"_".join(name.split("_")[:2]) + "_" for name in unknown}))
     return (
-        f"unknown {plural('variable', len(named))}: {', '.join(named)}; names that begin with {begin} are those of"
-        " the collection cni.node, so a variable of your own needs another name"
+        f"unknown {plural('variable', len(named))}: {', '.join(named)}; names that begin with {begin} belong to"
+        " the collection cni.node, so rename variables of your own"
     )
 
 
-def _is_alike(known: str, name: str, beginnings: tuple[str, ...]) -> bool:
-    return any(known.startswith(one) and name.startswith(one) for one in beginnings)
+def _share_prefix(known: str, name: str, beginnings: tuple[str, ...]) -> bool:
+    return any(known.startswith(prefix) and name.startswith(prefix) for prefix in beginnings)
 
 
 def _texts(*pattern: str) -> list[str]:

@@ -16,19 +16,19 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpNetwork
 
-# First and last slot, or address, of several.
+# First and last slot.
 _Span = tuple[int, int]
 
 
 @dataclasses.dataclass(frozen=True)
 class Cut:
-    """A range that is cut into equal parts, one for each host.
+    """A range that is cut into equal parts, one for each host. A slot is the number of a part.
 
     Attributes:
         whole: The range.
-        prefix: Length of the parts' prefix.
-        shared: Whether all hosts have the range for their subnet and give out addresses of their part of it. What
-            host-local does not give out is then no part: the first address, and of IPv4 the last.
+        prefix: Prefix length of each part.
+        shared: Whether the range is one subnet for all hosts, and each host gives out the addresses of its part. The
+            addresses that host-local never gives out, the first and the last of IPv4, then belong to no part.
         blocked: Slots that no host gets.
     """
 
@@ -47,46 +47,46 @@ class Cut:
 
     @property
     def first(self) -> int:
-        """The first address that may be given out."""
+        """Return the first address that a host may give out."""
         return int(self.whole[0]) + self.shared
 
     @property
     def last(self) -> int:
-        """The last address that may be given out."""
+        """Return the last address that a host may give out."""
         return int(self.whole[-1]) - (self.shared and self.whole.version == 4)
 
     def part(self, slot: int) -> str:
         return f"{self.whole.network_address + slot * self.step}/{self.prefix}"
 
     def range_of(self, part: str) -> dict[str, str]:
-        """Return a part of a shared subnet as one of host-local's ranges."""
+        """Return a part of a shared subnet as a range of host-local."""
         own = ipaddress.ip_network(part)
         ends = max(int(own[0]), self.first), min(int(own[-1]), self.last)
-        start, end = (str(type(self.whole.network_address)(one)) for one in ends)
+        start, end = (str(type(self.whole.network_address)(end)) for end in ends)
         return {"subnet": str(self.whole), "rangeStart": start, "rangeEnd": end}
 
     def slot(self, host: str, assigned: t.Any) -> int:
-        """Return which part a host has from before, given as `part` or `range_of` returned it.
+        """Return the slot of a part assigned earlier, in the form that `part` or `range_of` returned.
 
         Raises:
-            CniError: ``INVALID_CONFIG``: it is no part of this range.
+            CniError: ``INVALID_CONFIG``: it is not a part of this range.
         """
         part = self._part_of_range(assigned) if isinstance(assigned, collections.abc.Mapping) else assigned
-        found = _network(part, f"assigned to {host}")
-        offset = int(found.network_address) - int(self.whole.network_address)
-        is_inside = found.version == self.whole.version and 0 <= offset < self.whole.num_addresses
-        if not is_inside or found.prefixlen != self.prefix:
+        network = _network(part, f"assigned to {host}")
+        offset = int(network.network_address) - int(self.whole.network_address)
+        is_inside = network.version == self.whole.version and 0 <= offset < self.whole.num_addresses
+        if not is_inside or network.prefixlen != self.prefix:
             raise _invalid(f"assigned to {host}: {part}", f"expected: a /{self.prefix} of {self.whole}")
         return offset // self.step
 
     def is_blocked(self, slot: int) -> bool:
         return any(first <= slot <= last for first, last in self.blocked)
 
-    def free(self, host: str, taken: t.Collection[int]) -> int:
-        """Return the part that a host's name leads to, or the next that is free.
+    def find_free_slot(self, host: str, taken: t.Collection[int]) -> int:
+        """Return the slot for a new host: the digest of its name selects one, and the next free slot is used.
 
         Raises:
-            CniError: ``INVALID_CONFIG``: none is free.
+            CniError: ``INVALID_CONFIG``: no slot is free.
         """
         slot = int.from_bytes(hashlib.sha256(host.encode("utf-8", "surrogatepass")).digest(), "big") % self.slots
         for dummy in range(2 * (len(taken) + len(self.blocked)) + 1):
@@ -95,8 +95,8 @@ class Cut:
                 return slot
             slot = (max(beyond, default=slot) + 1) % self.slots
         raise _invalid(
-            f"{self.whole} has {self.slots} subnets, which are all taken{' or reserved' if self.blocked else ''}; {host} gets none",
-            "widen the range, or cut it finer",
+            f"no subnet for {host}: all {self.slots} of {self.whole} are taken{' or reserved' if self.blocked else ''}",
+            "use a wider range, or a longer prefix for the subnets",
         )
 
     def _part_of_range(self, assigned: t.Mapping[t.Any, t.Any]) -> str:
@@ -107,43 +107,42 @@ class Cut:
 
 
 def node_subnets(cut: Cut, hosts: t.Sequence[str], assigned: t.Mapping[str, t.Any] | None = None) -> dict[str, str]:
-    """Give each host a part of a range.
+    """Assign each host a part of a range.
 
-    A host that has one keeps it. Any other gets the one that its name leads to, or the next that is free. What is
-    assigned to a host that is not asked for stays with that host.
+    A host that has a part keeps it. Parts of hosts that are not listed stay reserved for them.
 
     Args:
-        assigned: What hosts have from before.
+        assigned: Parts that were assigned earlier, by host.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: an argument does not do, or there are fewer parts than hosts.
+        CniError: ``INVALID_CONFIG``: an argument is invalid, or there are fewer parts than hosts.
     """
     asked = set(hosts)
     taken: dict[int, str] = {}
     for host, given in (assigned or {}).items():
         slot = cut.slot(host, given)
         if slot in taken:
-            raise _invalid(f"assigned: {cut.part(slot)} is assigned to two hosts", "expected: one host for a subnet")
+            raise _invalid(f"assigned: {cut.part(slot)} is assigned to two hosts", "expected: one host for each subnet")
         if host in asked and cut.is_blocked(slot):
             raise _invalid(
                 f"assigned to {host}: {cut.part(slot)} has a reserved address",
-                "free the addresses in it, or have another one assigned",
+                "free the addresses in it, or assign another one",
             )
         taken[slot] = host
     slots = {host: slot for slot, host in taken.items()}
     for host in sorted(asked - slots.keys()):
-        slots[host] = cut.free(host, taken)
+        slots[host] = cut.find_free_slot(host, taken)
         taken[slots[host]] = host
     return {host: cut.part(slots[host]) for host in hosts}
 
 
 def cut_of(cluster: str, prefix: int, *, shared: bool = False, reserved: t.Iterable[str] = ()) -> Cut:
-    """Read how a range is cut.
+    """Return the parts of a range, described by the arguments of the filter.
 
     Args:
         cluster: The range, as a network.
-        prefix: Length of the prefix of a host's part.
-        reserved: Addresses, networks and spans such as ``10.1.0.1-10.1.0.9``; a part with one of them goes to no host.
+        prefix: Prefix length of a host's part.
+        reserved: Addresses, networks and ranges such as ``10.1.0.1-10.1.0.9``. No host gets a part that contains one.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -152,16 +151,14 @@ def cut_of(cluster: str, prefix: int, *, shared: bool = False, reserved: t.Itera
     if not whole.prefixlen <= prefix <= whole.max_prefixlen:
         raise _invalid(f"prefix: {prefix}", f"expected: {whole.prefixlen} to {whole.max_prefixlen}, to cut {whole}")
     if shared and whole.prefixlen > whole.max_prefixlen - 2:
-        raise _invalid(
-            f"{whole} has no room for addresses", f"expected: /{whole.max_prefixlen - 2} or wider, to be shared"
-        )
+        raise _invalid(f"{whole} is too small to be shared", f"expected: /{whole.max_prefixlen - 2} or wider")
     cut = Cut(whole, prefix, shared)
-    spans = [_span(str(one), cut) for one in reserved]
+    spans = [_span(str(text), cut) for text in reserved]
     return dataclasses.replace(cut, blocked=(*_ends(cut), *(span for span in spans if span)))
 
 
 def _ends(cut: Cut) -> list[_Span]:
-    """Return the parts that have nothing but addresses which host-local does not give out."""
+    """Return the slots of parts with no address that host-local gives out."""
     if not cut.shared or cut.step > 1:
         return []
     last = cut.slots - 1
@@ -169,15 +166,15 @@ def _ends(cut: Cut) -> list[_Span]:
 
 
 def _span(text: str, cut: Cut) -> _Span | None:
-    """Return the parts that contain reserved addresses, or None if these are outside the range."""
+    """Return the slots that contain reserved addresses, or None if these are outside the range."""
     begin, dash, end = text.partition("-")
     if dash:
         ends = _address(begin.strip(), "reserved"), _address(end.strip(), "reserved")
     else:
-        found = _network(text, "reserved")
-        ends = found[0], found[-1]
-    if any(one.version != cut.whole.version for one in ends) or int(ends[0]) > int(ends[1]):
-        raise _invalid(f"reserved: {text}", f"expected: addresses of {cut.whole}, the lowest first")
+        network = _network(text, "reserved")
+        ends = network[0], network[-1]
+    if any(end.version != cut.whole.version for end in ends) or int(ends[0]) > int(ends[1]):
+        raise _invalid(f"reserved: {text}", f"expected: addresses of {cut.whole}, the lower one first")
     base = int(cut.whole[0])
     first, last = max(int(ends[0]), base), min(int(ends[1]), int(cut.whole[-1]))
     return ((first - base) // cut.step, (last - base) // cut.step) if first <= last else None

@@ -25,26 +25,25 @@ _PREFIX: t.Final = "cni_node_"
 CONCERNS: t.Final = f"{_PREFIX}concerns"
 CONFLISTS: t.Final = f"{_PREFIX}conflists"
 ATTACHMENTS: t.Final = f"{_PREFIX}attachments"
-_ORDER: t.Final = ("kernel", "plugins", "networks", "attachments")
+_CONCERNS: t.Final = ("kernel", "plugins", "networks", "attachments")
 _SPECS: t.Final = ("roles", "cni_node", "meta", "argument_specs.yml")
-# As many hosts as one reads.
-_MOST: t.Final = 5
+# How many hosts a message names.
+_HOSTS_SHOWN: t.Final = 5
 
 _Keys = collections.abc.Mapping[str, t.Any]
 
 
-# Values, by hosts.
 class PlayVariables:
-    """The variables of a play's hosts, and of hosts beside them that are nodes as well.
+    """The variables of a play's hosts, and of nodes outside the play.
 
     Attributes:
-        unknown: Why the variables of hosts could not be compared, by host.
+        unknown: By host, the reason why its variables could not be read.
     """
 
     def __init__(self, hostvars: _Keys, play_hosts: t.Sequence[str], given: _Keys) -> None:
         """
         Args:
-            given: Variables as the task has them that asks; those that hosts have are looked at for each host.
+            given: Variables of the current task. They are checked where no host has the variable.
         """
         self._hostvars = hostvars
         self._play_hosts = play_hosts
@@ -52,10 +51,10 @@ class PlayVariables:
         self.unknown: dict[str, str] = {}
 
     def errors(self) -> list[str]:
-        """Return what is wrong with variables, once for all hosts that have it."""
+        """Return errors in variables, each once with the hosts that have it."""
         names = {*self._given, *(str(name) for host in self._play_hosts for name in self._of_host(host))}
         unknown = unknown_variables(names, [_PREFIX])
-        found = [refusal(unknown)] if unknown else []
+        refusals = [refusal(unknown)] if unknown else []
         checks: dict[str, t.Callable[[t.Any], str]] = {
             CONCERNS: _of_concerns,
             CONFLISTS: _of_conflists,
@@ -63,24 +62,25 @@ class PlayVariables:
         }
         for name, choices in _choices().items():
             checks[name] = _of_choices(name, choices)
-        return found + [text for name, check in checks.items() for text in self._check(name, check)]
+        return refusals + [text for name, check in checks.items() for text in self._check(name, check)]
 
     def collisions(self, hosts: t.Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return the errors and the warnings of what networks of several hosts have in common.
+        """Return errors and warnings about networks that collide with those of other hosts.
 
         Args:
-            hosts: All that are nodes, those included that this play leaves out.
+            hosts: All nodes, including those outside the play.
         """
         asked = self._given.get(CONCERNS)
         if asked and "networks" not in asked:
             return [], []
         networks = {host: _networks(value) for host, value in self._values(CONFLISTS, hosts).items()}
-        found = [one for one in inputs.fleet_findings(networks) if one.level == "fleet"]
         by_severity: dict[str, list[str]] = {"error": [], "warning": []}
-        for one in found:
-            by_severity[one.severity].append(f"{one.message}; {one.hint} ({one.code})")
+        for finding in inputs.fleet_findings(networks):
+            if finding.level == "fleet":
+                by_severity[finding.severity].append(f"{finding.message}; {finding.hint} ({finding.code})")
         unknown = [
-            f"{host}: its networks were not compared with those of others: {why}" for host, why in self.unknown.items()
+            f"{host}: its networks were not compared with those of other hosts: {reason}"
+            for host, reason in self.unknown.items()
         ]
         return by_severity["error"], by_severity["warning"] + unknown
 
@@ -91,7 +91,7 @@ class PlayVariables:
             return {}
 
     def _values(self, name: str, hosts: t.Iterable[str]) -> JsonObject:
-        """Return a variable of those hosts that have it and whose value can be told without asking them."""
+        """Return a variable by host, of hosts that define it and whose value does not depend on facts."""
         values: JsonObject = {}
         for host in hosts:
             variables = self._of_host(host)
@@ -113,18 +113,18 @@ class PlayVariables:
 
 
 def _evaluate(value: t.Any) -> t.Any:
-    """Return a value with all that is a template in it evaluated.
+    """Return a value with all its templates evaluated.
 
     Raises:
-        AnsibleError: It cannot be evaluated, as other exceptions of Jinja.
+        AnsibleError: It cannot be evaluated; Jinja may raise exceptions of its own.
     """
     if isinstance(value, jinja2.Undefined):
         raise AnsibleError("it is not defined")
     if isinstance(value, collections.abc.Mapping):
         return {str(key): _evaluate(value[key]) for key in value}
     if isinstance(value, (list, tuple)):
-        return [_evaluate(one) for one in value]
-    # Before ansible-core 2.19, what cannot be evaluated stays as it is written.
+        return [_evaluate(entry) for entry in value]
+    # Before ansible-core 2.19, a template that cannot be evaluated stays as it is written.
     if isinstance(value, str) and "{{" in value:
         raise AnsibleError(f"{value!r} cannot be evaluated")
     return plain(value)
@@ -132,20 +132,20 @@ def _evaluate(value: t.Any) -> t.Any:
 
 def _of_concerns(value: t.Any) -> str:
     asked = value.split() if isinstance(value, str) else value or []
-    unknown = [str(one) for one in asked if one not in _ORDER]
-    return f"{CONCERNS}: unknown: {', '.join(unknown)}; expected: any of {', '.join(_ORDER)}" if unknown else ""
+    unknown = [str(concern) for concern in asked if concern not in _CONCERNS]
+    return f"{CONCERNS}: unknown: {', '.join(unknown)}; expected: any of {', '.join(_CONCERNS)}" if unknown else ""
 
 
 def _of_conflists(value: t.Any) -> str:
     if _objects(value) is not None:
         return ""
-    kind = "networks, each an object as of 'conflists' of cni.node.conflists"
+    kind = "networks, each an item of 'conflists' of cni.node.conflists"
     return f"{CONFLISTS}: expected: a list of {kind}, or YAML or JSON text of such a list"
 
 
 def _of_attachments(value: t.Any) -> str:
     listed = _objects(value)
-    if listed is not None and all("network" in one and "netns" in one for one in listed):
+    if listed is not None and all("network" in item and "netns" in item for item in listed):
         return ""
     kind = "attachments, each an object with 'network' and 'netns'"
     return f"{ATTACHMENTS}: expected: a list of {kind}, or YAML or JSON text of such a list"
@@ -161,7 +161,7 @@ def _of_choices(name: str, choices: t.Sequence[str]) -> t.Callable[[t.Any], str]
 
 
 def _choices() -> dict[str, list[str]]:
-    """Return the choices of those variables that have some."""
+    """Return the allowed values of variables with choices, by variable."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     specs = yaml.safe_load(durable.read(os.path.join(root, *_SPECS)) or b"")
     options = specs["argument_specs"]["main"]["options"]
@@ -169,23 +169,24 @@ def _choices() -> dict[str, list[str]]:
 
 
 def _objects(value: t.Any) -> list[_Keys] | None:
-    """Return a list of objects, which may be text, or None where it is none."""
+    """Return a list of objects, given as data or as YAML text, or None if it is something else."""
     try:
         listed = (yaml.safe_load(value) if isinstance(value, str) else value) or []
     except yaml.YAMLError:
         return None
-    is_list = isinstance(listed, list) and all(isinstance(one, collections.abc.Mapping) for one in listed)
+    is_list = isinstance(listed, list) and all(isinstance(item, collections.abc.Mapping) for item in listed)
     return listed if is_list else None
 
 
 def _networks(value: t.Any) -> list[t.Any]:
-    """Return the network configurations that are given as data with state present."""
-    return [one["config"] for one in _objects(value) or () if one.get("config") and one.get("state") != "absent"]
+    """Return the network configurations of items with ``config`` and state present."""
+    items = _objects(value) or ()
+    return [item["config"] for item in items if item.get("config") and item.get("state") != "absent"]
 
 
 def _join(hosts: t.Sequence[str]) -> str:
-    more = [f"and {len(hosts) - _MOST} more"] if len(hosts) > _MOST else []
-    return ", ".join([*hosts[:_MOST], *more])
+    more = [f"and {len(hosts) - _HOSTS_SHOWN} more"] if len(hosts) > _HOSTS_SHOWN else []
+    return ", ".join([*hosts[:_HOSTS_SHOWN], *more])
 
 
 __all__ = ("CONCERNS", "PlayVariables")

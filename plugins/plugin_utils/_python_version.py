@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 
 OLDEST: t.Final = (3, 9)
 
-# For any Python; nothing else that is printed looks like it.
+# Runs in every version of Python.
 PROGRAM: t.Final = "import sys; print('cni.node Python %d.%d.%d' % sys.version_info[:3])"
 _ANSWER: t.Final = re.compile(r"^cni\.node Python (\d+)\.(\d+)\.(\d+)\s*$", re.MULTILINE)
 
@@ -23,17 +23,17 @@ def too_old(answer: str, interpreter: str, host: str) -> CniError | None:
     """Return an error if a node's Python cannot run this collection's modules.
 
     Args:
-        answer: What `PROGRAM` has printed there.
-        interpreter: The command by which it was run.
+        answer: Output of `PROGRAM` on the node.
+        interpreter: The command that ran it.
     """
-    found = _ANSWER.search(answer)
-    if found is None or (int(found[1]), int(found[2])) >= OLDEST:
+    version = _ANSWER.search(answer)
+    if version is None or (int(version[1]), int(version[2])) >= OLDEST:
         return None
     oldest = ".".join(map(str, OLDEST))
     return CniError(
         Code.INVALID_ENVIRONMENT,
-        f"{host} has Python {'.'.join(found.groups())} as {interpreter}, and modules of cni.node need Python {oldest} or newer",
-        "install one there and set ansible_python_interpreter to its path",
+        f"{interpreter} of {host} is Python {'.'.join(version.groups())}, but modules of cni.node need Python {oldest} or newer",
+        "install one on the node and set ansible_python_interpreter to its path",
     )
 
 

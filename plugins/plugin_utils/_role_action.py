@@ -20,13 +20,13 @@ from ansible_collections.cni.node.plugins.plugin_utils._python_version import PR
 
 
 class RoleAction(ActionBase):
-    """The controller's half of a module, which refuses variables that are none where a role of this collection calls it.
+    """The controller's part of a module. In a role of this collection, it refuses unknown variables of the role.
 
-    A misspelled variable is as good as none: with ``cni_node_purge``, its networks would be removed. That is found here, before
-    the first module of a role is run, and costs no task of its own.
+    A misspelled ``cni_node_attachments`` with ``cni_node_purge`` would remove every attachment. The check runs before the
+    first module of a role and needs no task of its own.
     """
 
-    # What a module returns always, as it is where nothing was asked.
+    # Return values that the module always has, as in a run that does nothing.
     NOTHING: t.ClassVar[JsonObject] = {}
 
     def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
@@ -39,7 +39,7 @@ class RoleAction(ActionBase):
         return result
 
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
-        """Run a module; where it did not even start, see whether the node's Python can run it at all."""
+        """Run a module. If it fails without an error of its own, check whether the node's Python is too old."""
         result: JsonObject = super()._execute_module(*arguments, **keywords)
         if not result.get("failed") or "error" in result or keywords.get("wrap_async"):
             return result

@@ -15,7 +15,7 @@ Row = tuple[str, ...]
 
 
 def lines(headings: Row, rows: t.Iterable[Row]) -> list[str]:
-    """Return a line for the headings and one for each row, in columns as wide as they have to be, and safe to show."""
+    """Return the lines of a table with aligned columns. Control characters in cells are escaped."""
     table = [headings, *(tuple(map(printable.line, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]

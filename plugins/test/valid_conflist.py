@@ -19,8 +19,8 @@ positional: _input
 options:
   _input:
     description:
-      - The network configuration, as data or as JSON text, or a list of the configurations of one node.
-      - With O(files=true), the path of its file on the controller, or a list of those.
+      - A network configuration, as data or as JSON text, or a list of the configurations of one node.
+      - With O(files=true), the path of a file on the controller, or a list of paths.
     type: raw
     required: true
   levels:
@@ -65,7 +65,7 @@ EXAMPLES = r"""
 
 - name: Select the networks without errors and warnings
   ansible.builtin.set_fact:
-    spotless: "{{ networks | select('cni.node.valid_conflist', strict=true) }}"
+    valid_networks: "{{ networks | select('cni.node.valid_conflist', strict=true) }}"
 """
 
 RETURN = r"""

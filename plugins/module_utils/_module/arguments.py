@@ -28,15 +28,16 @@ CACHE_DIR: t.Final[Spec] = {"cache_dir": {"type": "path", "default": "/var/lib/c
 TIMEOUT: t.Final[Spec] = {"timeout": {"type": "float", "default": 60.0}}
 
 
-# Lines end at them, or terminals obey them.
+# Characters that end a line or control a terminal.
 _CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def require_plain_paths(spec: Spec, values: t.Mapping[str, t.Any], where: str = "") -> None:
-    """Refuse paths that cannot be written into every file that names them, such as a unit of systemd.
+    """Refuse paths with control characters, which would break files that contain them, such as a systemd unit.
 
     Args:
-        spec: Of the options whose values are given.
+        spec: The argument_spec of the values.
+        where: Prefix of option names in errors.
 
     Raises:
         CniError: ``INVALID_CONFIG``, with the option and the path.
@@ -56,7 +57,7 @@ def require_plain_paths(spec: Spec, values: t.Mapping[str, t.Any], where: str = 
 
 
 def _has_paths(keys: t.Mapping[str, t.Any]) -> bool:
-    """Return whether an option has options of its own that are paths; most have not, and many items."""
+    """Return whether an option has suboptions that are paths. Other options are skipped: some have many items."""
     return any("path" in (option.get("type"), option.get("elements")) for option in keys.get("options", {}).values())
 
 
@@ -65,12 +66,12 @@ def _require_plain(where: str, path: str) -> None:
         raise CniError(
             Code.INVALID_CONFIG,
             f"{where}: {path!r} has a control character",
-            "expected: a path without ends of lines and the like",
+            "expected: a path without line breaks and other control characters",
         )
 
 
 def positive(name: str, value: float) -> float:
-    """Return a number of seconds or workers if it is one to work with.
+    """Return a number of seconds or workers after checking that it is positive and finite.
 
     Raises:
         CniError: ``INVALID_CONFIG``.

@@ -44,10 +44,10 @@ if t.TYPE_CHECKING:
 
 
 def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
-    """Reconcile the attachments that a task lists, or as many as fit into the time between two reports of progress.
+    """Reconcile the attachments of a task, or as many as fit into one interval of `progress`.
 
     Returns:
-        The module's result. Where attachments are left for another call, `CONTINUATION_KEY` has what to pass to it.
+        The module's result. If attachments remain, `CONTINUATION_KEY` has the state for the next call.
     """
     started = time.monotonic()
     params = module.params
@@ -79,14 +79,14 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
 
 
 def _networks(module: AnsibleModule) -> conf_dir.ConfDir:
-    """Return the networks of the node; in check mode, as they will be when their files have been written."""
-    found = conf_dir.load(module.params["conf_dir"])
+    """Return the networks in the conf dir. In check mode, include the changes that an earlier task predicted."""
+    current = conf_dir.load(module.params["conf_dir"])
     if not module.check_mode or not module.params["planned_conflists"]:
-        return found
+        return current
     from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_planned_files, with_planned
 
     planned = module.params["planned_conflists"]
-    return with_planned(found, read_planned_files(planned))
+    return with_planned(current, read_planned_files(planned))
 
 
 def _warn_of_interruptions(
@@ -98,7 +98,7 @@ def _warn_of_interruptions(
 
 
 def _prepares_boot(params: t.Mapping[str, t.Any]) -> bool:
-    """Return whether the node needs, or has, what restores attachments at boot."""
+    """Return whether the node needs the files for restoration at boot, or already has them."""
     path = params["restore_dir"]
     if path is not None and not os.path.isabs(path):
         raise CniError(Code.INVALID_CONFIG, f"restore_dir: {path!r} is not an absolute path")
@@ -112,7 +112,7 @@ def _prepares_boot(params: t.Mapping[str, t.Any]) -> bool:
 
 
 def _seconds(module: AnsibleModule, prepares_boot: bool) -> float:
-    """Return for how many seconds further containers are begun.
+    """Return the seconds during which this call may begin another container.
 
     In check mode, the files for a reboot follow from all attachments together, so one call predicts all of them.
     """

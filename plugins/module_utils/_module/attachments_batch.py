@@ -32,15 +32,16 @@ if t.TYPE_CHECKING:
 
 
 class Batch(t.NamedTuple):
-    """The attachments of a task, and those that this call is due to reconcile: a long task takes several calls.
+    """The attachments of a task, and those that this call reconciles. A long task takes several calls.
 
-    The first call finds what is purged, so that it is the same for all calls.
+    The first call determines the attachments to purge, and later calls take them from its result.
 
     Attributes:
-        purged: What is removed because the task does not list it.
-        places: The positions, in `all`, of those due.
-        all: What the task lists, and `purged`.
-        containers: The number of containers among those due.
+        purged: Attachments that are removed because the task does not list them.
+        places: Positions in `all` of the attachments in `due`.
+        all: The attachments that the task lists, followed by `purged`.
+        due: The attachments that this call reconciles.
+        containers: The number of containers in `due`.
     """
 
     purged: list[DesiredAttachment]
@@ -50,19 +51,19 @@ class Batch(t.NamedTuple):
     containers: int
 
     def continuation(self, results: t.Iterable[AttachmentResult]) -> dict[str, t.Any]:
-        """Return what the result passes to the next call, under its key; empty where nothing is left to do."""
+        """Return the state for the next call under `CONTINUATION_KEY`, or an empty dictionary if none is needed."""
         done = {result.attachment.key for result in results}
         places = [place for place, item in zip(self.places, self.due) if item.attachment.key not in done]
         if not places:
             return {}
         attachments = (item.attachment for item in self.purged)
         purged = [(each.network, each.container_id, each.ifname, each.netns) for each in attachments]
-        # As ASCII, so that a path of any bytes comes back as it was.
-        return {CONTINUATION_KEY: {"left": places, "purged": json.dumps(purged)}}
+        # As ASCII, so that a path with any bytes survives the way over the controller.
+        return {CONTINUATION_KEY: {"remaining": places, "purged": json.dumps(purged)}}
 
 
 def plan_batch(module: AnsibleModule, runtime: Runtime, networks: ConfDir) -> Batch:
-    """Return what this call has to do; warn of values that are ignored and of what cannot be purged.
+    """Return the batch of this call, and warn about ignored values and records that cannot be purged.
 
     Raises:
         CniError: ``INVALID_CONFIG``: items contradict each other, or one cannot be identified or restored.
@@ -78,13 +79,13 @@ def plan_batch(module: AnsibleModule, runtime: Runtime, networks: ConfDir) -> Ba
     warn(module, (f"not purged, because its owner is unknown: {error}" for error in unreadable))
     warn(module, _undeclared_capabilities(listed, networks))
     everything = [*listed, *purged]
-    places = continuation["left"] if continuation else range(len(everything))
+    places = continuation["remaining"] if continuation else range(len(everything))
     due = [everything[place] for place in places]
     return Batch(purged, places, everything, due, len({item.attachment.container_id for item in due}))
 
 
 def _desired_attachments(params: t.Mapping[str, t.Any], netns_dir: str) -> list[DesiredAttachment]:
-    """Return what the option ``attachments`` lists, with defaults filled in.
+    """Return the attachments of the option ``attachments``, with defaults filled in.
 
     Args:
         netns_dir: Directory of the named network namespaces.
@@ -156,7 +157,7 @@ def _require_consistent(desired: t.Sequence[DesiredAttachment], netns_dir: str) 
 
 
 def _undeclared_capabilities(desired: t.Iterable[DesiredAttachment], networks: ConfDir) -> list[str]:
-    """Return a warning for each capability whose values no plugin of the network takes."""
+    """Return a warning for each capability argument that no plugin of the network declares."""
     given = {
         (item.attachment.network, capability)
         for item in desired

@@ -26,7 +26,7 @@ _SHOWN: t.Final = 10
 
 
 def interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[AttachmentResult]) -> t.Iterator[str]:
-    """Return warnings of attachments that lose their network while recreated, and of those that keep an old configuration."""
+    """Yield warnings about attachments that would lose their network briefly, or keep an old configuration."""
     groups: dict[tuple[str, str], list[Attachment]] = {}
     for outcome in outcomes:
         if outcome.action is Action.RECREATED and outcome.reason in REQUEST_CHANGED:
@@ -38,13 +38,14 @@ def interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[Atta
         if reason == NETWORK_CHANGED:
             records = runtime.records.read_network(name)[0]
             network = networks.networks[name]
-            others = [one.attachment for one in records if one.attachment.key not in listed and _differs(one, network)]
+            unlisted = [record for record in records if record.attachment.key not in listed]
+            others = [record.attachment for record in unlisted if _differs(record, network)]
             if others:
                 yield f"network {name}: attachments that are not listed keep its earlier configuration: {_names(others)}"
 
 
 def _names(attachments: t.Sequence[Attachment]) -> str:
-    shown = ", ".join(f"{one.container_id} ({one.ifname})" for one in attachments[:_SHOWN])
+    shown = ", ".join(f"{shown.container_id} ({shown.ifname})" for shown in attachments[:_SHOWN])
     return f"{shown} and {len(attachments) - _SHOWN} more" if len(attachments) > _SHOWN else shown
 
 

@@ -42,7 +42,7 @@ def entries_and_diff(
 
 
 def warnings(outcomes: t.Iterable[AttachmentResult]) -> t.Iterator[str]:
-    """Return what an operator should know of items that did not fail."""
+    """Yield warnings about items that did not fail."""
     for outcome in outcomes:
         yield from (str(error) for error in (outcome.missing_prerequisite, outcome.tolerated) if error)
 

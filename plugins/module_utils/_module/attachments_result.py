@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions
 
-# The option, and the key of a result, by which the controller and the module divide a task into several calls.
+# The option and the result key that carry state between the calls of one task.
 CONTINUATION_KEY: t.Final = "_controller"
 
 
@@ -25,7 +25,7 @@ def complete_result(parts: t.Mapping[str, t.Any], *, predicted: bool) -> JsonObj
     Args:
         parts: ``attachments``, ``timing`` and ``diff``. Where attachments are restored at boot, also ``files``, or the
             ``error`` that prevented them.
-        predicted: Whether the parts are of check mode.
+        predicted: Whether the parts come from check mode.
     """
     entries = parts["attachments"]
     return {

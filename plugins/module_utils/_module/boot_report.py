@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
 def prepare_boot(
     module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], parts: dict[str, t.Any], paths: NodePaths
 ) -> None:
-    """Write the files for restoration at boot, and add them to the result; an error keeps the results of attachments."""
+    """Write the files for restoration at boot, and add them to ``parts``. An error becomes a part as well."""
     try:
         cache_dir, timeout = module.params["cache_dir"], module.params["timeout"]
         changes, warnings = prepare(
@@ -46,7 +46,7 @@ def prepare_boot(
 
 
 def _diff(change: FileChange) -> dict[str, t.Any]:
-    """Return the diff of a file; that of the program shows its digest instead of its content."""
+    """Return the diff of a file. The diff of the program shows digests instead of content."""
     if not systemd_unit.is_program(change.path):
         return change.as_diff()
     before, after = (f"SHA-256 {sha256(content)}\n" if content else "" for content in (change.before, change.after))

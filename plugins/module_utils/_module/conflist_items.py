@@ -54,7 +54,7 @@ def content_of(item: t.Mapping[str, t.Any], where: str, as_text: t.Callable[[t.A
     """Return the JSON text of an item, or None for state absent.
 
     Args:
-        as_text: Writes JSON of a configuration given as data.
+        as_text: Converts a configuration given as data to JSON text.
 
     Raises:
         CniError: ``INTERNAL``.

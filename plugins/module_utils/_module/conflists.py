@@ -89,7 +89,7 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
 
 
 def _decide(module: AnsibleModule, files: DesiredFiles, before: _Decision | None = None) -> _Decision:
-    """Read the directory, plan and check; reuse earlier findings when the directory has not changed since."""
+    """Read the conf dir, plan changes and check them. Reuse the earlier findings if the conf dir is unchanged."""
     params = module.params
     mode = _mode(params["mode"])
     plan = make_plan(ConflistDirectory(params["conf_dir"]), files, purge=params["purge"], mode=mode)
@@ -115,7 +115,7 @@ def _to_desired(item: t.Mapping[str, t.Any], where: str) -> DesiredConflist:
 
 
 def _mode(value: object) -> int:
-    """Return permissions. Text is read as octal digits; a number is taken as it is, as YAML has read 0644 already."""
+    """Return permissions. Text has octal digits. A number is used unchanged, because YAML reads 0644 as octal."""
     number = value if isinstance(value, int) and not isinstance(value, bool) else None
     if number is not None and 0 <= number <= 0o777:
         return number
@@ -142,9 +142,9 @@ def _entry(change: FileChange) -> dict[str, t.Any]:
 
 
 def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
-    """Compare planned networks with the node, and ask their plugins for versions, as far as the task wants it.
+    """Compare planned networks with the node, and ask their plugins for versions, as far as the task requests it.
 
-    In check mode, an earlier task may be about to create what is missing: that is a warning then.
+    In check mode, a missing plugin or link is a warning, because an earlier task may create it.
 
     Raises:
         CniError: The kernel does not answer, or ``INVALID_CONFIG``: the time limit is not positive.

@@ -19,15 +19,15 @@ from ansible_collections.cni.node.plugins.module_utils._node.files import privat
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
 
 _CHUNK: t.Final = 64 * 1024
-_ADVICE: t.Final = "see whether the node reaches it, or give an archive on the controller as source"
+_ADVICE: t.Final = "check that the node can reach the server, or set source to an archive on the controller"
 
 
 def download(url: str, credentials: Credentials, directory: str, timeout: float, limit: float) -> t.IO[bytes]:
-    """Fetch a file through the node's proxies, if it has any, into a private file.
+    """Download a file into a private file, through the node's proxies if it has any.
 
     Args:
         credentials: For a server that requires them.
-        directory: As of `private_file.create`.
+        directory: See `private_file.create`.
         timeout: Seconds that the transfer may pause.
         limit: Seconds for the whole download, name resolution included.
 
@@ -35,7 +35,7 @@ def download(url: str, credentials: Credentials, directory: str, timeout: float,
         CniError: ``LIMITED_CONNECTIVITY``, ``IO_FAILURE``.
     """
     transfer = _Transfer(url, credentials, directory, timeout)
-    # The main thread cannot be kept from anything by what blocks this one, and need not wait for its end.
+    # The download may block in this thread, for example in name resolution. The main thread only waits until the limit.
     worker = threading.Thread(target=transfer.run, daemon=True)
     worker.start()
     worker.join(limit)
@@ -66,8 +66,8 @@ class _Transfer:
             self._abandoned.set()
             self._file.close()
             raise self._failure(
-                f"it was not complete after {limit:g} s, {self._size} bytes had come",
-                "allow it more time with download_timeout, or give an archive on the controller as source",
+                f"incomplete after {limit:g} s, {self._size} bytes received",
+                "raise download_timeout, or set source to an archive on the controller",
             )
         if self._error:
             self._file.close()
@@ -85,7 +85,7 @@ class _Transfer:
                 decompress=False,
             )
         except urllib.error.HTTPError as exc:
-            raise self._failure(f"the server answers {exc.code} {exc.reason}") from exc
+            raise self._failure(f"the server returned {exc.code} {exc.reason}") from exc
         except (OSError, ValueError, http.client.HTTPException) as exc:
             raise self._failure(str(getattr(exc, "reason", exc))) from exc
 
@@ -96,14 +96,14 @@ class _Transfer:
                 return
             self._size += len(chunk)
             if self._size > private_file.SIZE_LIMIT:
-                raise self._failure(f"it has more than {private_file.SIZE_LIMIT} bytes")
+                raise self._failure(f"it is larger than {private_file.SIZE_LIMIT} bytes")
             private_file.append(self._file, chunk, self._directory)
 
     def _next(self, response: t.Any) -> bytes:
         try:
             return t.cast(bytes, response.read1(_CHUNK))
         except (OSError, http.client.HTTPException) as exc:
-            raise self._failure(f"it broke off: {exc or type(exc).__name__}") from exc
+            raise self._failure(f"the connection was lost: {exc or type(exc).__name__}") from exc
 
     def _failure(self, reason: str, advice: str = _ADVICE) -> CniError:
         return CniError(Code.LIMITED_CONNECTIVITY, f"cannot download {self._url}: {reason}", advice)

@@ -67,7 +67,7 @@ def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> ValidAttachments:
 
 
 def _removal(conflists: t.Sequence[t.Mapping[str, t.Any]], attachments: t.Sequence[t.Mapping[str, t.Any]]) -> Removal:
-    """Return what earlier tasks have removed, read from their results."""
+    """Return the files and attachments that earlier tasks removed, read from their results."""
     files = tuple(read_planned_files(entry for entry in conflists if entry["action"] == REMOVED))
     return Removal(files, read_removed_attachments(attachments))
 

@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-# Results of looking, which check mode has as well: they are reported, not predicted.
+# Actions that check mode takes as well: they are reported, not predicted.
 _OBSERVED: t.Final = ("checked", "failed", "kept", "left", "unchanged")
 
 
@@ -47,7 +47,7 @@ def summarize_actions(actions: t.Iterable[str], *, foretold: bool = False) -> st
 
 
 def phrase_action(action: str, *, foretold: bool) -> str:
-    """Return an action as a participle, after "would be" where check mode predicts it."""
+    """Return an action, preceded by "would be" if check mode predicts it."""
     return f"would be {action}" if foretold and action not in _OBSERVED else action
 
 

@@ -35,40 +35,43 @@ def findings(
     files: bool = False,
     attachments: t.Any = None,
 ) -> list[Finding]:
-    """Find what is wrong with network configurations as a playbook has them.
+    """Return findings about network configurations given in a playbook.
 
     Args:
         conflists: One or a list of them: data, JSON text, or with ``files`` the paths of files on the controller.
-            Files of one directory are taken for those of one node.
+            Files in one directory count as files of one node.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: an argument is not of its form.
-        AnsibleError: The library for schemas is missing on the controller.
+        CniError: ``INVALID_CONFIG``: an argument has the wrong type.
+        AnsibleError: jsonschema is missing on the controller.
     """
-    wanted = check_levels(CONTROLLER_LEVELS if levels is None else levels)
+    checked_levels = check_levels(CONTROLLER_LEVELS if levels is None else levels)
     given = attachments if isinstance(attachments, list) else []
     listed = list(conflists) if isinstance(conflists, (list, tuple)) else [conflists]
     if files:
-        return _of_files(listed, wanted, given)
-    return validate([_source(one, f"conflists[{index}]") for index, one in enumerate(listed)], wanted, given)
+        return _validate_files(listed, checked_levels, given)
+    return validate(
+        [_source(conflist, f"conflists[{index}]") for index, conflist in enumerate(listed)], checked_levels, given
+    )
 
 
 def findings_by_host(
     conflists: t.Any, levels: t.Any = None, *, files: bool = False, attachments: t.Any = None
 ) -> dict[str, list[dict[str, t.Any]]]:
-    """Find what is wrong with the network configurations of each host, given by the hosts' names.
+    """Return findings about the network configurations of several hosts, by host.
 
     Args:
-        attachments: By the hosts' names as well; a host may have none.
+        conflists: By host.
+        attachments: By host; a host may have none.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: an argument is not of its form, with the host's name.
-        AnsibleError: The library for schemas is missing on the controller.
+        CniError: ``INVALID_CONFIG``: an argument has the wrong type; the error names the host.
+        AnsibleError: jsonschema is missing on the controller.
     """
     attached = {} if attachments is None else attachments
     if not isinstance(conflists, collections.abc.Mapping) or not isinstance(attached, collections.abc.Mapping):
-        found = kind(conflists if not isinstance(conflists, collections.abc.Mapping) else attached)
-        raise CniError(Code.INVALID_CONFIG, f"by_host: found {found}", "expected: a dictionary of host names to lists")
+        actual = kind(conflists if not isinstance(conflists, collections.abc.Mapping) else attached)
+        raise CniError(Code.INVALID_CONFIG, f"by_host: found {actual}", "expected: a dictionary of host names to lists")
     by_host = {}
     for host, listed in conflists.items():
         try:
@@ -80,35 +83,36 @@ def findings_by_host(
 
 
 def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
-    """Compare the network configurations of several nodes, given as data or as JSON text by the nodes' names.
+    """Compare the network configurations of several nodes, and return findings.
 
-    What cannot be read is found too; what else is wrong with a configuration by itself is not.
+    A configuration that cannot be read is a finding as well. Other errors within one configuration are not looked for.
 
     Args:
-        node_info: What the module of this name has returned, by the nodes' names: their plugins are compared too.
+        nodes: Configurations by node, as data or as JSON text.
+        node_info: Results of the module `node_info` by node, to compare the plugins of the nodes.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: an argument is not of its form.
+        CniError: ``INVALID_CONFIG``: an argument has the wrong type.
     """
     if not isinstance(nodes, collections.abc.Mapping):
         raise CniError(
             Code.INVALID_CONFIG, f"found {kind(nodes)}", "expected: a dictionary of node names to lists of networks"
         )
-    found: list[Finding] = []
+    results: list[Finding] = []
     documents: dict[str, list[Document]] = {}
     for node, conflists in nodes.items():
         listed = list(conflists) if isinstance(conflists, (list, tuple)) else [conflists]
-        for index, one in enumerate(listed):
-            source = _source(one, f"conflists[{index}]")
+        for index, conflist in enumerate(listed):
+            source = _source(conflist, f"conflists[{index}]")
             document, unreadable = read(source.content, source.file, is_text=source.is_text)
-            found += [finding._replace(file=f"{node}: {finding.file}") for finding in unreadable]
+            results += [finding._replace(file=f"{node}: {finding.file}") for finding in unreadable]
             documents.setdefault(str(node), []).extend([document] if document else [])
     plugins = fleet_plugins.findings({} if node_info is None else node_info)
-    return [*found, *fleet_networks.findings(documents), *plugins]
+    return [*results, *fleet_networks.findings(documents), *plugins]
 
 
 def check_levels(levels: t.Any, known: t.Sequence[str] = CONTROLLER_LEVELS) -> list[str]:
-    """Return levels if all of them are known.
+    """Return levels after checking that all of them are known.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -119,28 +123,28 @@ def check_levels(levels: t.Any, known: t.Sequence[str] = CONTROLLER_LEVELS) -> l
 
 
 def content_of(network: collections.abc.Mapping[str, t.Any]) -> bytes:
-    """Write a network configuration given as data.
+    """Return a network configuration as JSON text.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: JSON has no form for it.
+        CniError: ``INVALID_CONFIG``: a value cannot be expressed in JSON.
     """
     return to_content(network, _decrypt)
 
 
-def _source(one: t.Any, name: str) -> Source:
-    if isinstance(one, collections.abc.Mapping):
-        return Source(name, content_of(one), is_text=False)
-    if isinstance(one, str):
-        return Source(name, one.encode("utf-8", "surrogatepass"))
+def _source(conflist: t.Any, name: str) -> Source:
+    if isinstance(conflist, collections.abc.Mapping):
+        return Source(name, content_of(conflist), is_text=False)
+    if isinstance(conflist, str):
+        return Source(name, conflist.encode("utf-8", "surrogatepass"))
     raise CniError(
         Code.INVALID_CONFIG,
-        f"{name}: found {kind(one)}",
+        f"{name}: found {kind(conflist)}",
         "expected: a network configuration, as data or as JSON text",
     )
 
 
-def _of_files(paths: list[t.Any], levels: list[str], attachments: list[t.Any]) -> list[Finding]:
-    found: list[Finding] = []
+def _validate_files(paths: list[t.Any], levels: list[str], attachments: list[t.Any]) -> list[Finding]:
+    results: list[Finding] = []
     texts = [str(path) for path in paths]
     for dummy, members in itertools.groupby(sorted(texts), key=os.path.dirname):
         sources: list[Source] = []
@@ -148,14 +152,14 @@ def _of_files(paths: list[t.Any], levels: list[str], attachments: list[t.Any]) -
             try:
                 sources.append(Source(path, _read(path)))
             except CniError as exc:
-                found.append(Finding("unreadable", path, "", exc.msg, exc.details))
-        # What is wrong with an attachment by itself is found with each directory.
-        found += [finding for finding in validate(sources, levels, attachments) if finding not in found]
-    return found
+                results.append(Finding("unreadable", path, "", exc.msg, exc.details))
+        # Errors of an attachment are found for each directory again.
+        results += [finding for finding in validate(sources, levels, attachments) if finding not in results]
+    return results
 
 
 def _read(path: str) -> bytes:
-    # Some way beyond the limit, so that a file that is too long is told from one that is none.
+    # The limit is larger than the one of validation, which then reports a file that is too large.
     try:
         content = durable.read(path, limit=16 * SIZE_LIMIT)
     except ValueError as exc:
@@ -166,7 +170,7 @@ def _read(path: str) -> bytes:
 
 
 def _decrypt(value: t.Any) -> str:
-    """Return what a vault has kept; before ansible-core 2.19 that is no string."""
+    """Return a vaulted value as text; before ansible-core 2.19, it is not a string."""
     text = plain(value)
     if isinstance(text, str):
         return text

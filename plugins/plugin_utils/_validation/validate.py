@@ -31,13 +31,13 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 # The levels that need only the configurations.
 CONTROLLER_LEVELS: t.Final = (SCHEMA, SPECIFICATION, CONSISTENCY)
 
-_OF_ONE: t.Final = {
+_DOCUMENT_RULES: t.Final = {
     SCHEMA: schema_level.findings,
     SPECIFICATION: specification.findings,
     CONSISTENCY: consistency.findings,
 }
-_OF_ALL: t.Final = {SPECIFICATION: neighbours.duplicates, CONSISTENCY: neighbours.overlaps}
-_OF_ATTACHMENTS: t.Final = {
+_NODE_RULES: t.Final = {SPECIFICATION: neighbours.duplicates, CONSISTENCY: neighbours.overlaps}
+_ATTACHMENT_RULES: t.Final = {
     SCHEMA: lambda documents, attachments: [
         *capability_args.schema_findings(documents, attachments),
         *config_args.schema_findings(attachments),
@@ -69,36 +69,38 @@ def validate(
 ) -> list[Finding]:
     """Return all findings about the network configurations of one node.
 
-    Invalid JSON is found at every level. What a schema has refused is not reported for the specification again.
+    Invalid JSON is found at every level. A value that a schema refuses is not reported at the level specification again.
 
     Args:
-        attachments: Items as the module `attachments` takes them, for what they say of capability arguments and ``args.cni``.
+        attachments: Items of the option ``attachments``, whose capability arguments and ``args.cni`` are checked.
 
     Raises:
-        AnsibleError: The library for schemas is missing on the controller.
+        AnsibleError: jsonschema is missing on the controller.
     """
-    found: list[Finding] = []
+    results: list[Finding] = []
     documents: list[Document] = []
     for source in sources:
         document, unreadable = read(source.content, source.file, is_text=source.is_text)
-        found += unreadable
+        results += unreadable
         if document:
             documents.append(document)
-            found += _of_one(document, levels)
-    for level in (one for one in CONTROLLER_LEVELS if one in levels):
-        found += _OF_ALL[level](documents) if level in _OF_ALL else ()
-        found += _OF_ATTACHMENTS[level](documents, attachments) if attachments and level in _OF_ATTACHMENTS else ()
-    return found
+            results += _validate_document(document, levels)
+    for level in (known for known in CONTROLLER_LEVELS if known in levels):
+        results += _NODE_RULES[level](documents) if level in _NODE_RULES else ()
+        results += (
+            _ATTACHMENT_RULES[level](documents, attachments) if attachments and level in _ATTACHMENT_RULES else ()
+        )
+    return results
 
 
-def _of_one(document: Document, levels: t.Collection[str]) -> list[Finding]:
-    found: list[Finding] = []
-    for level in (one for one in CONTROLLER_LEVELS if one in levels):
-        said = {finding.path for finding in errors(found)} if level == SPECIFICATION else set()
-        found += [finding for finding in _OF_ONE[level](document) if finding.path not in said]
+def _validate_document(document: Document, levels: t.Collection[str]) -> list[Finding]:
+    results: list[Finding] = []
+    for level in (known for known in CONTROLLER_LEVELS if known in levels):
+        reported = {finding.path for finding in errors(results)} if level == SPECIFICATION else set()
+        results += [finding for finding in _DOCUMENT_RULES[level](document) if finding.path not in reported]
     for delegate in nested_plugins.delegates(document):
-        found += delegate.outside(_of_one(delegate.document, levels))
-    return found
+        results += delegate.to_outer(_validate_document(delegate.document, levels))
+    return results
 
 
 __all__ = ("CONTROLLER_LEVELS", "Source", "validate")

@@ -88,7 +88,7 @@ def test_a_variable_that_cannot_be_evaluated_is_named_and_does_not_fail_the_play
     variables = _lan(project, {"subnet": "192.168.77.0/24", "rangeStart": "192.168.77.9"}, two=later, three=later)
     played = project.run(PROVISION, "--check", "--limit", "one", **variables).succeeded()
     (first, second) = played["Check the variables and the addresses of all nodes"].result["msg"]
-    assert first.startswith("three: its networks were not compared with those of others: cni_node_conflists: ")
+    assert first.startswith("three: its networks were not compared with those of other hosts: cni_node_conflists: ")
     assert second.startswith("two: ")
 
 

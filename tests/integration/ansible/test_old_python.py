@@ -34,7 +34,7 @@ def test_a_role_refuses_an_old_python_in_one_sentence(node: EngineNode, project:
     played = project.run("cni.node.provision", **variables)
     (failed,) = [task for task in played.tasks if task.status == "failed"]
     message = failed.require_failure(
-        f"node has Python {version}.", f" as {path}, and modules of cni.node need Python 3.9 or newer; "
+        f"{path} of node is Python {version}.", ", but modules of cni.node need Python 3.9 or newer; "
     )
     assert len(message.splitlines()) == 1
     assert "Traceback" not in played.output

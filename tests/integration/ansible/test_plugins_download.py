@@ -70,7 +70,7 @@ def test_a_failed_download_gives_the_reason_and_changes_nothing(
     for name in sources:
         assert "secret" not in played[name].require_no_change().msg
     played["missing"].require_failure(
-        f"cannot download {server.url}/none.tgz: the server answers 404", "archive on the contr"
+        f"cannot download {server.url}/none.tgz: the server returned 404", "archive on the contr"
     )
     played["nobody"].require_failure(f"cannot download {closed}/good.tgz: ", "Connection refused")
     played["mirror"].require_failure(
@@ -124,6 +124,6 @@ def test_a_download_is_limited_as_a_whole(node: EngineNode, beginning: bytes) ->
                 "plugins", source=url, checksum=OTHER, timeout=30, download_timeout=1, _ansible_check_mode=check_mode
             )
             wait_for_result(process).require_failure(
-                f"cannot download {url}: it was not complete after 1 s, ", "with download_timeout, or give an archive"
+                f"cannot download {url}: incomplete after 1 s, ", "raise download_timeout, or set source to an archive"
             )
     assert list(node.cache_dir.iterdir()) == []

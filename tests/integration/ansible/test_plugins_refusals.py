@@ -46,7 +46,7 @@ def _bad(files: pathlib.Path) -> dict[str, tuple[JsonObject, tuple[str, ...]]]:
             ("json.tgz cannot be unpacked", "29 bytes and looks like JSON"),
         ),
         "cut off": ({"source": "cut.tgz"}, ("cut.tgz cannot be unpacked: ", "or cut off")),
-        "not there": ({"source": "none.tgz"}, ("source: none.tgz is not on the controller",)),
+        "not there": ({"source": "none.tgz"}, ("source: none.tgz does not exist on the controller",)),
         "empty directory": ({"source": "/srv", "remote_src": True}, ("/srv has no plugin",)),
         "a directory's digest": (
             {"source": str(releases.REFERENCE), "remote_src": True, "checksum": OTHER},

@@ -44,5 +44,5 @@ def test_a_survey_can_install_roll_back_and_remove(node: EngineNode, project: Pr
 def test_without_variables_the_newest_known_release_is_installed(node: EngineNode, project: Project) -> None:
     mirror = play(project, source="http://127.0.0.1:9/cni/")
     mirror[TASK].require_failure("cannot download http://127.0.0.1:9/cni/cni-plugins-linux-", "-v1.9.1.tgz")
-    play(project, source="/nowhere.tgz")[TASK].require_failure("/nowhere.tgz is not on the controller")
+    play(project, source="/nowhere.tgz")[TASK].require_failure("/nowhere.tgz does not exist on the controller")
     assert "must be one of: present, absent, rolled_back" in play(project, state="sideways").output

@@ -92,7 +92,7 @@ def test_a_servers_answer_cannot_control_the_terminal(node: EngineNode, project:
         finally:
             server.shutdown()
             thread.join()
-    played["install"].require_failure(r"the server answers 404 not \x1b[2J\x9bhere")
+    played["install"].require_failure(r"the server returned 404 not \x1b[2J\x9bhere")
 
 
 NAMES = {

@@ -19,10 +19,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import Positions, join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
-# Bytes of a file; the node reads no more of one.
+# Bytes. The node refuses a larger file.
 SIZE_LIMIT: t.Final = 4 * 1024 * 1024
 
-# Of a network; where one plugin's configuration stands for it, these stand among the plugin's keys.
+# Keys of the network. In a configuration of a single plugin, they are among the plugin's keys.
 _NETWORK_KEYS: t.Final = ("cniVersions", "disableCheck", "disableGC", "loadOnlyInlinedPlugins")
 
 
@@ -31,8 +31,8 @@ class Plugin:
     """One plugin configuration of a document.
 
     Attributes:
-        type: An empty string where it has none.
-        keys: With proper keys; one that is null, or unknown to a plugin that has a schema, is left out.
+        type: An empty string if the plugin has none.
+        keys: Values by key, in the case of the schema. Without null, and without keys unknown to the schema.
         path: JSON pointer of the object.
         schema: Name of the schema of its type.
     """
@@ -45,8 +45,8 @@ class Plugin:
 
     @property
     def ipam(self) -> dict[str, t.Any]:
-        found = self.keys.get("ipam")
-        return found if isinstance(found, dict) else {}
+        ipam = self.keys.get("ipam")
+        return ipam if isinstance(ipam, dict) else {}
 
     @property
     def ipam_path(self) -> str:
@@ -54,11 +54,13 @@ class Plugin:
 
 
 class Document:
-    """A network configuration as its text says it, right or wrong, and what was noticed while it was read.
+    """A network configuration, valid or not, and the findings of reading it.
 
     Attributes:
-        network: The whole as decoded; ``keys`` the same with proper keys.
-        is_list: Whether it is written as a list.
+        network: The decoded object.
+        keys: The same with keys in the case of the schema.
+        is_list: Whether it is a configuration list, not a single plugin's configuration.
+        noticed: Findings about keys.
     """
 
     def __init__(self, file: str, network: dict[str, t.Any], text: str | None) -> None:
@@ -82,7 +84,7 @@ class Document:
         return positions.scan(self._text) if self._text is not None else Positions({}, [])
 
     def finding(self, code: str, path: str, message: str, hint: str = "", value: t.Any = None) -> Finding:
-        """Return a finding about a place of this document, with all that follows from the place."""
+        """Return a finding about a place in this document, with its plugin and line."""
         written = self._keys.as_written(path) if self._keys.written else path
         return Finding(
             code, self.file, written, message, hint, value, self._plugin_at(path), self.positions.line(written)
@@ -104,9 +106,9 @@ class Document:
         if not self.is_list:
             own = {key: value for key, value in self.network.items() if key not in _NETWORK_KEYS}
             return [self._read_plugin(0, own, "")]
-        found = self.network.get("plugins")
-        listed = enumerate(found) if isinstance(found, list) else ()
-        return [self._read_plugin(index, one, f"/plugins/{index}") for index, one in listed if isinstance(one, dict)]
+        plugins = self.network.get("plugins")
+        listed = enumerate(plugins) if isinstance(plugins, list) else ()
+        return [self._read_plugin(index, keys, f"/plugins/{index}") for index, keys in listed if isinstance(keys, dict)]
 
     def _read_plugin(self, index: int, written: dict[str, t.Any], path: str) -> Plugin:
         schema = schemas.name_for_plugin(written.get("type"))
@@ -122,10 +124,10 @@ def read(content: bytes, file: str, *, is_text: bool = True) -> tuple[Document |
     """Read a network configuration.
 
     Args:
-        is_text: Whether a person has written this text, and lines of it mean something.
+        is_text: Whether a person wrote this text, so that line numbers are useful.
 
     Returns:
-        The document, None where it cannot be told what it says; and what is wrong with its text.
+        The document, or None if the text cannot be decoded, and findings about the text.
     """
     if len(content) > SIZE_LIMIT:
         message = f"{len(content)} bytes are too many for a network configuration"
@@ -142,28 +144,28 @@ def read(content: bytes, file: str, *, is_text: bool = True) -> tuple[Document |
         ]
     text = content.decode("utf-8")
     document = Document(file, network, text if is_text else None)
-    return document, [] if is_unique else [_twice(document, one) for one in positions.scan(text).twice]
+    return document, [] if is_unique else [_report_twice(document, key) for key in positions.scan(text).twice]
 
 
 def _decode(content: bytes) -> tuple[t.Any, bool]:
-    """Return what the text says, and whether no object in it has a key twice."""
+    """Return the decoded text, and whether the keys of each object are unique."""
     try:
         return json_text.decode(content, "this", unique_keys=True), True
     except CniError:
         return json_text.decode(content, "this"), False
 
 
-def _twice(document: Document, one: positions.Twice) -> Finding:
-    key = one.path.rpartition("/")[2]
-    message = f"the key {key!r} is set twice in one object, on line {one.first} and on line {one.second}"
+def _report_twice(document: Document, twice: positions.Twice) -> Finding:
+    key = twice.path.rpartition("/")[2]
+    message = f"the key {key!r} is set twice in one object, on line {twice.first} and on line {twice.second}"
     return document.finding(
-        "duplicate-key", one.path, message, "remove one of them; programs differ in which one they use"
+        "duplicate-key", twice.path, message, "remove one of them; programs differ in which one they use"
     )
 
 
 def _type_of(keys: t.Any) -> str:
-    found = keys.get("type") if isinstance(keys, dict) else None
-    return found if isinstance(found, str) else ""
+    plugin_type = keys.get("type") if isinstance(keys, dict) else None
+    return plugin_type if isinstance(plugin_type, str) else ""
 
 
 __all__ = ("SIZE_LIMIT", "Document", "Plugin", "read")

@@ -14,18 +14,18 @@ import typing as t
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schemas import Schema
 
-# A key that is this much like a known one is taken for that one misspelled.
+# A key at least this similar to a known one counts as a misspelling of it.
 _LIKENESS: t.Final = 0.75
 
-# The engine reads these of a plugin configuration itself, and as they are written.
+# The engine reads these keys of a plugin configuration itself, and does not ignore case.
 _READ_AS_WRITTEN: t.Final = ("type", "capabilities", "ipam")
 
-# Keys of every plugin, which are left out when a plugin's own keys are listed.
+# Keys of every plugin. Lists of a plugin's own keys omit them.
 _OF_ANY_PLUGIN: t.Final = {"args", "capabilities", "cniVersion", "dns", "name", "prevResult", "runtimeConfig", "type"}
 
 
 class Report(t.Protocol):
-    """Reports one finding."""
+    """A function that reports a finding."""
 
     def __call__(self, code: str, path: str, message: str, hint: str = "", value: t.Any = None) -> None:
         """Report a finding with these fields of `Finding`."""
@@ -33,55 +33,55 @@ class Report(t.Protocol):
 
 @dataclasses.dataclass
 class Keys:
-    """Reads objects as a plugin written in Go does: keys in any case, null as not given, unknown keys passed over.
+    """Read objects as a plugin written in Go does: ignore the case of keys, null values and unknown keys.
 
     Attributes:
-        written: By the pointer that a place has with its proper key, the key as it is written.
+        written: Keys as they are written, by JSON pointer with the proper key. Only keys in another case are listed.
     """
 
     report: Report
     written: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def read(self, value: t.Any, schema: t.Any, path: str) -> t.Any:
-        """Return a value with proper keys only, and report every key that is not one."""
+        """Return a value with keys in the case of the schema, and report every other key."""
         if not isinstance(schema, dict):
             return value
         if isinstance(value, list):
             items = schema.get("items")
-            return [self.read(one, items, join(path, place)) for place, one in enumerate(value)] if items else value
+            return [self.read(entry, items, join(path, place)) for place, entry in enumerate(value)] if items else value
         if isinstance(value, dict) and "properties" in schema:
-            return self._object(value, schema, path)
+            return self._read_object(value, schema, path)
         return value
 
     def as_written(self, path: str) -> str:
-        """Return a pointer with the keys as they are written in the text."""
+        """Return a pointer with keys as they are written in the text."""
         proper, actual = "", ""
         for part in path.split("/")[1:]:
             proper = f"{proper}/{part}"
             actual = join(actual, self.written[proper]) if proper in self.written else f"{actual}/{part}"
         return actual
 
-    def _object(self, value: dict[str, t.Any], schema: Schema, path: str) -> dict[str, t.Any]:
+    def _read_object(self, value: dict[str, t.Any], schema: Schema, path: str) -> dict[str, t.Any]:
         known = schema["properties"]
         folded = {} if schema.get("x-exact-case") else {key.lower(): key for key in known}
         result: dict[str, t.Any] = {}
-        for key, one in value.items():
+        for key, entry in value.items():
             proper = key if key in known else folded.get(key.lower())
             if proper is None or (proper != key and proper in _READ_AS_WRITTEN):
-                self._unknown(key, one, schema, path)
+                self._report_unknown(key, entry, schema, path)
                 if schema.get("additionalProperties") is not False:
-                    result[key] = one
+                    result[key] = entry
                 continue
             if proper != key:
-                self._other_case(key, proper, value, path)
-            if one is None:
+                self._report_other_case(key, proper, value, path)
+            if entry is None:
                 self.report("null-value", join(path, key), f"{key!r} is null", "plugins treat it as unset; remove it")
                 continue
-            is_plain = not isinstance(one, (dict, list))
-            result[proper] = one if is_plain else self.read(one, known[proper], join(path, proper))
+            is_plain = not isinstance(entry, (dict, list))
+            result[proper] = entry if is_plain else self.read(entry, known[proper], join(path, proper))
         return result
 
-    def _other_case(self, key: str, proper: str, value: dict[str, t.Any], path: str) -> None:
+    def _report_other_case(self, key: str, proper: str, value: dict[str, t.Any], path: str) -> None:
         self.written[join(path, proper)] = key
         if proper in value:
             message = f"{key!r} and {proper!r} are the same key to plugins, which ignore case"
@@ -90,7 +90,7 @@ class Keys:
             message = f"the key {key!r} should be {proper!r}: plugins ignore case, but other programs may not"
             self.report("key-case", join(path, key), message, f"write {proper}", value[key])
 
-    def _unknown(self, key: str, value: t.Any, schema: Schema, path: str) -> None:
+    def _report_unknown(self, key: str, value: t.Any, schema: Schema, path: str) -> None:
         closed = schema.get("additionalProperties") is False
         if key.startswith("cni.dev/") or not (closed or schema.get("x-spelling")):
             return
@@ -105,14 +105,14 @@ class Keys:
 
 
 def nearest(word: str, known: t.Iterable[str], likeness: float = _LIKENESS) -> str:
-    """Return the known word that another is most like, or an empty string.
+    """Return the known word that is most similar to a word, or an empty string.
 
     Args:
-        likeness: From 0 to 1, what is like enough.
+        likeness: Minimum similarity, from 0 to 1.
     """
-    folded = {one.lower(): one for one in known}
-    found = difflib.get_close_matches(word.lower()[:60], folded, 1, likeness)
-    return folded[found[0]] if found else ""
+    folded = {name.lower(): name for name in known}
+    matches = difflib.get_close_matches(word.lower()[:60], folded, 1, likeness)
+    return folded[matches[0]] if matches else ""
 
 
 def _to(schema: Schema) -> str:

@@ -17,7 +17,7 @@ _TOKEN: t.Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
 
 @dataclasses.dataclass(frozen=True)
 class Twice:
-    """A key that one object has twice: its pointer and both lines."""
+    """A duplicate key: its JSON pointer and both lines."""
 
     path: str
     first: int
@@ -26,18 +26,18 @@ class Twice:
 
 @dataclasses.dataclass
 class Positions:
-    """Where things are in a JSON text.
+    """The lines of keys and list entries in a JSON text.
 
     Attributes:
-        lines: By JSON pointer, the line on which a key or a list's entry begins; of a key given twice, the last.
-        twice: Every key that an object has more than once, in order.
+        lines: The line on which a key or a list entry begins, by JSON pointer; of a duplicate key, the last line.
+        twice: Duplicate keys, in order.
     """
 
     lines: dict[str, int]
     twice: list[Twice]
 
     def line(self, path: str) -> int | None:
-        """Return the line of a place, or of what is nearest around it."""
+        """Return the line of a place, or of the innermost known place that contains it."""
         while path and path not in self.lines:
             path = path.rpartition("/")[0]
         return self.lines.get(path)
@@ -45,7 +45,7 @@ class Positions:
 
 @dataclasses.dataclass
 class _Frame:
-    """An object or a list that the scan is inside of."""
+    """An object or list that contains the current token."""
 
     path: str
     is_object: bool
@@ -54,7 +54,7 @@ class _Frame:
 
 
 def join(path: str, *parts: str | int) -> str:
-    """Return the JSON pointer (RFC 6901) of something inside what ``path`` points at."""
+    """Return the JSON pointer (RFC 6901) that extends ``path`` by parts."""
     for part in parts:
         text = str(part)
         path = f"{path}/{text.replace('~', '~0').replace('/', '~1') if '/' in text or '~' in text else text}"
@@ -62,8 +62,8 @@ def join(path: str, *parts: str | int) -> str:
 
 
 def scan(text: str) -> Positions:
-    """Find all places of a text that is valid JSON."""
-    found = Positions({}, [])
+    """Return the positions in a text of valid JSON."""
+    positions = Positions({}, [])
     stack: list[_Frame] = []
     line, counted = 1, 0
     for match in _TOKEN.finditer(text):
@@ -74,10 +74,10 @@ def scan(text: str) -> Positions:
         elif token == ",":
             _next(stack[-1])
         elif stack and stack[-1].is_object and stack[-1].key is None:
-            _key(token, stack[-1], line, found)
+            _key(token, stack[-1], line, positions)
         elif token != ":":
-            _value(token, stack, line, found)
-    return found
+            _value(token, stack, line, positions)
+    return positions
 
 
 def _next(frame: _Frame) -> None:
@@ -85,20 +85,20 @@ def _next(frame: _Frame) -> None:
     frame.key = None
 
 
-def _key(token: str, frame: _Frame, line: int, found: Positions) -> None:
+def _key(token: str, frame: _Frame, line: int, positions: Positions) -> None:
     frame.key = _decode(token)
     path = join(frame.path, frame.key)
-    if path in found.lines:
-        found.twice.append(Twice(path, found.lines[path], line))
-    found.lines[path] = line
+    if path in positions.lines:
+        positions.twice.append(Twice(path, positions.lines[path], line))
+    positions.lines[path] = line
 
 
-def _value(token: str, stack: list[_Frame], line: int, found: Positions) -> None:
+def _value(token: str, stack: list[_Frame], line: int, positions: Positions) -> None:
     path = ""
     if stack:
         frame = stack[-1]
         path = join(frame.path, frame.index if frame.key is None else frame.key)
-    found.lines.setdefault(path, line)
+    positions.lines.setdefault(path, line)
     if token in "{[":
         stack.append(_Frame(path, token == "{"))
 

@@ -22,7 +22,7 @@ _FORMATS: t.Final = {
     "ip-or-cidr": ("an IP address", "such as 10.1.0.5 or 10.1.0.5/16"),
     "cidr": ("an address with its prefix length", "such as 10.1.0.0/16 or fd00::/64"),
     "mac": ("a MAC address", "such as 02:00:00:00:00:01"),
-    "ifname": ("a name of an interface", "1 to 15 bytes, without '/', ':' and white space"),
+    "ifname": ("an interface name", "1 to 15 bytes, without '/', ':' and white space"),
 }
 _NAMES: t.Final = {
     "object": "an object",
@@ -36,10 +36,10 @@ _NAMES: t.Final = {
 
 @dataclasses.dataclass(frozen=True)
 class Violation:
-    """A violation of a schema in words.
+    """A violation of a schema, with its message.
 
     Attributes:
-        path: JSON pointer inside what was validated.
+        path: JSON pointer, relative to the validated value.
     """
 
     code: str
@@ -54,47 +54,48 @@ class _Broken:
     """A rule of a schema that a value violates.
 
     Attributes:
-        wanted: What the rule says, as it stands in the schema.
-        schema: The schema that the rule is in.
+        rule: The keyword of the schema.
+        expected: The value of this keyword.
+        schema: The schema that contains the keyword.
     """
 
     rule: str
-    wanted: t.Any
+    expected: t.Any
     schema: dict[str, t.Any]
     instance: t.Any
     message: str
 
 
-def violation(found: ValidationError) -> Violation:
-    """Return a violation in this collection's words."""
-    path = join("", *found.absolute_path)
-    schema = t.cast("dict[str, t.Any]", found.schema)
-    error = _Broken(str(found.validator), found.validator_value, schema, found.instance, found.message)
-    if "propertyNames" in found.absolute_schema_path:
-        wanted = f"expected: {error.schema.get('description', '')}"
+def violation(cause: ValidationError) -> Violation:
+    """Convert an error of jsonschema to a violation with this collection's message."""
+    path = join("", *cause.absolute_path)
+    schema = t.cast("dict[str, t.Any]", cause.schema)
+    error = _Broken(str(cause.validator), cause.validator_value, schema, cause.instance, cause.message)
+    if "propertyNames" in cause.absolute_schema_path:
+        expected = f"expected: {error.schema.get('description', '')}"
         return Violation(
-            "malformed-value", join(path, error.instance), f"the key {error.instance!r} is not allowed here", wanted
+            "malformed-value", join(path, error.instance), f"the key {error.instance!r} is not allowed here", expected
         )
     return _RULES.get(error.rule, _other)(error, path)
 
 
 def _type(error: _Broken, path: str) -> Violation:
-    wanted = error.wanted if isinstance(error.wanted, list) else [error.wanted]
-    hint = f"expected: {' or '.join(_NAMES[name] for name in wanted)}{_advice(wanted, error.instance)}"
-    found = repr(error.instance) if isinstance(error.instance, float) else kind(error.instance)
-    return Violation("wrong-type", path, f"found {found}", hint, error.instance)
+    expected = error.expected if isinstance(error.expected, list) else [error.expected]
+    hint = f"expected: {' or '.join(_NAMES[name] for name in expected)}{_advice(expected, error.instance)}"
+    actual = repr(error.instance) if isinstance(error.instance, float) else kind(error.instance)
+    return Violation("wrong-type", path, f"found {actual}", hint, error.instance)
 
 
-def _advice(wanted: list[str], value: t.Any) -> str:
+def _advice(expected: list[str], value: t.Any) -> str:
     if not isinstance(value, str):
         return ""
-    if ("boolean" in wanted and value.lower() in ("true", "false")) or ("integer" in wanted and value.isdecimal()):
+    if ("boolean" in expected and value.lower() in ("true", "false")) or ("integer" in expected and value.isdecimal()):
         return f"; write {value.lower()} without quotes"
     return ""
 
 
 def _missing_key(error: _Broken, path: str) -> Violation:
-    key = next(one for one in error.wanted if f"{one!r} is" in error.message)
+    key = next(entry for entry in error.expected if f"{entry!r} is" in error.message)
     return Violation("missing-key", join(path, key), f"the key {key!r} is missing", _purpose(error, key))
 
 
@@ -106,7 +107,7 @@ def _purpose(error: _Broken, key: str) -> str:
 def _dependent(error: _Broken, path: str) -> Violation:
     given, missing = next(
         (given, key)
-        for given, keys in error.wanted.items()
+        for given, keys in error.expected.items()
         for key in keys
         if given in error.instance and key not in error.instance
     )
@@ -114,7 +115,7 @@ def _dependent(error: _Broken, path: str) -> Violation:
 
 
 def _enum(error: _Broken, path: str) -> Violation:
-    known = [one for one in error.wanted if one != ""]
+    known = [entry for entry in error.expected if entry != ""]
     meant = nearest(error.instance, known) if isinstance(error.instance, str) else ""
     hint = f"did you mean {meant}?" if meant else f"expected: one of {', '.join(map(str, known))}"
     return Violation("unknown-value", path, f"{_short(error.instance)} is unknown", hint, error.instance)
@@ -122,39 +123,39 @@ def _enum(error: _Broken, path: str) -> Violation:
 
 def _bound(error: _Broken, path: str) -> Violation:
     low, high = error.schema.get("minimum"), error.schema.get("maximum")
-    wanted = f"{low or 0} to {high}" if high is not None else f"at least {low}"
-    return Violation("out-of-range", path, f"{error.instance} is out of range", f"expected: {wanted}", error.instance)
+    expected = f"{low or 0} to {high}" if high is not None else f"at least {low}"
+    return Violation("out-of-range", path, f"{error.instance} is out of range", f"expected: {expected}", error.instance)
 
 
 def _size(error: _Broken, path: str) -> Violation:
     what = "entries" if isinstance(error.instance, list) else "characters"
     bound = "at least" if error.rule.startswith("min") else "at most"
     message = f"{len(error.instance)} {what}"
-    return Violation("out-of-range", path, message, f"expected: {bound} {error.wanted}", error.instance)
+    return Violation("out-of-range", path, message, f"expected: {bound} {error.expected}", error.instance)
 
 
 def _pattern(error: _Broken, path: str) -> Violation:
     message = f"{_short(error.instance)} has an invalid format"
-    hint = str(error.schema.get("description", f"the pattern {error.wanted}"))
+    hint = str(error.schema.get("description", f"the pattern {error.expected}"))
     return Violation("malformed-value", path, message, f"expected: {hint}", error.instance)
 
 
 def _format(error: _Broken, path: str) -> Violation:
-    what, example = _FORMATS[error.wanted]
+    what, example = _FORMATS[error.expected]
     return Violation(
         "malformed-value", path, f"{_short(error.instance)} is not {what}", f"expected: {example}", error.instance
     )
 
 
 def _not(error: _Broken, path: str) -> Violation:
-    rule = error.wanted
+    rule = error.expected
     which = "one of " if rule["required"][1:] else ""
     return Violation("exclusive-keys", path, str(rule["description"]), f"remove {which}{', '.join(rule['required'])}")
 
 
 def _any_of(error: _Broken, path: str) -> Violation:
     if isinstance(error.instance, dict):
-        keys = [key for one in error.wanted for key in one["required"] if "properties" not in one]
+        keys = [key for entry in error.expected for key in entry["required"] if "properties" not in entry]
         return Violation("missing-key", path, f"none of the keys {', '.join(keys)} is set", "expected: one of them")
     hint = f"expected: {error.schema.get('description', '')}"
     return Violation("unknown-value", path, f"{_short(error.instance)} is unknown", hint, error.instance)

@@ -17,40 +17,42 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 
 
 def merge_by_host(by_host: t.Any) -> list[JsonObject]:
-    """Return what was found on several hosts, each finding once with the hosts that have it.
+    """Merge findings of several hosts: return each once, with the hosts that have it.
 
     Args:
-        by_host: By the hosts' names, lists of findings, or what the module `conflists` has returned.
+        by_host: Lists of findings, or results of the module `conflists`, by host.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: it is not of its form.
+        CniError: ``INVALID_CONFIG``: a value has the wrong type.
     """
     if not isinstance(by_host, collections.abc.Mapping):
         raise CniError(
             Code.INVALID_CONFIG, f"found {kind(by_host)}", "expected: a dictionary of host names to findings"
         )
-    found: dict[str, JsonObject] = {}
+    merged: dict[str, JsonObject] = {}
     for host, given in by_host.items():
         for finding in _findings(str(host), given):
-            one = found.setdefault(json.dumps(finding, sort_keys=True, default=str), {**finding, "hosts": []})
-            one["hosts"].append(str(host))
-    return list(found.values())
+            key = json.dumps(finding, sort_keys=True, default=str)
+            merged.setdefault(key, {**finding, "hosts": []})["hosts"].append(str(host))
+    return list(merged.values())
 
 
 def _findings(host: str, given: t.Any) -> list[JsonObject]:
     if isinstance(given, collections.abc.Mapping):
-        given = _of_result(given)
-    if not isinstance(given, (list, tuple)) or not all(isinstance(one, collections.abc.Mapping) for one in given):
+        given = _read_result(given)
+    if not isinstance(given, (list, tuple)) or not all(
+        isinstance(finding, collections.abc.Mapping) for finding in given
+    ):
         what = f"{host}: found {kind(given)}"
         raise CniError(Code.INVALID_CONFIG, what, "expected: a list of findings, or a result of cni.node.conflists")
-    return [dict(one) for one in given]
+    return [dict(finding) for finding in given]
 
 
-def _of_result(result: t.Mapping[str, t.Any]) -> t.Any:
-    """Return the findings of a result; what was refused without any, as when a template cannot be rendered, is one."""
-    found = result.get("findings") or []
-    if found or result.get("skipped") or "conflists" in result:
-        return found
+def _read_result(result: t.Mapping[str, t.Any]) -> t.Any:
+    """Return the findings of a result. An error without findings, such as a broken template, becomes a finding."""
+    findings = result.get("findings") or []
+    if findings or result.get("skipped") or "conflists" in result:
+        return findings
     place, colon, message = str(result.get("msg", "")).partition(": ")
     if not (colon and place.startswith("conflists[")):
         place, message = "conflists", str(result.get("msg", ""))

@@ -17,17 +17,20 @@ from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges im
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 
-# What is a node's own of a network that is the same on all of them.
+# Keys of IPAM that may differ between the nodes of one network.
 _OWN: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
 
 _Defined = tuple[str, Document]
 
 
 def findings(nodes: t.Mapping[str, t.Sequence[Document]]) -> t.Iterator[Finding]:
-    """Compare the networks of several nodes, by the nodes' names.
+    """Compare the networks of several nodes.
 
-    A network that has the same addresses on all nodes is taken for one that ends at each node; one that has not, for a
-    network cut into a subnet for each node.
+    A network with the same addresses on all nodes counts as local to each node. Otherwise, it is one network that is
+    divided among the nodes, so its ranges must not overlap.
+
+    Args:
+        nodes: Documents by node.
     """
     defined: dict[str, list[_Defined]] = {}
     for node, documents in nodes.items():
@@ -54,11 +57,11 @@ def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
     if same_everywhere and not any(_is_on_shared_link(plugin) for plugin in members[0][1].plugins):
         return
     for (node, document, ranges), (other_node, other_document, others) in itertools.combinations(given, 2):
-        for one, other in itertools.product(ranges, others):
-            if node != other_node and one.overlaps(other):
+        for pool, other in itertools.product(ranges, others):
+            if node != other_node and pool.overlaps(other):
                 message = (
                     f"{other.first} to {other.last} of the network {name!r} on {other_node} overlaps with"
-                    f" {one.first} to {one.last} on {node} ({document.file})"
+                    f" {pool.first} to {pool.last} on {node} ({document.file})"
                 )
                 hint = (
                     "each node assigns addresses independently; divide the range with the filter cni.node.node_subnets"
@@ -67,17 +70,17 @@ def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
 
 
 def _is_on_shared_link(plugin: Plugin) -> bool:
-    """Return whether the containers of all nodes share one link, that of the master or the device."""
+    """Return whether the network is on a physical link, which containers of all nodes share."""
     known = catalogue.row(plugin.type)
     return known.has_master or known.borrows_device
 
 
 def _ranges(document: Document) -> list[Range]:
-    return [one for plugin in document.plugins for one in addresses.ranges(plugin)]
+    return [pool for plugin in document.plugins for pool in addresses.ranges(plugin)]
 
 
 def _shape(document: Document) -> str:
-    """Return all of a network but the addresses that a node may have for its own."""
+    """Return a network as text, without the addresses, which may differ between nodes."""
     plugins = [
         {**plugin.keys, "ipam": {key: value for key, value in plugin.ipam.items() if key not in _OWN}}
         for plugin in document.plugins

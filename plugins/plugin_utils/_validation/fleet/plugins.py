@@ -18,8 +18,8 @@ _Entry = t.Mapping[str, t.Any]
 _HINT: t.Final = "install the same release everywhere, for example with the playbook cni.node.upgrade"
 
 
-class _Seen(t.NamedTuple):
-    """A value of a node, with its place there."""
+class _Value(t.NamedTuple):
+    """A value on a node, and the path that it belongs to."""
 
     node: str
     place: str
@@ -27,44 +27,44 @@ class _Seen(t.NamedTuple):
 
 
 def findings(node_info: object) -> t.Iterator[Finding]:
-    """Compare the plugins of several nodes: releases in the same directory, and the versions that they support.
+    """Compare the plugins of several nodes: the release in each directory, and the supported versions.
 
     Args:
-        node_info: What the module ``node_info`` has returned, by the nodes' names.
+        node_info: Results of the module `node_info`, by node.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: it is not of that form.
+        CniError: ``INVALID_CONFIG``: a value has the wrong type.
     """
-    installed: dict[str, list[_Seen]] = {}
-    supported: dict[str, list[_Seen]] = {}
+    installed: dict[str, list[_Value]] = {}
+    supported: dict[str, list[_Value]] = {}
     for node, returned in _mapping(node_info, "node_info").items():
         for release in _list_entries(returned, "releases", node):
             if release.get("current"):
                 place, version = str(release.get("bin_dir")), f"{release.get('version')} ({release.get('digest')})"
-                installed.setdefault(place, []).append(_Seen(node, place, version))
+                installed.setdefault(place, []).append(_Value(node, place, version))
         for plugin in _list_entries(returned, "plugins", node):
             if plugin.get("versions") and not plugin.get("shadowed"):
-                seen = _Seen(node, str(plugin.get("path")), ", ".join(map(str, plugin["versions"])))
-                supported.setdefault(str(plugin.get("type")), []).append(seen)
+                value = _Value(node, str(plugin.get("path")), ", ".join(map(str, plugin["versions"])))
+                supported.setdefault(str(plugin.get("type")), []).append(value)
     for place, members in installed.items():
         yield from _find_differences(members, f"the release in {place}")
     for plugin_type, members in supported.items():
         yield from _find_differences(members, f"the version support of {plugin_type}")
 
 
-def _find_differences(members: list[_Seen], what: str) -> t.Iterator[Finding]:
+def _find_differences(members: list[_Value], what: str) -> t.Iterator[Finding]:
     first = members[0]
-    for one in members[1:]:
-        if one.value != first.value:
-            message = f"{what} is {one.value} on {one.node}, and {first.value} on {first.node}"
-            yield Finding("plugin-differs", f"{one.node}: {one.place}", "", message, _HINT)
+    for member in members[1:]:
+        if member.value != first.value:
+            message = f"{what} is {member.value} on {member.node}, and {first.value} on {first.node}"
+            yield Finding("plugin-differs", f"{member.node}: {member.place}", "", message, _HINT)
 
 
 def _list_entries(returned: object, key: str, node: str) -> list[_Entry]:
     listed = _mapping(returned, f"node_info of {node}").get(key) or []
     if not isinstance(listed, (list, tuple)):
         raise CniError(Code.INVALID_CONFIG, f"{key} of {node}: found {kind(listed)}", "expected: a list")
-    return [_mapping(one, f"{key} of {node}") for one in listed]
+    return [_mapping(member, f"{key} of {node}") for member in listed]
 
 
 def _mapping(value: object, what: str) -> _Entry:

@@ -20,23 +20,23 @@ _CONDITIONS: t.Final = ("conditionsV4", "conditionsV6")
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    """Check that what portmap is told in the words of iptables or nftables is for the backend that it uses."""
+    """Check that conditions of portmap have the syntax of its backend, iptables or nftables."""
     if not catalogue.row(plugin.type).maps_ports:
         return
-    wanted, because = _requested_backend(plugin)
+    requested, reason = _requested_backend(plugin)
     for name in _CONDITIONS:
         conditions: t.Any = plugin.keys.get(name)
         own = _backend_of(conditions)
-        if own and wanted and own != wanted:
-            message = f"{name} has {own} conditions, but {because} selects {wanted}"
-            hint = f"write the conditions in the syntax of {wanted}"
+        if own and requested and own != requested:
+            message = f"{name} has {own} conditions, but {reason} selects {requested}"
+            hint = f"write the conditions in the syntax of {requested}"
             yield document.finding("wrong-backend", join(plugin.path, name, 0), message, hint, conditions[0])
-        elif own and not wanted:
-            wanted, because = own, name
+        elif own and not requested:
+            requested, reason = own, name
 
 
 def _requested_backend(plugin: Plugin) -> tuple[str, str]:
-    """Return the backend that is asked for, and by which key."""
+    """Return the requested backend, and the key that requests it."""
     backend = plugin.keys.get("backend")
     if backend in (_IPTABLES, _NFTABLES):
         return backend, "backend"
@@ -44,7 +44,7 @@ def _requested_backend(plugin: Plugin) -> tuple[str, str]:
 
 
 def _backend_of(conditions: t.Any) -> str:
-    """Return whose words conditions are, as portmap tells by the first character; an empty string for none."""
+    """Return the backend whose syntax conditions have, or "". Like portmap, look at the first character."""
     first = conditions[0] if isinstance(conditions, list) and conditions else ""
     if not isinstance(first, str) or not first:
         return ""

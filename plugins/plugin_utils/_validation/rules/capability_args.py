@@ -39,25 +39,33 @@ class _Given:
 
 
 def schema_findings(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> list[Finding]:
-    """Compare capability arguments with what the conventions say of those that are well known.
+    """Compare capability arguments with the schemas of the well-known ones.
 
     Raises:
-        AnsibleError: The library is missing on the controller.
+        AnsibleError: jsonschema is missing on the controller.
     """
-    found: list[Finding] = []
+    results: list[Finding] = []
     for given in _all_arguments(attachments):
         if not given.arguments:
             continue
-        keys = Keys(functools.partial(_notice, found, given.file))
+        keys = Keys(functools.partial(_notice, results, given.file))
         read = keys.read(given.arguments, schemas.load(_SCHEMA), given.path())
-        for one in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
-            _notice(found, given.file, one.code, f"{given.path()}{one.path}", one.message, one.hint, one.value)
-    return found
+        for problem in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
+            _notice(
+                results,
+                given.file,
+                problem.code,
+                f"{given.path()}{problem.path}",
+                problem.message,
+                problem.hint,
+                problem.value,
+            )
+    return results
 
 
 def specification_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
-    """Find capability arguments that no plugin of the network declares; runtimes drop them without a word."""
-    # What is in the directory beside a file is not known here.
+    """Find capability arguments that no plugin of the network declares. Runtimes silently drop them."""
+    # Plugins in the directory beside a file are unknown on the controller.
     declared = {document.name: _capabilities(document) for document in documents if document.plugins}
     for given in _all_arguments(attachments):
         for name in given.arguments if given.network in declared else ():
@@ -68,7 +76,7 @@ def specification_findings(documents: t.Sequence[Document], attachments: t.Seque
 
 
 def consistency_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
-    """Find ports of the node that are to lead to two containers, and limits that are none."""
+    """Find ports of the node that are mapped to two containers, and invalid bandwidth limits."""
     taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]] = {}
     for given in _all_arguments(attachments):
         bandwidth = given.arguments.get("bandwidth")
@@ -77,7 +85,7 @@ def consistency_findings(documents: t.Sequence[Document], attachments: t.Sequenc
         ):
             yield Finding(code, given.file, path, message, hint)
         for index, mapping in enumerate(_list(given.arguments.get("portMappings"))):
-            yield from _mapping(mapping, given, given.path("portMappings", index), taken)
+            yield from _check_mapping(mapping, given, given.path("portMappings", index), taken)
 
 
 def _notice(
@@ -86,7 +94,7 @@ def _notice(
     into.append(Finding(code, file, path, message, hint, value))
 
 
-def _mapping(
+def _check_mapping(
     mapping: t.Any, given: _Given, path: str, taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]]
 ) -> t.Iterator[Finding]:
     if not isinstance(mapping, dict) or not is_integer(mapping.get("hostPort")):
@@ -117,8 +125,14 @@ def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[_Given]:
 
 
 def _capabilities(document: Document) -> set[str]:
-    found = (plugin.keys.get("capabilities") for plugin in document.plugins)
-    return {name for one in found if isinstance(one, dict) for name, is_declared in one.items() if is_declared is True}
+    declared = (plugin.keys.get("capabilities") for plugin in document.plugins)
+    return {
+        name
+        for capabilities in declared
+        if isinstance(capabilities, dict)
+        for name, is_declared in capabilities.items()
+        if is_declared is True
+    }
 
 
 def _list(value: t.Any) -> list[t.Any]:

@@ -16,30 +16,30 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import
 
 
 def findings(document: Document) -> t.Iterator[Finding]:
-    """Check the order of a network's plugins; what a plugin does that is not known is not judged."""
+    """Check the order of a network's plugins. Unknown plugins are ignored."""
     for place, plugin in enumerate(document.plugins):
         before = document.plugins[:place]
         role = schemas.role(plugin.type)
         if role == "meta":
-            yield from _meta(document, plugin, before)
+            yield from _check_meta(document, plugin, before)
         elif role == "interface":
-            yield from _interface(document, plugin, before)
+            yield from _check_interface(document, plugin, before)
 
 
-def _meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
-    roles = {schemas.role(one.type) for one in before}
+def _check_meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
+    roles = {schemas.role(earlier.type) for earlier in before}
     if roles <= {"meta"}:
         message = f"{plugin.type} needs an interface, but no earlier plugin creates one"
         hint = "move it after the plugin that creates the interface"
         yield document.finding("meta-plugin-first", plugin.path, message, hint)
-    elif catalogue.row(plugin.type).maps_ports and "any" not in roles and not any(map(_gives_address, before)):
+    elif catalogue.row(plugin.type).maps_ports and "any" not in roles and not any(map(_assigns_address, before)):
         message = "portmap has no address to forward ports to, because no earlier plugin assigns one"
         hint = 'add "ipam" to the plugin that creates the interface'
         yield document.finding("portmap-without-address", plugin.path, message, hint)
 
 
-def _interface(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
-    first = next((one for one in before if schemas.role(one.type) == "interface"), None)
+def _check_interface(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
+    first = next((earlier for earlier in before if schemas.role(earlier.type) == "interface"), None)
     chained = schemas.annotation(plugin.type, "x-chains") and not plugin.keys.get("master")
     if first and not chained:
         message = f"{plugin.type} creates the container's interface, but {first.type} has created it already"
@@ -47,7 +47,7 @@ def _interface(document: Document, plugin: Plugin, before: list[Plugin]) -> t.It
         yield document.finding("second-interface-plugin", plugin.path, message, hint)
 
 
-def _gives_address(plugin: Plugin) -> bool:
+def _assigns_address(plugin: Plugin) -> bool:
     if schemas.role(plugin.type) != "interface":
         return False
     return bool(plugin.ipam.get("type") or schemas.annotation(plugin.type, "x-addresses"))

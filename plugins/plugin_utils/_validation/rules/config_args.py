@@ -23,18 +23,18 @@ _SCHEMA: t.Final = "config-args"
 
 
 def schema_findings(attachments: t.Sequence[t.Any]) -> list[Finding]:
-    """Compare an attachment's values for ``args.cni`` with the conventions; no finding shows a value.
+    """Compare ``config_args`` of attachments with the conventions. Findings never show a value, which may be secret.
 
     Raises:
-        AnsibleError: The library is missing on the controller.
+        AnsibleError: jsonschema is missing on the controller.
     """
-    found: list[Finding] = []
+    results: list[Finding] = []
     for file, values in _all_arguments(attachments):
-        keys = Keys(functools.partial(_report, found, file))
+        keys = Keys(functools.partial(_report, results, file))
         read = keys.read(values, schemas.load(_SCHEMA), _OPTION)
-        for one in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
-            found.append(Finding(one.code, file, f"{_OPTION}{one.path}", _message(one), one.hint))
-    return found
+        for problem in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
+            results.append(Finding(problem.code, file, f"{_OPTION}{problem.path}", _message(problem), problem.hint))
+    return results
 
 
 def _report(
@@ -43,10 +43,10 @@ def _report(
     into.append(Finding(code, file, path, message, hint))
 
 
-def _message(one: Violation) -> str:
-    if one.code == "malformed-value":
+def _message(problem: Violation) -> str:
+    if problem.code == "malformed-value":
         return "the value has an invalid format"
-    return f"found {kind(one.value)}" if one.code == "wrong-type" else one.message
+    return f"found {kind(problem.value)}" if problem.code == "wrong-type" else problem.message
 
 
 def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, dict[str, t.Any]]]:

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 
 
 def findings(document: Document) -> t.Iterator[Finding]:
-    """Look for what every schema allows and no network can do with."""
+    """Find values that are valid one by one but do not work together."""
     yield from chain.findings(document)
     for plugin in document.plugins:
         yield from pools.findings(document, plugin)

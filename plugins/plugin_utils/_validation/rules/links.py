@@ -18,11 +18,11 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
-# Bytes: the least that IPv4 and IPv6 do with, and the most that a link has.
+# Bytes: the minimum for IPv4 and IPv6, and the maximum of a link.
 LEAST_MTU: t.Final = {4: 68, 6: 1280}
 _MOST: t.Final = 65535
 
-# Bits; microseconds of a second; microseconds that a burst lasts, less than which the kernel makes nothing of.
+# Bits per byte; microseconds per second; the shortest burst in microseconds that the kernel does not round to zero.
 _BYTE: t.Final = 8
 _MICROSECONDS: t.Final = 1_000_000
 _LEAST_TIME: t.Final = 2
@@ -31,21 +31,22 @@ _PAIRS: t.Final = (("ingressRate", "ingressBurst"), ("egressRate", "egressBurst"
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    """Check sizes and rates of a plugin that is known."""
+    """Check MTU, VLAN trunk and bandwidth limits of known plugins."""
     if plugin.type not in schemas.plugin_types():
         return
-    yield from _mtu(document, plugin)
-    yield from _trunk(document, plugin)
+    yield from _check_mtus(document, plugin)
+    yield from _check_trunk(document, plugin)
     if catalogue.row(plugin.type).limits_bandwidth:
         for code, path, message, hint in limits(plugin.keys, plugin.path):
             yield document.finding(code, path, message, hint)
 
 
 def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str, str]]:
-    """Return what is wrong with limits of traffic, in bits and bits per second, of which 0 is none.
+    """Yield code, path, message and hint for each error in bandwidth limits; 0 means no limit.
 
-    Returns:
-        Code, place, message and hint.
+    Args:
+        keys: Rates in bits per second and bursts in bits.
+        path: JSON pointer of ``keys``.
     """
     for rate_key, burst_key in _PAIRS:
         rate, burst = keys.get(rate_key), keys.get(burst_key)
@@ -63,20 +64,20 @@ def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str,
                 "expected: 8 or more",
             )
         elif burst * _MICROSECONDS < _LEAST_TIME * rate:
-            message = f"a burst of {burst} bits is too short for the kernel at {rate} bits per second"
+            message = f"a burst of {burst} bits is too small for the kernel at {rate} bits per second"
             hint = "expected: the traffic of a few milliseconds, and at least one packet"
             yield "rate-out-of-bounds", join(path, burst_key), message, hint
 
 
-def _mtu(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    yield from _one_mtu(document, plugin, plugin.keys.get("mtu"), "mtu")
+def _check_mtus(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    yield from _check_mtu(document, plugin, plugin.keys.get("mtu"), "mtu")
     given = plugin.keys.get("args")
     by_convention = given.get("cni") if catalogue.row(plugin.type).tunes_interface and isinstance(given, dict) else None
     if isinstance(by_convention, dict):
-        yield from _one_mtu(document, plugin, by_convention.get("mtu"), "args", "cni", "mtu")
+        yield from _check_mtu(document, plugin, by_convention.get("mtu"), "args", "cni", "mtu")
 
 
-def _one_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t.Iterator[Finding]:
+def _check_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t.Iterator[Finding]:
     if not is_integer(mtu) or mtu <= 0:
         return
     families = {subnet.version for subnet in addresses.subnets(plugin)}
@@ -88,7 +89,7 @@ def _one_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t.I
         yield document.finding("mtu-out-of-bounds", join(plugin.path, *place), message, hint, mtu)
 
 
-def _trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def _check_trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     if not catalogue.row(plugin.type).is_bridge:
         return
     for keys, path in list_objects(plugin.keys.get("vlanTrunk"), join(plugin.path, "vlanTrunk")):

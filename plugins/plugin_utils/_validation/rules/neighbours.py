@@ -18,12 +18,12 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 
 @dataclasses.dataclass(frozen=True)
 class _Span:
-    """Addresses that a network takes.
+    """Addresses that a network uses.
 
     Attributes:
-        segment: What the containers are linked by; two networks on one segment share it.
-        routed: Whether the node routes to them.
-        subnet: Whether this is the whole subnet, rather than what is given out of it.
+        segment: The link that connects the containers. Networks on one segment share it.
+        routed: Whether the node routes to the addresses.
+        subnet: Whether this is a whole subnet, not only its range.
     """
 
     document: Document
@@ -38,7 +38,7 @@ class _Span:
 
 
 def duplicates(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
-    """Find networks that are defined twice: a runtime takes one of them."""
+    """Find networks that are defined twice. A runtime uses only one of the definitions."""
     first: dict[str, Document] = {}
     for document in documents:
         if document.name and first.setdefault(document.name, document) is not document:
@@ -48,20 +48,20 @@ def duplicates(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
 
 
 def overlaps(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
-    """Find networks that would give out the same address, or that the node could not tell apart when it routes."""
+    """Find networks on one link with overlapping ranges, and routed networks with overlapping subnets."""
     spans = [span for document in documents for plugin in document.plugins for span in _spans(document, plugin)]
     for subnet in (False, True):
-        for one, other in _overlapping_pairs([span for span in spans if span.subnet is subnet]):
-            same = one.segment == other.segment
-            if one.document.name != other.document.name and (
-                same if not subnet else not same and one.routed and other.routed
+        for span, other in _overlapping_pairs([span for span in spans if span.subnet is subnet]):
+            same = span.segment == other.segment
+            if span.document.name != other.document.name and (
+                same if not subnet else not same and span.routed and other.routed
             ):
-                yield _finding(one, other)
+                yield _finding(span, other)
 
 
-def _finding(one: _Span, other: _Span) -> Finding:
-    theirs = f"{one.text} of the network {one.document.name!r} ({one.document.file})"
-    if one.subnet:
+def _finding(span: _Span, other: _Span) -> Finding:
+    theirs = f"{span.text} of the network {span.document.name!r} ({span.document.file})"
+    if span.subnet:
         message = f"the subnet {other.text} overlaps with {theirs}, and the node routes to both"
         return other.document.finding("networks-overlap", other.path, message, "give each network its own subnet")
     message = f"the range {other.text} overlaps with {theirs}, and both networks share a link"
@@ -77,21 +77,23 @@ def _spans(document: Document, plugin: Plugin) -> t.Iterator[_Span]:
     segment, routed = l2_segment(plugin.type, plugin.keys), is_routed(plugin.type, plugin.keys)
     if segment is None:
         return
-    for one in addresses.ranges(plugin):
-        kept = (document, one.path, segment, routed)
-        version = one.subnet.version
-        yield _Span(*kept, False, f"{one.first} to {one.last}", version, int(one.first), int(one.last))
-        yield _Span(*kept, True, str(one.subnet), version, int(one.subnet[0]), int(one.subnet[-1]))
+    for pool in addresses.ranges(plugin):
+        kept = (document, pool.path, segment, routed)
+        version = pool.subnet.version
+        yield _Span(*kept, False, f"{pool.first} to {pool.last}", version, int(pool.first), int(pool.last))
+        yield _Span(*kept, True, str(pool.subnet), version, int(pool.subnet[0]), int(pool.subnet[-1]))
 
 
 def _overlapping_pairs(spans: list[_Span]) -> t.Iterator[tuple[_Span, _Span]]:
-    """Return each pair that overlaps, the one that comes first in the call first."""
+    """Yield each overlapping pair, in the order of ``spans``."""
     order = {id(span): place for place, span in enumerate(spans)}
     open_spans: list[_Span] = []
-    for span in sorted(spans, key=lambda one: (one.version, one.first)):
-        open_spans = [one for one in open_spans if one.version == span.version and one.last >= span.first]
-        for one in open_spans:
-            pair = sorted((one, span), key=lambda member: order[id(member)])
+    for span in sorted(spans, key=lambda member: (member.version, member.first)):
+        open_spans = [
+            earlier for earlier in open_spans if earlier.version == span.version and earlier.last >= span.first
+        ]
+        for earlier in open_spans:
+            pair = sorted((earlier, span), key=lambda member: order[id(member)])
             yield pair[0], pair[1]
         open_spans.append(span)
 

@@ -17,64 +17,71 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.posi
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import violation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
-# A plugin that is this much like a known one, and at most one letter longer or shorter, is taken for that one misspelled;
-# others have names of their own that are nearly one of four letters: vxlan, wlan.
+# A type at least this similar to a known one, and at most one letter longer or shorter, counts as a misspelling of it.
+# Known types of four letters are left out, because real plugins have similar names: vxlan, wlan.
 _LIKENESS: t.Final = 0.8
 _LONG_ENOUGH: t.Final = 5
 
 
 def findings(document: Document) -> t.Iterator[Finding]:
-    """Compare a document with the schemas: of the network, of each plugin and of its IPAM plugin.
+    """Compare a document with the schemas of the network, of each plugin and of its IPAM plugin.
 
     Raises:
-        AnsibleError: The library is missing on the controller.
+        AnsibleError: jsonschema is missing on the controller.
     """
     yield from document.noticed
     if document.is_list:
-        yield from _violations(document, "network-list", document.keys, "")
+        yield from _find_violations(document, "network-list", document.keys, "")
     for plugin in document.plugins:
         yield from _find_misspelled(document, plugin.type, plugin.path)
         yield from _find_misspelled(document, plugin.ipam.get("type"), plugin.ipam_path)
-        yield from _violations(document, plugin.schema, plugin.keys, plugin.path)
-        yield from _ipam(document, plugin)
-        yield from _tuning_without_sysctl(document, plugin)
+        yield from _find_violations(document, plugin.schema, plugin.keys, plugin.path)
+        yield from _check_ipam(document, plugin)
+        yield from _find_missing_sysctl(document, plugin)
 
 
 def result_findings(result: t.Any, file: str) -> list[Finding]:
-    """Compare the result of an ADD with the schema of its version.
+    """Compare a result of ADD with the schema of its version.
 
     Raises:
-        AnsibleError: The library is missing on the controller.
+        AnsibleError: jsonschema is missing on the controller.
     """
     by_family = isinstance(result, dict) and result.get("cniVersion", "0.1.0") in ("0.1.0", "0.2.0", "")
-    found = schemas.validator("result-0.2.0" if by_family else "result").iter_errors(result)
-    return [Finding(one.code, file, one.path, one.message, one.hint, one.value) for one in map(violation, found)]
+    errors = schemas.validator("result-0.2.0" if by_family else "result").iter_errors(result)
+    return [
+        Finding(problem.code, file, problem.path, problem.message, problem.hint, problem.value)
+        for problem in map(violation, errors)
+    ]
 
 
 def _find_misspelled(document: Document, plugin_type: t.Any, path: str) -> t.Iterator[Finding]:
     known = schemas.plugin_types()
     if not isinstance(plugin_type, str) or plugin_type in known:
         return
-    alike = [one for one in sorted(known) if len(one) >= _LONG_ENOUGH and abs(len(one) - len(plugin_type)) <= 1]
+    alike = [
+        known_type
+        for known_type in sorted(known)
+        if len(known_type) >= _LONG_ENOUGH and abs(len(known_type) - len(plugin_type)) <= 1
+    ]
     meant = nearest(plugin_type, alike, _LIKENESS)
     if meant:
         message = f"the plugin {plugin_type!r} is unknown"
         yield document.finding("misspelled-plugin", join(path, "type"), message, f"did you mean {meant}?", plugin_type)
 
 
-def _ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def _check_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     name = schemas.name_for_ipam(plugin.ipam.get("type"))
     if name is None:
-        yield from _untyped_ipam(document, plugin)
+        yield from _find_untyped_ipam(document, plugin)
         return
-    yield from _violations(document, name, plugin.ipam, plugin.ipam_path)
+    yield from _find_violations(document, name, plugin.ipam, plugin.ipam_path)
     if catalogue.row(plugin.ipam["type"]).has_ranges and not _has_ranges(plugin):
         hint = 'set "ranges" or "subnet", or declare the capability ipRanges so that the runtime supplies them'
         yield document.finding("missing-key", plugin.ipam_path, "host-local has no address range", hint)
 
 
-def _untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    """Find an IPAM plugin that is told what to do and not which one it is: the container would get no address."""
+def _find_untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Find ``ipam`` without a type, with which the container would get no address."""
     ipam, own = plugin.ipam, schemas.load(plugin.schema)["properties"]["ipam"]
     is_untyped = ipam.get("type", "") == "" and (len(ipam) > ("type" in ipam) or "required" in own)
     is_said = "type" not in ipam and "required" in own
@@ -85,8 +92,8 @@ def _untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     yield document.finding("missing-key", join(plugin.ipam_path, "type"), f"the key 'type' {what}", hint)
 
 
-def _tuning_without_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    """Find settings in ``args.cni`` that tuning (1.9.1 and before) has no place for: it ends in a panic, also at DEL."""
+def _find_missing_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Find ``sysctl`` in ``args.cni`` without ``sysctl`` of the plugin: tuning 1.9.1 and before panics, even at DEL."""
     args = plugin.keys.get("args")
     given = args.get("cni") if isinstance(args, dict) else None
     settings = given.get("sysctl") if isinstance(given, dict) else None
@@ -96,7 +103,7 @@ def _tuning_without_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Fin
         and isinstance(settings, dict)
         and settings
     ):
-        message = "tuning panics if args.cni has sysctl but the plugin configuration has not"
+        message = "tuning panics if args.cni has sysctl but the plugin configuration has none"
         hint = 'move the settings here, or set "sysctl": {}'
         yield document.finding("missing-key", join(plugin.path, "sysctl"), message, hint)
 
@@ -107,10 +114,10 @@ def _has_ranges(plugin: Plugin) -> bool:
     return bool(declared or plugin.ipam.get("ranges") or "subnet" in plugin.ipam)
 
 
-def _violations(document: Document, schema: str, value: t.Any, path: str) -> t.Iterator[Finding]:
+def _find_violations(document: Document, schema: str, value: t.Any, path: str) -> t.Iterator[Finding]:
     for error in schemas.validator(schema).iter_errors(value):
-        one = violation(error)
-        yield document.finding(one.code, f"{path}{one.path}", one.message, one.hint, one.value)
+        problem = violation(error)
+        yield document.finding(problem.code, f"{path}{problem.path}", problem.message, problem.hint, problem.value)
 
 
 __all__ = ("findings", "result_findings")

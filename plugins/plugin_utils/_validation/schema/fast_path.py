@@ -19,7 +19,7 @@ _Rule = t.Callable[[t.Any], bool]
 
 
 def is_integer(value: object) -> t.TypeGuard[int]:
-    """Return whether a value is an integer, which true and false are not in JSON, nor 1500.0 in Go."""
+    """Return whether a value is an integer, as JSON and Go define it: true, false and 1500.0 are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -31,14 +31,14 @@ _TYPES: t.Final[t.Mapping[str, _Rule]] = {
     "string": lambda value: isinstance(value, str),
 }
 
-# By the identity of a schema, which is kept here so that it stays its own.
+# By the id() of a schema. The schema is kept, so that its id() stays unique.
 _rules: dict[int, tuple[dict[str, t.Any], _Rule]] = {}
 
 
 def properties(
     validator: Validator, known: dict[str, dict[str, t.Any]], instance: t.Any, schema: t.Any
 ) -> t.Iterator[ValidationError]:
-    """Validate the keyword ``properties``: what is plainly right is not given to the library, which takes its time."""
+    """Validate the keyword ``properties``. Values that are plainly valid skip the library, which is slow."""
     if not isinstance(instance, dict):
         return
     for key, value in instance.items():
@@ -46,14 +46,16 @@ def properties(
             yield from validator.descend(value, known[key], path=key, schema_path=key)  # type: ignore[attr-defined]
 
 
-def items(validator: Validator, one: dict[str, t.Any], instance: t.Any, schema: t.Any) -> t.Iterator[ValidationError]:
-    """Validate the keyword ``items`` likewise."""
+def items(
+    validator: Validator, item_schema: dict[str, t.Any], instance: t.Any, schema: t.Any
+) -> t.Iterator[ValidationError]:
+    """Validate the keyword ``items``, with the same short cut as `properties`."""
     if not isinstance(instance, list):
         return
-    rule = _rule(one)
+    rule = _rule(item_schema)
     for index, value in enumerate(instance):
         if not rule(value):
-            yield from validator.descend(value, one, path=index)  # type: ignore[attr-defined]
+            yield from validator.descend(value, item_schema, path=index)  # type: ignore[attr-defined]
 
 
 def _rule(schema: dict[str, t.Any]) -> _Rule:
@@ -62,7 +64,7 @@ def _rule(schema: dict[str, t.Any]) -> _Rule:
 
 
 def _make_rule(schema: dict[str, t.Any]) -> _Rule:
-    """Return a rule that holds only for what the schema allows, and for most of that."""
+    """Return a rule that accepts most valid values of a schema, and no invalid value."""
     words = schema.keys() - {"description"}
     right = _TYPES.get(str(schema.get("type")), _never)
     if words == {"type"}:

@@ -26,16 +26,16 @@ Schema = dict[str, t.Any]
 _DIRECTORY: t.Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "schemas")
 _PLUGINS: t.Final = "plugins"
 
-# What a validator needs not see; a description stays where it tells what a rule means.
+# Keywords that a validator ignores. Descriptions stay, because messages quote them.
 _ANNOTATIONS: t.Final = ("$schema", "$id", "title", "default")
 
 
 @functools.cache
 def load(name: str) -> Schema:
-    """Return a schema with every reference replaced by what it refers to: nothing is looked up later, or elsewhere.
+    """Return a schema with all references resolved, so that validation reads no other file.
 
     Args:
-        name: Path below the directory of schemas, without its ending.
+        name: Path below the directory of schemas, without extension.
     """
     file = os.path.join(_DIRECTORY, f"{name}.json")
     return t.cast(Schema, _inline(_read(file), file))
@@ -43,48 +43,48 @@ def load(name: str) -> Schema:
 
 @functools.cache
 def plugin_types() -> frozenset[str]:
-    """Return the plugins that have a schema of their own."""
+    """Return the plugin types that have a schema."""
     return frozenset(os.path.splitext(name)[0] for name in os.listdir(os.path.join(_DIRECTORY, _PLUGINS)))
 
 
 def name_for_plugin(plugin_type: object) -> str:
-    """Return the schema's name for a plugin configuration; an unknown plugin has what the specification says."""
+    """Return the name of the schema for a plugin configuration. Unknown types get the one of the specification."""
     known = isinstance(plugin_type, str) and plugin_type in plugin_types()
     name = f"{_PLUGINS}/{plugin_type}"
     return name if known and role(plugin_type) != "ipam" else "plugin"
 
 
 def name_for_ipam(plugin_type: object) -> str | None:
-    """Return the schema's name for the ``ipam`` of a plugin configuration, None for an unknown plugin."""
+    """Return the name of the schema for ``ipam`` of a plugin configuration, or None for an unknown type."""
     known = isinstance(plugin_type, str) and plugin_type in plugin_types()
     return f"{_PLUGINS}/{plugin_type}" if known and role(plugin_type) == "ipam" else None
 
 
 def role(plugin_type: object) -> str:
-    """Return what a plugin does: ``interface``, ``meta``, ``ipam``, ``loopback`` or ``any``; any for an unknown one."""
+    """Return the role of a plugin type: ``interface``, ``meta``, ``ipam``, ``loopback`` or, if unknown, ``any``."""
     if not isinstance(plugin_type, str) or plugin_type not in plugin_types():
         return "any"
     return str(load(f"{_PLUGINS}/{plugin_type}")["x-role"])
 
 
 def annotation(plugin_type: object, name: str) -> t.Any:
-    """Return an annotation of a plugin's schema, None where there is none."""
+    """Return an annotation of a plugin's schema, or None if it has none."""
     known = isinstance(plugin_type, str) and plugin_type in plugin_types()
     return load(f"{_PLUGINS}/{plugin_type}").get(name) if known else None
 
 
 @functools.cache
 def validator(name: str) -> jsonschema.protocols.Validator:
-    """Return the validator of a schema, made once.
+    """Return the validator of a schema.
 
     Raises:
-        AnsibleError: The library is missing on the controller.
+        AnsibleError: jsonschema is missing on the controller.
     """
     return _validator_class()(_without_annotations(load(name)), format_checker=_formats())
 
 
 def load_library() -> None:
-    """Load the library now where the controller has it: a process that forks later hands it on."""
+    """Import jsonschema if the controller has it, so that processes forked later need not."""
     with contextlib.suppress(AnsibleError):
         _validator_class()
         _formats()
@@ -96,10 +96,10 @@ def _validator_class() -> t.Callable[..., jsonschema.protocols.Validator]:
         from jsonschema import Draft202012Validator, validators
     except ImportError as exc:
         raise AnsibleError(
-            "network configurations are checked with the Python package jsonschema, 4.17 or newer, which the controller"
-            " has not: install it for the Python that runs Ansible, for example with: pip install 'jsonschema>=4.17'"
+            "validation of network configurations needs the Python package jsonschema 4.17 or newer on the controller;"
+            " install it for the Python that runs Ansible, for example with: pip install 'jsonschema>=4.17'"
         ) from exc
-    # What reads these files as Go does takes 1500.0 for no integer.
+    # Plugins, which are written in Go, refuse 1500.0 as an integer.
     checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: fast_path.is_integer(value))
     made = validators.extend(
         Draft202012Validator, {"properties": fast_path.properties, "items": fast_path.items}, type_checker=checker
@@ -128,7 +128,7 @@ def _read(file: str) -> t.Any:
 
 def _inline(schema: t.Any, file: str) -> t.Any:
     if isinstance(schema, list):
-        return [_inline(one, file) for one in schema]
+        return [_inline(part, file) for part in schema]
     if not isinstance(schema, dict):
         return schema
     own = {key: _inline(value, file) for key, value in schema.items() if key not in ("$ref", "$defs")}
@@ -146,7 +146,7 @@ def _resolve(reference: str, file: str) -> Schema:
 
 def _without_annotations(schema: t.Any, *, is_map: bool = False) -> t.Any:
     if isinstance(schema, list):
-        return [_without_annotations(one) for one in schema]
+        return [_without_annotations(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     return {

@@ -157,7 +157,7 @@ def test_a_source_that_the_node_fetches_is_not_read_on_the_controller(
 
 
 BAD: dict[str, tuple[JsonObject, str]] = {
-    "missing": ({"source": "none.tgz"}, "source: none.tgz is not on the controller; give its absolute path"),
+    "missing": ({"source": "none.tgz"}, "source: none.tgz does not exist on the controller; set its absolute path"),
     "digest": ({"source": "x.tgz", "checksum": "sha256:" + "0" * 64}, "x.tgz is not the archive it should be"),
     "version": ({"source": "x.tgz", "version": "1.7.0"}, "version 1.7.0 of the plugins is not installed"),
     "digest of a directory": (
@@ -166,10 +166,13 @@ BAD: dict[str, tuple[JsonObject, str]] = {
     ),
     "nothing in it": (
         {"source": "."},
-        "has no plugin; expected: executable regular files\nfor one on the node, set remote_src",
+        "has no plugin; expected: executable regular files\nfor a source on the node, set remote_src",
     ),
     "its machine": ({"source": "."}, "source on the controller: "),
-    "no such file": ({"source": "/none"}, "for one on the node, set remote_src to true (cni_plugins_remote_src or"),
+    "no such file": (
+        {"source": "/none"},
+        "for a source on the node, set remote_src (in a role: cni_plugins_remote_src or",
+    ),
 }
 
 

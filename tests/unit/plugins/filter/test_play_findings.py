@@ -107,7 +107,7 @@ def test_a_host_whose_networks_cannot_be_evaluated_is_named() -> None:
     assert findings == {
         "errors": [],
         "warnings": [
-            "two: its networks were not compared with those of others: cni_node_conflists: 'ansible_facts' is undefined"
+            "two: its networks were not compared with those of other hosts: cni_node_conflists: 'ansible_facts' is undefined"
         ],
     }
 

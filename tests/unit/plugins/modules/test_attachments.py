@@ -248,7 +248,7 @@ def test_a_long_call_leaves_the_remaining_items_to_the_next(ensure: Ensure, plug
         ran = ensure(*items, **options, _controller=continuation).ok()
         done += [(entry["container_id"], entry["action"]) for entry in ran["attachments"]]
         continuation = ran.get("_controller", {})
-        assert continuation.get("left", []) == remaining
+        assert continuation.get("remaining", []) == remaining
     assert done == [("blue", "added"), ("red", "added"), ("old", "removed")]
     assert len(plugins.calls(command="DEL")) == 1
 

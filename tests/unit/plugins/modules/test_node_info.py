@@ -42,7 +42,7 @@ def test_unrequested_parts_are_not_returned_and_run_no_plugin(look: Look, tmp_pa
 
 
 def test_an_empty_subset_returns_nothing(look: Look) -> None:
-    assert look(gather=[]).ok()["msg"] == "nothing asked for"
+    assert look(gather=[]).ok()["msg"] == "gather is empty"
 
 
 @pytest.mark.parametrize(

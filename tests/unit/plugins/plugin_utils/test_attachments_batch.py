@@ -38,7 +38,7 @@ def result(*entries: JsonObject, remaining: t.Sequence[int] = (), **keys: t.Any)
         {"timing": timing(1.0), "diff": diff, "invocation": {"module_args": {}}, **keys, "attachments": list(entries)},
         predicted=False,
     )
-    return {**done, "_controller": {"left": list(remaining), "purged": []}} if remaining else done
+    return {**done, "_controller": {"remaining": list(remaining), "purged": []}} if remaining else done
 
 
 def make_batch(*results: JsonObject) -> Batch:

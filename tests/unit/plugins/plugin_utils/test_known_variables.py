@@ -51,7 +51,7 @@ def test_a_misspelled_variable_is_found_with_the_one_that_was_meant() -> None:
 def test_the_refusal_names_all_of_them() -> None:
     text = variables.refusal({"cni_node_prge": "cni_node_purge", "cni_node_zzz": ""})
     assert text.startswith("unknown variables: cni_node_prge (did you mean cni_node_purge?), cni_node_zzz; ")
-    assert "names that begin with cni_node_ are those of" in text
+    assert "names that begin with cni_node_ belong to" in text
     assert variables.refusal({"cni_kernel_x": ""}).startswith("unknown variable: cni_kernel_x; ")
 
 

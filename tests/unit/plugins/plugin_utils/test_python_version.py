@@ -67,8 +67,8 @@ def test_a_python_that_is_too_old_is_named(
     answer = f"Welcome\ncni.node Python {version}\r\n"
     result, dummy = run(monkeypatch, CRASHED, answer, delegate_to)
     assert result["msg"] == (
-        f"{delegate_to or 'blue'} has Python {version} as /usr/bin/python3, and modules of cni.node need Python 3.9 or newer; "
-        "install one there and set ansible_python_interpreter to its path"
+        f"/usr/bin/python3 of {delegate_to or 'blue'} is Python {version}, but modules of cni.node need Python 3.9 or newer; "
+        "install one on the node and set ansible_python_interpreter to its path"
     )
     assert (result["failed"], result["changed"], "module_stderr" in result) == (True, False, False)
 

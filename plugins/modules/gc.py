@@ -100,7 +100,7 @@ options:
       - A chain or a table is removed if no other network needs it, and it has no rule but those that the plugin makes for all
         containers.
       - What is kept is returned with the reason.
-      - In check mode, this module expects the files as that task would have written them.
+      - In check mode, the files in O(conf_dir) are considered as that task would leave them.
     type: list
     elements: dict
     default: []

@@ -77,7 +77,7 @@ class ConflistItemsAction(RoleAction):
         """Refuse configurations that the engine on the node would refuse.
 
         Raises:
-            CniError: As `prepare`.
+            CniError: See `prepare`.
         """
         for source in sources:
             try:

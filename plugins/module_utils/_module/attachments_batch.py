@@ -99,7 +99,7 @@ def _desired_attachments(params: t.Mapping[str, t.Any], netns_dir: str) -> list[
     )
     for position, item in enumerate(items):
         if not item["container_id"] and item["netns"].startswith("/proc/"):
-            what = f"attachments[{position}]: container_id is missing: {item['netns']} names no container"
+            what = f"attachments[{position}]: container_id is missing: {item['netns']} does not identify a container"
             raise CniError(Code.INVALID_CONFIG, what, "expected: the id of the container that the namespace belongs to")
     desired = [_desired_attachment(item, restoration, netns_dir) for item in items]
     _require_consistent(desired, netns_dir)
@@ -149,11 +149,11 @@ def _require_consistent(desired: t.Sequence[DesiredAttachment], netns_dir: str) 
         if keys[attachment.key] > 1:
             raise CniError(Code.INVALID_CONFIG, f"{where}: the {attachment} is given twice")
         if item.present and interfaces[attachment.key[1:]] > 1:
-            what = f"{where}: the interface of the {attachment} is another item's as well"
+            what = f"{where}: the interface of the {attachment} is used by another item as well"
             raise CniError(Code.INVALID_CONFIG, what, "expected: an ifname of its own for each network of a container")
         if item.restoration and os.path.dirname(attachment.netns) not in ("", netns_dir):
-            what = f"{where}: persist: the network namespace {attachment.netns} has no name"
-            raise CniError(Code.INVALID_CONFIG, what, f"expected: one in {netns_dir}, which can be restored")
+            what = f"{where}: persist: the network namespace {attachment.netns} is not in {netns_dir}"
+            raise CniError(Code.INVALID_CONFIG, what, "only named network namespaces can be restored at boot")
 
 
 def _undeclared_capabilities(desired: t.Iterable[DesiredAttachment], networks: ConfDir) -> list[str]:

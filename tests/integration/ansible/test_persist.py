@@ -126,7 +126,7 @@ def test_persist_is_refused_if_boot_files_cannot_be_written(clean: EngineNode, p
     with namespaces("red"):
         played = project.play([task("no name", ATTACHMENTS, {"attachments": [item(), elsewhere]})])
         played["no name"].require_no_change().require_failure(
-            "attachments[1]: persist: the network namespace /run/elsewhere/blue has no name; expected: one in /run/netns"
+            "attachments[1]: persist: the network namespace /run/elsewhere/blue is not in /run/netns; only named"
         )
         with tmpfs("/usr/lib/systemd"):
             played = project.play([task("no systemd", ATTACHMENTS, {"attachments": [item(persist=True)]})])

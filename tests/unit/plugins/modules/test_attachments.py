@@ -208,11 +208,11 @@ def test_the_diff_of_a_half_failed_item_shows_the_actual_state(ensure: Ensure, p
         ),
         (
             {"attachments": [{"network": "net", "netns": "blue"}, {"network": "other", "netns": "blue"}]},
-            "attachments[0]: the interface of the attachment of blue (eth0) to network net is another item's as well",
+            "attachments[0]: the interface of the attachment of blue (eth0) to network net is used by another item as well",
         ),
         (
             {"attachments": [{"network": "net", "netns": "/proc/1/ns/net"}]},
-            "attachments[0]: container_id is missing: /proc/1/ns/net names no container",
+            "attachments[0]: container_id is missing: /proc/1/ns/net does not identify a container",
         ),
     ],
 )

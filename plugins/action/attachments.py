@@ -31,10 +31,10 @@ class ActionModule(RoleAction):
             in_background = not self._connection.has_native_async
             done = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=in_background)
         else:
-            done = self._in_calls(arguments, task_vars or {})
+            done = self._run_in_calls(arguments, task_vars or {})
         return {**result, **done}
 
-    def _in_calls(self, arguments: JsonObject, task_vars: JsonObject) -> JsonObject:
+    def _run_in_calls(self, arguments: JsonObject, task_vars: JsonObject) -> JsonObject:
         started = time.monotonic()
         result = self._call(arguments, {}, task_vars)
         if CONTINUATION_KEY not in result:

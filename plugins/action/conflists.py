@@ -57,7 +57,7 @@ class ActionModule(ConflistItemsAction):
             raise refusal(self._stopping)
         super().check(sources)
 
-    def for_node(self, arguments: JsonObject) -> JsonObject:
+    def arguments_for_node(self, arguments: JsonObject) -> JsonObject:
         """Return the arguments without the attachments, which only the controller checks."""
         asked = self._validate_option()
         if _items(asked.get("attachments")) is None:

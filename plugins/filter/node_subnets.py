@@ -125,7 +125,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.plugin_utils._assignments_file import AssignmentsFile
-from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import cut_of
+from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import make_cut
 from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import node_subnets as parts_of
 
 
@@ -152,7 +152,9 @@ def node_subnets(
         raise AnsibleFilterError(f"node_subnets: prefix: {prefix!r}; expected: a number") from None
     own = {str(host): part for host, part in known.items()}
     try:
-        cut = cut_of(str(cluster), length, shared=_flag(shared, "shared"), reserved=_names(reserved or [], "reserved"))
+        cut = make_cut(
+            str(cluster), length, shared=_flag(shared, "shared"), reserved=_names(reserved or [], "reserved")
+        )
         if file:
             parts = AssignmentsFile(str(file)).update(
                 str(cut.whole), lambda stored: parts_of(cut, names, {**stored, **own}), save=_flag(save, "save")

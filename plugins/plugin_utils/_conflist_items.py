@@ -56,10 +56,10 @@ class ConflistItemsAction(RoleAction):
 
     def execute(self, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
         """Run the module and return its result."""
-        result: JsonObject = self._execute_module(module_args=self.for_node(arguments), task_vars=task_vars)
+        result: JsonObject = self._execute_module(module_args=self.arguments_for_node(arguments), task_vars=task_vars)
         return result
 
-    def for_node(self, arguments: JsonObject) -> JsonObject:
+    def arguments_for_node(self, arguments: JsonObject) -> JsonObject:
         """Return the arguments in the form that the node gets."""
         return arguments
 
@@ -96,12 +96,12 @@ class ConflistItemsAction(RoleAction):
         _check_keys(item, where)
         item = {key: plain(value) for key, value in item.items()}
         if item.get("state", "present") == "present":
-            return self._with_configuration(item, where, task_vars)
+            return self._add_configuration(item, where, task_vars)
         if item.get("name") or item.get("filename"):
             return item, None
-        return _by_name(*self._with_configuration(item, where, task_vars)), None
+        return _replace_by_name(*self._add_configuration(item, where, task_vars)), None
 
-    def _with_configuration(
+    def _add_configuration(
         self, item: JsonObject, where: str, task_vars: JsonObject
     ) -> tuple[JsonObject, Source | None]:
         """Return an item with its configuration in the form that the node gets, and this configuration."""
@@ -150,7 +150,7 @@ def _not_found(name: str, where: str, error: AnsibleFileNotFound) -> CniError:
     return CniError(Code.INVALID_CONFIG, msg, f"looked for {places}")
 
 
-def _by_name(item: JsonObject, source: Source | None) -> JsonObject:
+def _replace_by_name(item: JsonObject, source: Source | None) -> JsonObject:
     """Return an item of state absent with the network's name in place of its configuration.
 
     Raises:

@@ -22,15 +22,15 @@ def as_dict(value: t.Any) -> t.Any:
 
     A value that the module would refuse is returned unchanged.
     """
-    return _as_the_module(check_type_dict, value)
+    return _convert(check_type_dict, value)
 
 
 def as_list(value: t.Any) -> t.Any:
     """Convert a value as the module converts an option of type list; see `as_dict`."""
-    return _as_the_module(check_type_list, value)
+    return _convert(check_type_list, value)
 
 
-def _as_the_module(convert: t.Callable[[t.Any], t.Any], value: t.Any) -> t.Any:
+def _convert(convert: t.Callable[[t.Any], t.Any], value: t.Any) -> t.Any:
     try:
         return convert(plain(value))
     except (TypeError, ValueError):

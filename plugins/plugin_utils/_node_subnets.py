@@ -136,7 +136,7 @@ def node_subnets(cut: Cut, hosts: t.Sequence[str], assigned: t.Mapping[str, t.An
     return {host: cut.part(slots[host]) for host in hosts}
 
 
-def cut_of(cluster: str, prefix: int, *, shared: bool = False, reserved: t.Iterable[str] = ()) -> Cut:
+def make_cut(cluster: str, prefix: int, *, shared: bool = False, reserved: t.Iterable[str] = ()) -> Cut:
     """Return the parts of a range, described by the arguments of the filter.
 
     Args:
@@ -198,4 +198,4 @@ def _invalid(problem: str, expected: str) -> CniError:
     return CniError(Code.INVALID_CONFIG, problem, expected)
 
 
-__all__ = ("Cut", "cut_of", "node_subnets")
+__all__ = ("Cut", "make_cut", "node_subnets")

@@ -52,16 +52,16 @@ class PlayVariables:
 
     def errors(self) -> list[str]:
         """Return errors in variables, each once with the hosts that have it."""
-        names = {*self._given, *(str(name) for host in self._play_hosts for name in self._of_host(host))}
+        names = {*self._given, *(str(name) for host in self._play_hosts for name in self._host_variables(host))}
         unknown = unknown_variables(names, [_PREFIX])
         refusals = [refusal(unknown)] if unknown else []
         checks: dict[str, t.Callable[[t.Any], str]] = {
-            CONCERNS: _of_concerns,
-            CONFLISTS: _of_conflists,
-            ATTACHMENTS: _of_attachments,
+            CONCERNS: _check_concerns,
+            CONFLISTS: _check_conflists,
+            ATTACHMENTS: _check_attachments,
         }
         for name, choices in _choices().items():
-            checks[name] = _of_choices(name, choices)
+            checks[name] = _make_choice_check(name, choices)
         return refusals + [text for name, check in checks.items() for text in self._check(name, check)]
 
     def collisions(self, hosts: t.Sequence[str]) -> tuple[list[str], list[str]]:
@@ -84,7 +84,7 @@ class PlayVariables:
         ]
         return by_severity["error"], by_severity["warning"] + unknown
 
-    def _of_host(self, host: str) -> _Keys:
+    def _host_variables(self, host: str) -> _Keys:
         try:
             return t.cast(_Keys, self._hostvars[host])
         except KeyError:
@@ -94,7 +94,7 @@ class PlayVariables:
         """Return a variable by host, of hosts that define it and whose value does not depend on facts."""
         values: JsonObject = {}
         for host in hosts:
-            variables = self._of_host(host)
+            variables = self._host_variables(host)
             if name in variables:
                 try:
                     values[host] = _evaluate(variables[name])
@@ -130,20 +130,20 @@ def _evaluate(value: t.Any) -> t.Any:
     return plain(value)
 
 
-def _of_concerns(value: t.Any) -> str:
+def _check_concerns(value: t.Any) -> str:
     asked = value.split() if isinstance(value, str) else value or []
     unknown = [str(concern) for concern in asked if concern not in _CONCERNS]
     return f"{CONCERNS}: unknown: {', '.join(unknown)}; expected: any of {', '.join(_CONCERNS)}" if unknown else ""
 
 
-def _of_conflists(value: t.Any) -> str:
+def _check_conflists(value: t.Any) -> str:
     if _objects(value) is not None:
         return ""
     kind = "networks, each an item of 'conflists' of cni.node.conflists"
     return f"{CONFLISTS}: expected: a list of {kind}, or YAML or JSON text of such a list"
 
 
-def _of_attachments(value: t.Any) -> str:
+def _check_attachments(value: t.Any) -> str:
     listed = _objects(value)
     if listed is not None and all("network" in item and "netns" in item for item in listed):
         return ""
@@ -151,7 +151,7 @@ def _of_attachments(value: t.Any) -> str:
     return f"{ATTACHMENTS}: expected: a list of {kind}, or YAML or JSON text of such a list"
 
 
-def _of_choices(name: str, choices: t.Sequence[str]) -> t.Callable[[t.Any], str]:
+def _make_choice_check(name: str, choices: t.Sequence[str]) -> t.Callable[[t.Any], str]:
     def check(value: t.Any) -> str:
         if not value or value in choices:
             return ""

@@ -62,7 +62,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     policy = Policy(
         Check(params["check"]), OnDrift(params["on_drift"]), module.check_mode, params["allow_ports_in_use"]
     )
-    until = started + _seconds(module, prepares_boot)
+    until = started + _time_to_begin(module, prepares_boot)
     batch = plan_batch(module, runtime, networks)
     workers = max(1, min(workers, batch.containers))
     results = reconcile_all(Reconciler(runtime, networks, policy, batch.all), batch.due, workers, until)
@@ -111,7 +111,7 @@ def _prepares_boot(params: t.Mapping[str, t.Any]) -> bool:
     return True
 
 
-def _seconds(module: AnsibleModule, prepares_boot: bool) -> float:
+def _time_to_begin(module: AnsibleModule, prepares_boot: bool) -> float:
     """Return the seconds during which this call may begin another container.
 
     In check mode, the files for a reboot follow from all attachments together, so one call predicts all of them.

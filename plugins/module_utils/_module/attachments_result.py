@@ -40,7 +40,7 @@ def complete_result(parts: t.Mapping[str, t.Any], *, predicted: bool) -> JsonObj
 def _message(parts: t.Mapping[str, t.Any], predicted: bool) -> str:
     entries, files = parts["attachments"], parts.get("files")
     actions = summarize_actions((entry["action"] for entry in entries), foretold=predicted)
-    first = f"attachments: {actions}{_took(parts['timing'])}"
+    first = f"attachments: {actions}{_phrase_timing(parts['timing'])}"
     if files:
         first += f"; files for a reboot: {summarize_actions((file['action'] for file in files), foretold=predicted)}"
     failures = [_failure(entry) for entry in entries if entry["action"] == "failed"]
@@ -49,7 +49,7 @@ def _message(parts: t.Mapping[str, t.Any], predicted: bool) -> str:
     return "\n".join([first, *failures])
 
 
-def _took(timing: t.Mapping[str, t.Any]) -> str:
+def _phrase_timing(timing: t.Mapping[str, t.Any]) -> str:
     """Return the time spent as text, or an empty string if no plugin was run."""
     if timing["slowest"] is None:
         return ""

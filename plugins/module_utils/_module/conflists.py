@@ -91,7 +91,7 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
 def _decide(module: AnsibleModule, files: DesiredFiles, before: _Decision | None = None) -> _Decision:
     """Read the conf dir, plan changes and check them. Reuse the earlier findings if the conf dir is unchanged."""
     params = module.params
-    mode = _mode(params["mode"])
+    mode = _parse_mode(params["mode"])
     plan = make_plan(ConflistDirectory(params["conf_dir"]), files, purge=params["purge"], mode=mode)
     is_same = before is not None and before.plan.planned == plan.planned
     findings = before.findings if before and is_same else _check(module, plan.planned)
@@ -114,7 +114,7 @@ def _to_desired(item: t.Mapping[str, t.Any], where: str) -> DesiredConflist:
     )
 
 
-def _mode(value: object) -> int:
+def _parse_mode(value: object) -> int:
     """Return permissions. Text has octal digits. A number is used unchanged, because YAML reads 0644 as octal."""
     number = value if isinstance(value, int) and not isinstance(value, bool) else None
     if number is not None and 0 <= number <= 0o777:

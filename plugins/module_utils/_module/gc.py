@@ -44,11 +44,11 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     allowed = params["allow_world_writable_plugins"]
     executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
-    removal = _removal(params["removed_conflists"], params["removed_attachments"])
+    removal = _read_removal(params["removed_conflists"], params["removed_attachments"])
     networks = conf_dir.load(params["conf_dir"])
     if removal.files and module.check_mode:
         networks = with_planned(networks, removal.files)
-    valid = _valid(params["valid_attachments"])
+    valid = _read_valid_attachments(params["valid_attachments"])
     collector = Collector(runtime, params["cache_dir"], networks, valid, policy, timeout, removal)
     leaks = collector.collect(names)
     known = {*networks.networks, *(leak.network for leak in leaks)}
@@ -57,7 +57,7 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     return _report(leaks, remark, foretold=module.check_mode)
 
 
-def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> ValidAttachments:
+def _read_valid_attachments(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> ValidAttachments:
     if items is None:
         return ValidAttachments()
     keys = [(item["network"] or "", item["container_id"], item["ifname"]) for item in items]
@@ -66,7 +66,9 @@ def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> ValidAttachments:
     return ValidAttachments(frozenset(keys))
 
 
-def _removal(conflists: t.Sequence[t.Mapping[str, t.Any]], attachments: t.Sequence[t.Mapping[str, t.Any]]) -> Removal:
+def _read_removal(
+    conflists: t.Sequence[t.Mapping[str, t.Any]], attachments: t.Sequence[t.Mapping[str, t.Any]]
+) -> Removal:
     """Return the files and attachments that earlier tasks removed, read from their results."""
     files = tuple(read_planned_files(entry for entry in conflists if entry["action"] == REMOVED))
     return Removal(files, read_removed_attachments(attachments))

@@ -152,4 +152,4 @@ def test_validate_fails_without_a_level(project: Project) -> None:
         VALIDATE, cni_node_conflist_files=write_conflists(project, TYPO), cni_node_validate_levels=["node"]
     )
     assert played.status != 0
-    assert "cni_node_validate_levels: no level is left without 'node'" in played.output
+    assert "cni_node_validate_levels: this playbook has no node for the level 'node'" in played.output

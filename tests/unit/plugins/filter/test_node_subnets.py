@@ -256,7 +256,10 @@ REFUSED: dict[str, tuple[tuple[t.Any, ...], str]] = {
         ("10.0.0.0/16", ["a"], 24, {"a": "10.0.5.0/24", "b": "10.0.5.0/24"}),
         "10.0.5.0/24 is assigned to two hosts",
     ),
-    "assigned as a list": (("10.0.0.0/16", ["a"], 24, ["10.0.5.0/24"]), "expected: a dictionary of host names to subnets"),
+    "assigned as a list": (
+        ("10.0.0.0/16", ["a"], 24, ["10.0.5.0/24"]),
+        "expected: a dictionary of host names to subnets",
+    ),
 }
 
 

@@ -25,13 +25,13 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.links i
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
-# What tells one route from another to the kernel: destination, next hop, metric, table.
+# The kernel refuses two routes with the same destination, next hop, metric and table.
 _Key = tuple[IpNetwork, str, int, int]
 
 _SCOPE_LINK: t.Final = 253
 _TABLE_MAIN: t.Final = 254
 
-# Stands for the gateway that a route without one gets.
+# The next hop of a route without a gateway, which gets the gateway of the subnet.
 _OF_THE_SUBNET: t.Final = "of the subnet"
 
 
@@ -44,22 +44,22 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         target = parse_network(keys.get("dst"))
         if target is None:
             continue
-        yield from _mtu(document, keys, path, target)
+        yield from _check_mtu(document, keys, path, target)
         if target.version == 4:
-            yield from _scope(document, plugin, keys, path)
-        yield from _again(document, _key(keys, target, usual.get(target.version)), path, known)
-    yield from _default(document, plugin, known)
+            yield from _check_scope(document, plugin, keys, path)
+        yield from _find_duplicate(document, _key(keys, target, usual.get(target.version)), path, known)
+    yield from _find_second_default(document, plugin, known)
 
 
-def _mtu(document: Document, keys: dict[str, t.Any], path: str, target: IpNetwork) -> t.Iterator[Finding]:
+def _check_mtu(document: Document, keys: dict[str, t.Any], path: str, target: IpNetwork) -> t.Iterator[Finding]:
     mtu, least = keys.get("mtu"), LEAST_MTU[target.version]
     if is_integer(mtu) and 0 < mtu < least:
         message = f"an MTU of {mtu} bytes is too small for IPv{target.version}"
         yield document.finding("mtu-out-of-bounds", join(path, "mtu"), message, f"expected: at least {least}", mtu)
 
 
-def _scope(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
-    """Find a gateway within the link; of IPv6 the kernel passes over the scope."""
+def _check_scope(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+    """Find an IPv4 route of scope link with a gateway. For IPv6, the kernel ignores the scope."""
     scope = keys.get("scope")
     if not is_integer(scope) or scope < _SCOPE_LINK:
         return
@@ -76,10 +76,10 @@ def _scope(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str
 
 
 def _has_gateway(plugin: Plugin) -> bool:
-    """Return whether routes of IPv4 get a gateway where they have none."""
+    """Return whether IPv4 routes without a gateway get one."""
     if schemas.role(plugin.type) != "interface":
         return False
-    if any(one.subnet.version == 4 for one in addresses.ranges(plugin)):
+    if any(pool.subnet.version == 4 for pool in addresses.ranges(plugin)):
         return True
     if not catalogue.row(plugin.ipam.get("type")).has_addresses:
         return False
@@ -92,11 +92,11 @@ def _has_gateway(plugin: Plugin) -> bool:
 
 
 def _usual_gateways(plugin: Plugin) -> dict[int, set[IpAddress]]:
-    """Return the gateways that host-local gives out with addresses, by address family."""
-    found: dict[int, set[IpAddress]] = {}
-    for one in addresses.ranges(plugin):
-        found.setdefault(one.subnet.version, set()).add(one.gateway)
-    return found
+    """Return the gateways that host-local returns with addresses, by address family."""
+    gateways: dict[int, set[IpAddress]] = {}
+    for pool in addresses.ranges(plugin):
+        gateways.setdefault(pool.subnet.version, set()).add(pool.gateway)
+    return gateways
 
 
 def _key(keys: dict[str, t.Any], target: IpNetwork, usual: set[IpAddress] | None) -> _Key:
@@ -106,17 +106,17 @@ def _key(keys: dict[str, t.Any], target: IpNetwork, usual: set[IpAddress] | None
     return target, next_hop, priority if is_integer(priority) else 0, number
 
 
-def _again(document: Document, key: _Key, path: str, known: dict[_Key, str]) -> t.Iterator[Finding]:
+def _find_duplicate(document: Document, key: _Key, path: str, known: dict[_Key, str]) -> t.Iterator[Finding]:
     first = known.setdefault(key, path)
     if first != path:
         message = f"the route to {key[0]} is defined twice, and the kernel refuses the second one"
         yield document.finding("route-twice", path, message, f"remove it; the other one is {first}")
 
 
-def _default(document: Document, plugin: Plugin, known: dict[_Key, str]) -> t.Iterator[Finding]:
-    """Find a default route without a gateway beside ``isDefaultGateway``, which adds the same one.
+def _find_second_default(document: Document, plugin: Plugin, known: dict[_Key, str]) -> t.Iterator[Finding]:
+    """Find a default route without a gateway beside ``isDefaultGateway``, which adds the same route.
 
-    Of one with a gateway, the plugin sees that it is there.
+    The plugin detects only default routes with a gateway.
     """
     if not catalogue.row(plugin.type).is_bridge or not _is_default_gateway(plugin):
         return

@@ -23,19 +23,22 @@ _UNKNOWN_ADDRESSES: t.Final = {"type": "addresses-of-flanneld"}
 
 @dataclasses.dataclass(frozen=True)
 class Delegate:
-    """A network, or a single plugin, that a plugin of another network is to run.
+    """A network, or a single plugin, nested in the configuration of a plugin that runs it.
 
     Attributes:
-        document: It as a network of its own, with what its plugin adds.
-        written: JSON pointers outside, by those of the document that stand for them.
+        document: The nested network as a document of its own, with the keys that the outer plugin adds.
+        written: Pairs of JSON pointers: into this document, and to the same place in the outer one.
     """
 
     document: Document
     written: tuple[tuple[str, str], ...]
     _outer: Document
 
-    def outside(self, findings: t.Iterable[Finding]) -> t.Iterator[Finding]:
-        """Return what was found as something of the outer document; what is about that itself is told there."""
+    def to_outer(self, findings: t.Iterable[Finding]) -> t.Iterator[Finding]:
+        """Yield findings of the nested document as findings of the outer one.
+
+        Findings about added keys are dropped: they have no place in the outer document.
+        """
         for finding in findings:
             for inside, outside in self.written:
                 rest = finding.path[len(inside) :]

@@ -20,19 +20,19 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    """Check the addresses that a plugin's IPAM plugin is to give out: each range, then the ranges together."""
+    """Check the addresses that the IPAM plugin would assign: each range by itself, then all ranges."""
     for dummy, keys, path in addresses.range_objects(plugin):
-        yield from _range(document, plugin, keys, path)
-    found = addresses.ranges(plugin)
-    yield from _together(document, found)
-    yield from _no_room(document, found)
-    yield from _find_assigned_gateways(document, found)
+        yield from _check_range(document, plugin, keys, path)
+    ranges = addresses.ranges(plugin)
+    yield from _compare_ranges(document, ranges)
+    yield from _find_full_ranges(document, ranges)
+    yield from _find_assigned_gateways(document, ranges)
     if catalogue.row(plugin.ipam.get("type")).has_addresses:
         for keys, path in list_objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
-            yield from _static(document, plugin, keys, path)
+            yield from _check_static(document, plugin, keys, path)
 
 
-def _range(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+def _check_range(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
     written = parse_interface(keys.get("subnet"))
     if written is None:
         return
@@ -45,21 +45,23 @@ def _range(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str
         yield document.finding(
             "subnet-too-small", place, message, f"expected: /{subnet.max_prefixlen - 2} or wider", keys["subnet"]
         )
-    yield from _ends(document, keys, path, subnet)
-    yield from _gateway(document, plugin, keys, path, subnet)
+    yield from _check_ends(document, keys, path, subnet)
+    yield from _check_gateway(document, plugin, keys, path, subnet)
 
 
-def _ends(document: Document, keys: dict[str, t.Any], path: str, subnet: IpNetwork) -> t.Iterator[Finding]:
+def _check_ends(document: Document, keys: dict[str, t.Any], path: str, subnet: IpNetwork) -> t.Iterator[Finding]:
     inside = {}
     for key in ("rangeStart", "rangeEnd"):
         end = parse_address(keys.get(key))
         if end is None:
             continue
         if end.version != subnet.version:
-            yield _family(document, join(path, key), keys[key], subnet)
+            yield _family_mismatch(document, join(path, key), keys[key], subnet)
         elif end not in subnet:
             message = f"{end} is not in the subnet {subnet}"
-            yield document.finding("range-outside-subnet", join(path, key), message, _from_to(subnet), keys[key])
+            yield document.finding(
+                "range-outside-subnet", join(path, key), message, _expected_address(subnet), keys[key]
+            )
         else:
             inside[key] = int(end)
     if len(inside) == 2 and inside["rangeStart"] > inside["rangeEnd"]:
@@ -69,50 +71,54 @@ def _ends(document: Document, keys: dict[str, t.Any], path: str, subnet: IpNetwo
         )
 
 
-def _gateway(
+def _check_gateway(
     document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str, subnet: IpNetwork
 ) -> t.Iterator[Finding]:
     gateway, place = parse_address(keys.get("gateway")), join(path, "gateway")
     if gateway is None:
         return
     if gateway.version != subnet.version:
-        yield _family(document, place, keys["gateway"], subnet)
+        yield _family_mismatch(document, place, keys["gateway"], subnet)
     elif gateway not in subnet and not gateway.is_link_local and catalogue.row(plugin.type).gateway_on_link:
         message = f"the gateway {gateway} is not in the subnet {subnet}"
-        yield document.finding("gateway-outside-subnet", place, message, _from_to(subnet), keys["gateway"])
+        yield document.finding("gateway-outside-subnet", place, message, _expected_address(subnet), keys["gateway"])
 
 
-def _together(document: Document, found: list[Range]) -> t.Iterator[Finding]:
-    """Compare ranges pairwise; host-local refuses two that overlap, and two families in one set."""
-    families = {one.group: one.subnet for one in reversed(found)}
-    for one in found:
-        if one.subnet.version != families[one.group].version:
-            yield _family(document, join(one.path, "subnet"), str(one.subnet), families[one.group])
-    for one, other in itertools.combinations(found, 2):
-        if one.overlaps(other):
-            message = f"the range {other.first} to {other.last} overlaps with {one.first} to {one.last}"
-            yield document.finding("ranges-overlap", other.path, message, f"the other range is at {one.path}")
+def _compare_ranges(document: Document, ranges: list[Range]) -> t.Iterator[Finding]:
+    """Compare ranges pairwise. host-local refuses overlapping ranges, and two address families in one set."""
+    families = {pool.group: pool.subnet for pool in reversed(ranges)}
+    for pool in ranges:
+        if pool.subnet.version != families[pool.group].version:
+            yield _family_mismatch(document, join(pool.path, "subnet"), str(pool.subnet), families[pool.group])
+    for pool, other in itertools.combinations(ranges, 2):
+        if pool.overlaps(other):
+            message = f"the range {other.first} to {other.last} overlaps with {pool.first} to {pool.last}"
+            yield document.finding("ranges-overlap", other.path, message, f"the other range is at {pool.path}")
 
 
-def _no_room(document: Document, found: list[Range]) -> t.Iterator[Finding]:
-    for dummy, members in itertools.groupby(found, key=lambda one: one.group):
+def _find_full_ranges(document: Document, ranges: list[Range]) -> t.Iterator[Finding]:
+    for dummy, members in itertools.groupby(ranges, key=lambda pool: pool.group):
         group = list(members)
-        if not any(one.has_room or int(one.first) > int(one.last) for one in group):
+        if not any(pool.has_room or int(pool.first) > int(pool.last) for pool in group):
             message = f"the only address of the range is the gateway's, {group[0].gateway}"
             yield document.finding("subnet-too-small", group[0].path, message, "widen the range")
 
 
-def _find_assigned_gateways(document: Document, found: list[Range]) -> t.Iterator[Finding]:
-    """Find gateways that another range gives out: host-local keeps back a range's own gateway only."""
-    for one, other in itertools.permutations(found, 2):
-        if other.holds(one.gateway) and other.gateway != one.gateway and not one.overlaps(other):
-            message = f"the gateway {one.gateway} is in the range {other.first} to {other.last}, so that a container may get its address"
+def _find_assigned_gateways(document: Document, ranges: list[Range]) -> t.Iterator[Finding]:
+    """Find gateways that another range would assign. host-local reserves only a range's own gateway."""
+    for pool, other in itertools.permutations(ranges, 2):
+        if other.holds(pool.gateway) and other.gateway != pool.gateway and not pool.overlaps(other):
+            message = f"the gateway {pool.gateway} is in the range {other.first} to {other.last}, so that a container may get its address"
             yield document.finding(
-                "gateway-handed-out", one.path, message, f"exclude it from the range at {other.path}", str(one.gateway)
+                "gateway-handed-out",
+                pool.path,
+                message,
+                f"exclude it from the range at {other.path}",
+                str(pool.gateway),
             )
 
 
-def _static(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+def _check_static(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
     own, gateway = parse_interface(keys.get("address")), parse_address(keys.get("gateway"))
     if own is None or gateway is None:
         return
@@ -120,15 +126,15 @@ def _static(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: st
         message = f"{gateway} is the container's own address and cannot be its gateway"
         yield document.finding("gateway-handed-out", join(path, "gateway"), message, "", keys["gateway"])
         return
-    yield from _gateway(document, plugin, keys, path, own.network)
+    yield from _check_gateway(document, plugin, keys, path, own.network)
 
 
-def _family(document: Document, path: str, value: str, subnet: IpNetwork) -> Finding:
+def _family_mismatch(document: Document, path: str, value: str, subnet: IpNetwork) -> Finding:
     message = f"{value} and {subnet} belong to different address families"
     return document.finding("family-mismatch", path, message, f"expected: IPv{subnet.version}", value)
 
 
-def _from_to(subnet: IpNetwork) -> str:
+def _expected_address(subnet: IpNetwork) -> str:
     return f"expected: an address in {subnet}"
 
 

@@ -29,26 +29,26 @@ _Keys = collections.abc.Mapping[str, t.Any]
 
 
 def findings(attachments: t.Any) -> list[Finding]:
-    """Find what is wrong with results of ADD.
+    """Return findings about results of ADD.
 
     Args:
         attachments: One or a list of them, as the module `attachments` returns them, or results by themselves. An
-            attachment without a result has nothing to be wrong.
+            attachment without a result has no findings.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: they are of another form.
-        AnsibleError: The library for schemas is missing on the controller.
+        CniError: ``INVALID_CONFIG``: a value has the wrong type.
+        AnsibleError: jsonschema is missing on the controller.
     """
     listed = list(attachments) if isinstance(attachments, (list, tuple)) else [attachments]
-    found: list[Finding] = []
-    for index, one in enumerate(listed):
-        if not isinstance(one, collections.abc.Mapping):
-            raise CniError(Code.INVALID_CONFIG, f"found {kind(one)}", "expected: attachments, or their results")
-        if "result" not in one:
-            found += _of_result(dict(one), f"results[{index}]")
-        elif one["result"]:
-            found += _of_result(one["result"], _name(one, index))
-    return found
+    problems: list[Finding] = []
+    for index, entry in enumerate(listed):
+        if not isinstance(entry, collections.abc.Mapping):
+            raise CniError(Code.INVALID_CONFIG, f"found {kind(entry)}", "expected: attachments, or their results")
+        if "result" not in entry:
+            problems += _check_result(dict(entry), f"results[{index}]")
+        elif entry["result"]:
+            problems += _check_result(entry["result"], _name(entry, index))
+    return problems
 
 
 def _name(attachment: _Keys, index: int) -> str:
@@ -58,7 +58,7 @@ def _name(attachment: _Keys, index: int) -> str:
     return f"attachment of {interface} to network {attachment.get('network')}"
 
 
-def _of_result(result: t.Any, file: str) -> t.Iterator[Finding]:
+def _check_result(result: t.Any, file: str) -> t.Iterator[Finding]:
     yield from schema_level.result_findings(result, file)
     if not isinstance(result, dict):
         return
@@ -70,20 +70,24 @@ def _of_result(result: t.Any, file: str) -> t.Iterator[Finding]:
         return
     for key, family in (("ip4", 4), ("ip6", 6)):
         if isinstance(result.get(key), dict):
-            yield from _address(file, join("", key), {**result[key], "address": result[key].get("ip")}, family, "ip")
+            yield from _check_address(
+                file, join("", key), {**result[key], "address": result[key].get("ip")}, family, "ip"
+            )
     for keys, path in list_objects(result.get("ips"), "/ips"):
-        yield from _ip(result, spoken, file, keys, path)
+        yield from _check_ip(result, spoken, file, keys, path)
     for keys, path in list_objects(result.get("routes"), "/routes"):
-        yield from _differ(file, join(path, "gw"), parse_network(keys.get("dst")), keys.get("gw"))
+        yield from _check_family(file, join(path, "gw"), parse_network(keys.get("dst")), keys.get("gw"))
 
 
-def _ip(result: dict[str, t.Any], spoken: str, file: str, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+def _check_ip(
+    result: dict[str, t.Any], spoken: str, file: str, keys: dict[str, t.Any], path: str
+) -> t.Iterator[Finding]:
     has_version = not version.at_least(spoken, "1.0.0")
     if has_version and "version" not in keys:
         message = f"the address has no 'version', which results of version {spoken} need"
         yield Finding("missing-key", file, join(path, "version"), message, 'expected: "4" or "6"')
     family = int(keys["version"]) if has_version and keys.get("version") in ("4", "6") else None
-    yield from _address(file, path, keys, family, "address")
+    yield from _check_address(file, path, keys, family, "address")
     interfaces, interface = result.get("interfaces"), keys.get("interface")
     count = len(interfaces) if isinstance(interfaces, list) else 0
     if is_integer(interface) and interface >= count:
@@ -92,20 +96,20 @@ def _ip(result: dict[str, t.Any], spoken: str, file: str, keys: dict[str, t.Any]
         yield Finding("out-of-range", file, join(path, "interface"), message, hint, interface)
 
 
-def _address(file: str, path: str, keys: dict[str, t.Any], family: int | None, key: str) -> t.Iterator[Finding]:
+def _check_address(file: str, path: str, keys: dict[str, t.Any], family: int | None, key: str) -> t.Iterator[Finding]:
     address = parse_interface(keys.get("address"))
     if address is None:
         return
     if family not in (None, address.version):
         message = f"{address} is not an IPv{family} address"
         yield Finding("family-mismatch", file, join(path, key), message, "", keys["address"])
-    yield from _differ(file, join(path, "gateway"), address.network, keys.get("gateway"))
+    yield from _check_family(file, join(path, "gateway"), address.network, keys.get("gateway"))
 
 
-def _differ(file: str, path: str, network: IpNetwork | None, gateway: t.Any) -> t.Iterator[Finding]:
-    found = parse_address(gateway)
-    if network and found and network.version != found.version:
-        message = f"the gateway {found} and {network} belong to different address families"
+def _check_family(file: str, path: str, network: IpNetwork | None, gateway: t.Any) -> t.Iterator[Finding]:
+    gateway_address = parse_address(gateway)
+    if network and gateway_address and network.version != gateway_address.version:
+        message = f"the gateway {gateway_address} and {network} belong to different address families"
         yield Finding("family-mismatch", file, path, message, f"expected: IPv{network.version}", gateway)
 
 

@@ -27,16 +27,16 @@ _SCOPE_LINK: t.Final = 253
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    """Check that what is sent along each route can be sent, and that masquerading has something to act on."""
+    """Check that each route has a reachable gateway, and that masquerading applies to some traffic."""
     written = list(list_objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
     known, ranges = _known_subnets(plugin), addresses.ranges(plugin) if written else []
     for keys, path in written:
-        yield from _target(document, keys, path)
-        yield from _gateway(document, ranges, keys, path)
+        yield from _check_target(document, keys, path)
+        yield from _check_gateway(document, ranges, keys, path)
         if known:
-            yield from _path_of(document, plugin, keys, path, known, [other for other, dummy in written])
+            yield from _check_path(document, plugin, keys, path, known, [other for other, dummy in written])
     if known:
-        yield from _masquerade(document, plugin, known, [keys for keys, dummy in written])
+        yield from _check_masquerade(document, plugin, known, [keys for keys, dummy in written])
 
 
 def _known_subnets(plugin: Plugin) -> list[IpNetwork]:
@@ -46,15 +46,15 @@ def _known_subnets(plugin: Plugin) -> list[IpNetwork]:
     return addresses.subnets(plugin) if capability and not brought else []
 
 
-def _target(document: Document, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
-    """Find what the kernel refuses; of IPv6, it masks the address by itself."""
+def _check_target(document: Document, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+    """Find an IPv4 destination with host bits set, which the kernel refuses. For IPv6, the kernel clears them."""
     target = parse_interface(keys.get("dst"))
     if target is not None and target.version == 4 and target.ip != target.network.network_address:
         message = f"{keys['dst']} is an address inside the network {target.network}"
         yield document.finding("host-bits-set", join(path, "dst"), message, f"write {target.network}", keys["dst"])
 
 
-def _gateway(document: Document, ranges: list[Range], keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+def _check_gateway(document: Document, ranges: list[Range], keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
     target, gateway = parse_network(keys.get("dst")), parse_address(keys.get("gw"))
     if gateway is None:
         return
@@ -62,15 +62,15 @@ def _gateway(document: Document, ranges: list[Range], keys: dict[str, t.Any], pa
     if target is not None and target.version != gateway.version:
         message = f"the gateway {gateway} and {target} belong to different address families"
         yield document.finding("family-mismatch", place, message, f"expected: IPv{target.version}", keys["gw"])
-    for one in ranges:
-        if one.holds(gateway) and gateway != one.gateway:
-            message = f"the gateway {gateway} is in the range {one.first} to {one.last}, so that a container may get its address"
+    for pool in ranges:
+        if pool.holds(gateway) and gateway != pool.gateway:
+            message = f"the gateway {gateway} is in the range {pool.first} to {pool.last}, so that a container may get its address"
             yield document.finding(
-                "gateway-handed-out", place, message, f"exclude it from the range at {one.path}", keys["gw"]
+                "gateway-handed-out", place, message, f"exclude it from the range at {pool.path}", keys["gw"]
             )
 
 
-def _path_of(
+def _check_path(
     document: Document,
     plugin: Plugin,
     keys: dict[str, t.Any],
@@ -87,25 +87,25 @@ def _path_of(
         return
     if target is None or gateway is None or not catalogue.row(plugin.type).gateway_on_link:
         return
-    if target.version == gateway.version and not _on_link(gateway, known, others):
+    if target.version == gateway.version and not _is_on_link(gateway, known, others):
         message = f"the gateway {gateway} is in none of the container's networks, {', '.join(map(str, known))}"
         yield document.finding(
             "route-without-path", join(path, "gw"), message, "expected: a gateway on the link", keys["gw"]
         )
 
 
-def _on_link(gateway: IpAddress, known: list[IpNetwork], routes: list[dict[str, t.Any]]) -> bool:
-    linked = [parse_network(route.get("dst")) for route in routes if not route.get("gw") or _is_link(route)]
-    narrow = [one for one in linked if one and one.prefixlen]
-    return gateway.is_link_local or any(gateway in one for one in (*known, *narrow))
+def _is_on_link(gateway: IpAddress, known: list[IpNetwork], routes: list[dict[str, t.Any]]) -> bool:
+    linked = [parse_network(route.get("dst")) for route in routes if not route.get("gw") or _has_link_scope(route)]
+    narrow = [network for network in linked if network and network.prefixlen]
+    return gateway.is_link_local or any(gateway in network for network in (*known, *narrow))
 
 
-def _is_link(route: dict[str, t.Any]) -> bool:
+def _has_link_scope(route: dict[str, t.Any]) -> bool:
     scope = route.get("scope")
     return isinstance(scope, int) and scope >= _SCOPE_LINK
 
 
-def _masquerade(
+def _check_masquerade(
     document: Document, plugin: Plugin, known: list[IpNetwork], routes: list[dict[str, t.Any]]
 ) -> t.Iterator[Finding]:
     if plugin.keys.get("ipMasq") is not True or not catalogue.row(plugin.type).masquerades:
@@ -124,8 +124,10 @@ def _masquerade(
 def _leads_out(route: dict[str, t.Any], known: list[IpNetwork]) -> bool:
     target = parse_network(route.get("dst"))
     return target is not None and not any(
-        target.version == one.version and target.network_address in one and target.prefixlen >= one.prefixlen
-        for one in known
+        target.version == network.version
+        and target.network_address in network
+        and target.prefixlen >= network.prefixlen
+        for network in known
     )
 
 

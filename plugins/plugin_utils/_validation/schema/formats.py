@@ -44,7 +44,7 @@ def _is_ifname(text: str) -> bool:
         return False
 
 
-# What the schemas mean by "format". An empty text is, to plugins, an interface or a MAC address that is not given.
+# The values of "format" in the schemas. Plugins treat an empty interface name or MAC address as unset.
 FORMATS: t.Final[t.Mapping[str, t.Callable[[str], bool]]] = {
     "cidr": is_cidr,
     "ifname": _is_ifname,

@@ -443,9 +443,9 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
 
 
 def _ask_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
-    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import readiness_of_node
+    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_node_readiness
 
-    return readiness_of_node(
+    return query_node_readiness(
         params["conf_dir"],
         params["plugin_dirs"],
         params["cache_dir"],

@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 
 
 def verify(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
-    """Do what the module `verify` is asked for and return its result."""
+    """Run the module `verify` and return its result."""
     params = module.params
     timeout = positive("timeout", params["timeout"])
     allowed = params["allow_world_writable_plugins"]
@@ -39,17 +39,17 @@ def verify(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)
     trials = verification.plan(params["networks"])
     if module.check_mode:
-        verification.rehearse(trials)
+        verification.predict(trials)
     else:
         lock = os.path.join(params["cache_dir"], OWN_DIRECTORY, "locks", "verify")
         with hold_lock(lock, exclusive=True, timeout=timeout, what="verification"):
             verification.carry_out(trials)
-    found = plugin_access.network_findings(
+    findings = plugin_access.network_findings(
         verification.networks(trials), params["plugin_dirs"], allow_world_writable=allowed
     )
-    warn(module, map(str, found))
+    warn(module, map(str, findings))
     warn_of_omitted(module, log)
-    return {**_report(trials, log), "findings": [finding.as_dict() for finding in found]}
+    return {**_report(trials, log), "findings": [finding.as_dict() for finding in findings]}
 
 
 def _report(trials: t.Sequence[Trial], log: StderrLog | None) -> dict[str, t.Any]:

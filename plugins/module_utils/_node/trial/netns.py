@@ -16,24 +16,24 @@ from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory im
 
 
 def ensure(paths: NodePaths, names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
-    """Make or remove named network namespaces; nothing is done before every name has been looked at.
+    """Create or remove named network namespaces. All names are checked before the first change.
 
     Returns:
-        The names that were made or removed, or would be; without those that another run has just seen to.
+        The names of the namespaces that were created or removed, or would be in a dry run, in their order.
 
     Raises:
-        CniError: A name is not one, or that of a file that is none and has something in it, or the system refuses.
+        CniError: A name is invalid, a file in the way is not empty, or the kernel refuses.
     """
     directory = NetnsDirectory(paths)
     unique = list(dict.fromkeys(names))
-    changing = [name for name in unique if _is_wrong(directory.path_of(name), present)]
+    changing = [name for name in unique if _has_to_change(directory.path_of(name), present)]
     if dry_run:
         return changing
     change = directory.create if present else directory.delete
     return [name for name in changing if change(name)]
 
 
-def _is_wrong(path: str, present: bool) -> bool:
+def _has_to_change(path: str, present: bool) -> bool:
     is_namespace = netns.is_namespace(path)
     if not is_namespace:
         netns.require_removable(path)

@@ -30,25 +30,25 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Policy,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
-from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import readiness
+from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_readiness
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 _IFNAME: t.Final = "eth0"
-# The kernel's kind of a VRF's link.
+# Link kind of a VRF, as the kernel names it.
 _VRF: t.Final = "vrf"
 
 
 @dataclasses.dataclass
 class Trial:
-    """How an attachment that was made to be thrown away went.
+    """The trial of a network with a throw-away attachment, and its result.
 
     Attributes:
         action: ``verified``, ``failed`` or ``skipped``.
-        reason: Why it was skipped, or what an earlier run had left behind.
-        addresses: What the attachment got, with the length of the prefix.
-        gateways: Of each gateway, whether it answered.
-        status: What its plugins answered to STATUS, as in `Readiness`; empty where they were not asked.
-        seconds: For ADD, CHECK and DEL.
+        reason: Why the network was skipped, or that an earlier run was interrupted before DEL.
+        addresses: The attachment's addresses, with prefix lengths.
+        gateways: By address, whether the gateway answered.
+        status: The plugins' answer to STATUS, as in `Readiness`; empty if STATUS was not run.
+        seconds: Duration of ADD, CHECK and DEL together.
     """
 
     network: str
@@ -62,7 +62,7 @@ class Trial:
 
     @property
     def netns(self) -> str:
-        """A name that tells the network, so that a run that was killed is cleaned up after by the next."""
+        """The name of the network namespace: the same in each run, so that a run finds what a killed one has left behind."""
         return f"cni.node-verify-{hashlib.sha256(self.network.encode()).hexdigest()[:12]}"
 
     @property
@@ -75,12 +75,12 @@ class Trial:
 
 
 class Verification:
-    """Attaches a throw-away network namespace to each network, and takes it away again."""
+    """Attaches a throw-away network namespace to each network, and removes it again."""
 
     def __init__(self, runtime: Runtime, conf_dir: ConfDir, gateway_timeout: float) -> None:
         """
         Args:
-            gateway_timeout: Seconds to wait for a gateway's answer; 0 asks none.
+            gateway_timeout: Seconds to wait for a gateway's answer; 0 sends no request.
         """
         self._runtime = runtime
         self._conf_dir = conf_dir
@@ -89,7 +89,7 @@ class Verification:
         self._reconciler = Reconciler(runtime, conf_dir, Policy())
 
     def plan(self, names: t.Sequence[str]) -> list[Trial]:
-        """Return a trial for each name, or for every network; some must not or cannot be tried."""
+        """Return a trial for each name, or for every network without names; trials may be failed or skipped already."""
         trials = [Trial(name) for name in dict.fromkeys(names) or sorted(self._conf_dir.networks)]
         for trial in trials:
             try:
@@ -97,18 +97,18 @@ class Verification:
             except CniError as exc:
                 trial.fail(exc)
                 continue
-            borrowing = [plugin.type for plugin in network.plugins if catalogue.row(plugin.type).borrows_device]
-            if borrowing and not names:
-                trial.action, trial.reason = "skipped", f"{borrowing[0]} would take a device away from the node"
+            borrowers = [plugin.type for plugin in network.plugins if catalogue.row(plugin.type).borrows_device]
+            if borrowers and not names:
+                trial.action, trial.reason = "skipped", f"{borrowers[0]} would take a device away from the node"
         return trials
 
     def networks(self, trials: t.Iterable[Trial]) -> list[NetworkConfiguration]:
-        """Return the configurations of those networks that are there."""
+        """Return the configurations of the networks that the conf dir has."""
         names = (trial.network for trial in trials)
         return [self._conf_dir.networks[name] for name in names if name in self._conf_dir.networks]
 
-    def rehearse(self, trials: t.Sequence[Trial]) -> None:
-        """Try none of them, and say what would fail unless another task is about to make it."""
+    def predict(self, trials: t.Sequence[Trial]) -> None:
+        """Skip all trials, with the error that a run would have now as the reason: an earlier task may fix it."""
         for trial in trials:
             try:
                 self._runtime.require_plugins(self._conf_dir.get(trial.network))
@@ -121,53 +121,52 @@ class Verification:
             trial.action, trial.reason, trial.error = "skipped", reason, None
 
     def carry_out(self, trials: t.Sequence[Trial]) -> None:
-        """Make the attachments, ask the gateways, and remove all of it, whatever has failed.
+        """Create the attachments, ping their gateways, and remove everything again, also after failures.
 
-        Nobody else may do so at the same time: the namespaces are the same.
+        The caller holds a lock, because the network namespaces have the same names in each run.
         """
-        due = self._ready(self._detached(_due(trials)))
-        trial_netns.ensure(self._runtime.paths, [trial.netns for trial in due], present=True, dry_run=False)
-        for trial, outcome in zip(due, self._converge(due, present=True)):
-            if outcome.error is None:
+        pending = self._query_status(self._remove_earlier(_select_pending(trials)))
+        trial_netns.ensure(self._runtime.paths, [trial.netns for trial in pending], present=True, dry_run=False)
+        for trial, result in zip(pending, self._reconcile(pending, present=True)):
+            if result.error is None:
                 try:
-                    self._look_at(trial, outcome)
-                except Exception as exc:  # whatever it is, the attachment is removed
+                    self._examine(trial, result)
+                except Exception as exc:  # the attachment is removed after any error
                     trial.fail(as_error(exc))
-        removed = [
-            trial.netns for trial, outcome in zip(due, self._converge(due, present=False)) if outcome.error is None
-        ]
+        removals = zip(pending, self._reconcile(pending, present=False))
+        removed = [trial.netns for trial, result in removals if result.error is None]
         trial_netns.ensure(self._runtime.paths, removed, present=False, dry_run=False)
 
-    def _detached(self, due: t.Sequence[Trial]) -> list[Trial]:
-        """Detach what an earlier run has left, which would be taken for this one's; return what can be tried then."""
-        for trial, outcome in zip(due, self._converge(due, present=False)):
-            if outcome.touched:
+    def _remove_earlier(self, pending: t.Sequence[Trial]) -> list[Trial]:
+        """Remove attachments of a run that was interrupted, and return the trials that can go on."""
+        for trial, result in zip(pending, self._reconcile(pending, present=False)):
+            if result.touched:
                 trial.reason = trial.reason or "an earlier run was interrupted before DEL"
-        return _due(due)
+        return _select_pending(pending)
 
-    def _ready(self, due: t.Sequence[Trial]) -> list[Trial]:
-        """Ask the plugins by STATUS; return the trials of networks whose plugins do not say that they are not ready."""
-        for trial, answer in zip(due, readiness(self._runtime, self.networks(due))):
+    def _query_status(self, pending: t.Sequence[Trial]) -> list[Trial]:
+        """Run STATUS, and return the trials of networks whose plugins report no error."""
+        for trial, answer in zip(pending, query_readiness(self._runtime, self.networks(pending))):
             trial.status = answer.status
             if answer.error is not None:
                 trial.fail(answer.error)
-        return _due(due)
+        return _select_pending(pending)
 
     def _attachment(self, trial: Trial) -> Attachment:
         return Attachment(*trial.key, self._netns.path_of(trial.netns))
 
-    def _converge(self, due: t.Sequence[Trial], *, present: bool) -> list[AttachmentResult]:
-        wanted = [DesiredAttachment(self._attachment(trial), present) for trial in due]
-        outcomes = reconcile_all(self._reconciler, wanted, default_workers())
-        for trial, outcome in zip(due, outcomes):
-            trial.seconds += outcome.seconds
-            trial.reason = trial.reason or outcome.reason
-            if outcome.error is not None:
-                trial.fail(outcome.error)
-        return outcomes
+    def _reconcile(self, trials: t.Sequence[Trial], *, present: bool) -> list[AttachmentResult]:
+        desired = [DesiredAttachment(self._attachment(trial), present) for trial in trials]
+        results = reconcile_all(self._reconciler, desired, default_workers())
+        for trial, result in zip(trials, results):
+            trial.seconds += result.seconds
+            trial.reason = trial.reason or result.reason
+            if result.error is not None:
+                trial.fail(result.error)
+        return results
 
-    def _look_at(self, trial: Trial, outcome: AttachmentResult) -> None:
-        keys = from_keys(outcome.result or {}, "", trial.network).to("1.0.0").keys
+    def _examine(self, trial: Trial, result: AttachmentResult) -> None:
+        keys = from_keys(result.result or {}, "", trial.network).to("1.0.0").keys
         ips = [ip for ip in keys.get("ips") or () if ip.get("address")]
         trial.addresses = tuple(ip["address"] for ip in ips)
         if self._gateway_timeout:
@@ -175,41 +174,41 @@ class Verification:
             for ip in ips:
                 if ip.get("gateway"):
                     sources.setdefault(ip["gateway"], ip["address"].partition("/")[0])
-            trial.gateways = {gateway: self._answers(trial, gateway, source) for gateway, source in sources.items()}
+            trial.gateways = {gateway: self._ping_from(trial, gateway, source) for gateway, source in sources.items()}
         silent = [gateway for gateway, answered in trial.gateways.items() if not answered]
         if silent:
-            trial.fail(_silent(trial, silent, self._gateway_timeout))
+            trial.fail(_no_answer_error(trial, silent, self._gateway_timeout))
 
-    def _answers(self, trial: Trial, gateway: str, source: str) -> bool:
+    def _ping_from(self, trial: Trial, gateway: str, source: str) -> bool:
         path = self._netns.path_of(trial.netns)
-        ask = functools.partial(_asked, gateway, source, self._gateway_timeout)
         try:
-            return netns.run_inside(path, ask)
+            return netns.run_inside(path, functools.partial(_ping, gateway, source, self._gateway_timeout))
         except OSError as exc:
             raise io_error("enter the network namespace", path, exc) from exc
 
 
-def _asked(gateway: str, source: str, timeout: float) -> bool:
-    """Return whether a gateway answers in this thread's network namespace, by the routes that sbr or vrf have made."""
-    return icmp.ping(gateway, icmp.Sender(_IFNAME, source, _vrf_of(_IFNAME)), timeout)
+def _ping(gateway: str, source: str, timeout: float) -> bool:
+    """Return whether a gateway answers in this thread's network namespace, by the routes that sbr or vrf have added."""
+    return icmp.ping(gateway, icmp.Sender(_IFNAME, source, _find_vrf(_IFNAME)), timeout)
 
 
-def _vrf_of(ifname: str) -> str:
+def _find_vrf(ifname: str) -> str:
+    """Return the name of an interface's VRF, or an empty string."""
     link = rtnetlink.link(ifname)
     master = rtnetlink.link_by_index(link.master) if link else None
     return master.name if master and master.kind == _VRF else ""
 
 
-def _due(trials: t.Iterable[Trial]) -> list[Trial]:
+def _select_pending(trials: t.Iterable[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.action == "verified"]
 
 
-def _silent(trial: Trial, gateways: t.Sequence[str], timeout: float) -> CniError:
+def _no_answer_error(trial: Trial, gateways: t.Sequence[str], timeout: float) -> CniError:
     return CniError(
         Code.LIMITED_CONNECTIVITY,
         f"network {trial.network}: no answer from gateway {', '.join(gateways)} within {timeout:g} s",
-        f"asked by ICMP echo from {', '.join(trial.addresses)}; is the address on the node or its network, does a "
-        "firewall drop it, or is there no gateway on purpose? then set gateway_timeout to 0",
+        f"an ICMP echo request was sent from {', '.join(trial.addresses)}; check that the node or its network has the "
+        "gateway's address and that no firewall drops the request, or set gateway_timeout to 0 if there is no gateway",
     )
 
 

@@ -26,12 +26,12 @@ _NOT_READY: t.Final[t.Mapping[int, str]] = {
 
 
 class Readiness(t.NamedTuple):
-    """What the plugins of a network answered to STATUS.
+    """The answer of a network's plugins to STATUS.
 
     Attributes:
         status: ``ready``, ``unavailable`` (code 50), ``limited`` (code 51), ``failed`` (any other error) or
-            ``unsupported`` (STATUS came with 1.1.0).
-        error: Of the first plugin that is not ready.
+            ``unsupported`` (the network's version is below 1.1.0, which has no STATUS).
+        error: The error of the first plugin that is not ready, or None.
     """
 
     network: str
@@ -49,36 +49,36 @@ class Readiness(t.NamedTuple):
         return f"network {self.network}: {self.error or self.status}"
 
 
-def readiness(runtime: Runtime, networks: t.Sequence[NetworkConfiguration]) -> list[Readiness]:
-    """Ask the plugins of several networks, at the same time, whether they are ready for ADD; nothing is changed."""
+def query_readiness(runtime: Runtime, networks: t.Sequence[NetworkConfiguration]) -> list[Readiness]:
+    """Run STATUS of several networks at the same time, which changes nothing."""
     if not networks:
         return []
     with concurrent.futures.ThreadPoolExecutor(min(len(networks), default_workers())) as pool:
-        return list(pool.map(functools.partial(_ask, runtime), networks))
+        return list(pool.map(functools.partial(_query, runtime), networks))
 
 
-def readiness_of_node(
+def query_node_readiness(
     path: str, plugin_dirs: t.Sequence[str], cache_dir: str, timeout: float, *, allow_world_writable: bool = False
 ) -> list[Readiness]:
-    """Ask the plugins of every network of a directory, as `readiness`.
+    """Run STATUS of every network of a conf dir, as `query_readiness`.
 
     Args:
-        path: Directory of the network configurations.
+        path: The conf dir.
         timeout: Seconds that one plugin may run.
     """
     executor = make_executor(plugin_dirs, timeout, allow_world_writable=allow_world_writable)
     networks = conf_dir.load(path).networks
     runtime = Runtime(executor, cache_dir, timeout, nested_types)
-    return readiness(runtime, [networks[name] for name in sorted(networks)])
+    return query_readiness(runtime, [networks[name] for name in sorted(networks)])
 
 
-def _ask(runtime: Runtime, network: NetworkConfiguration) -> Readiness:
+def _query(runtime: Runtime, network: NetworkConfiguration) -> Readiness:
     try:
-        is_asked = network_operations.status(runtime, network.require_plugins())
+        is_supported = network_operations.status(runtime, network.require_plugins())
     except Exception as exc:
         error = as_error(exc)
         return Readiness(network.name, _NOT_READY.get(error.code, "failed"), error)
-    return Readiness(network.name, "ready" if is_asked else "unsupported")
+    return Readiness(network.name, "ready" if is_supported else "unsupported")
 
 
-__all__ = ("Readiness", "readiness", "readiness_of_node")
+__all__ = ("Readiness", "query_node_readiness", "query_readiness")

@@ -27,7 +27,7 @@ def paths(tmp_path: pathlib.Path) -> NodePaths:
 
 @pytest.fixture
 def directory(paths: NodePaths, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """Return the directory of the namespaces, in which a file stands for one."""
+    """Return the directory of named network namespaces; every file in it counts as a namespace."""
     pathlib.Path(paths.netns_dir).mkdir(parents=True)
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
     return pathlib.Path(paths.netns_dir)
@@ -46,7 +46,7 @@ def test_every_name_is_validated_before_any_change(
 
 @pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_directory_is_refused_before_anything_is_done(
+def test_a_directory_in_the_way_is_refused_before_any_change(
     directory: pathlib.Path, paths: NodePaths, monkeypatch: pytest.MonkeyPatch, present: bool, dry_run: bool
 ) -> None:
     for operation in ("create", "delete"):
@@ -73,7 +73,7 @@ def test_an_unchanged_namespace_is_not_touched_and_takes_no_lock(directory: path
     (directory / "there").touch()
     with lock.hold_lock(paths.netns_lock, exclusive=True, timeout=0, what="it"):
         assert trial_netns.ensure(paths, ["there"], present=True, dry_run=False) == []
-        assert trial_netns.ensure(paths, ["nobody"], present=False, dry_run=False) == []
+        assert trial_netns.ensure(paths, ["absent"], present=False, dry_run=False) == []
 
 
 @pytest.mark.parametrize("present", [True, False])
@@ -83,11 +83,11 @@ def test_a_namespace_that_another_run_has_just_created_is_no_change(
     path = directory / "red"
 
     @contextlib.contextmanager
-    def overtaken(*dummy_arguments: object, **dummy: object) -> t.Iterator[None]:
+    def overtake(*dummy_arguments: object, **dummy: object) -> t.Iterator[None]:
         (path.touch if present else path.unlink)()
         yield
 
-    monkeypatch.setattr(netns_directory, "hold_lock", overtaken)
+    monkeypatch.setattr(netns_directory, "hold_lock", overtake)
     if not present:
         path.touch()
     assert trial_netns.ensure(paths, ["red"], present=present, dry_run=False) == []

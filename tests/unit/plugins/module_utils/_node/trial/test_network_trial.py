@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A verification removes all that it made. Tests of the faults that it finds are in tests/integration."""
+"""A verification removes everything that it created. tests/integration tests the faults that it finds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_nod
 
 @pytest.fixture
 def node(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
-    """Its namespaces pass for named ones."""
+    """Return a node whose network namespaces are named ones below its own directory."""
 
     def ensure(dummy: NodePaths, names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
         for name in names:
@@ -37,9 +37,9 @@ def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(node: FakeNo
     node.write(cniVersion="1.1.0")
     node.write("other", cniVersion="1.1.0", plugins=[{"type": "a"}])
     node.write("old")
-    trials = Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0)
-    planned = trials.plan([])
-    trials.carry_out(planned)
+    verification = Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0)
+    planned = verification.plan([])
+    verification.carry_out(planned)
     assert [(trial.network, trial.action, trial.status) for trial in planned] == [
         ("net", "failed", "unavailable"),
         ("old", "verified", "unsupported"),
@@ -53,20 +53,23 @@ def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(node: FakeNo
 
 @pytest.mark.parametrize(
     ("raised", "code"),
-    [(CniError(Code.IO_FAILURE, "cannot enter it"), Code.IO_FAILURE), (ValueError("never foreseen"), Code.INTERNAL)],
+    [
+        (CniError(Code.IO_FAILURE, "cannot enter the network namespace"), Code.IO_FAILURE),
+        (ValueError("unexpected"), Code.INTERNAL),
+    ],
 )
 def test_a_trial_that_cannot_be_inspected_fails_and_is_removed(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, raised: Exception, code: int
 ) -> None:
     node.write("other")
-    look_at = Verification._look_at
+    examine = Verification._examine
 
-    def look(self: Verification, trial: Trial, outcome: t.Any) -> None:
+    def fail_for_net(self: Verification, trial: Trial, result: t.Any) -> None:
         if trial.network == "net":
             raise raised
-        look_at(self, trial, outcome)
+        examine(self, trial, result)
 
-    monkeypatch.setattr(Verification, "_look_at", look)
+    monkeypatch.setattr(Verification, "_examine", fail_for_net)
     verification = Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0)
     trials = verification.plan([])
     verification.carry_out(trials)

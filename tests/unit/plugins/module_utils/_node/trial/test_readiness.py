@@ -13,15 +13,15 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import Readiness, readiness
+from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import Readiness, query_readiness
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import fails_at
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 
-def ask_status(node: FakeNode) -> list[Readiness]:
+def query_status(node: FakeNode) -> list[Readiness]:
     networks = conf_dir.load(str(node.conf_dir)).networks
-    return readiness(node.runtime(), [networks[name] for name in sorted(networks)])
+    return query_readiness(node.runtime(), [networks[name] for name in sorted(networks)])
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def ask_status(node: FakeNode) -> list[Readiness]:
 def test_an_unready_network_is_reported_with_its_code(make_node: MakeNode, code: int, status: str) -> None:
     node = make_node(b=fails_at("STATUS", code=code))
     node.write(cniVersion="1.1.0")
-    (answer,) = ask_status(node)
+    (answer,) = query_status(node)
     assert answer.as_dict() == {
         "network": "net",
         "status": status,
@@ -45,11 +45,11 @@ def test_an_unready_network_is_reported_with_its_code(make_node: MakeNode, code:
     assert str(answer) == "network net: b fails at STATUS"
 
 
-def test_each_network_is_asked_by_itself(node: FakeNode) -> None:
+def test_each_network_has_its_own_status(node: FakeNode) -> None:
     node.write(cniVersion="1.1.0")
     node.write("old")
     node.write("without", cniVersion="1.1.0", plugins=[{"type": "nowhere"}])
-    answers = ask_status(node)
+    answers = query_status(node)
     assert [(answer.network, answer.status) for answer in answers] == [
         ("net", "ready"),
         ("old", "unsupported"),
@@ -59,20 +59,20 @@ def test_each_network_is_asked_by_itself(node: FakeNode) -> None:
     assert node.executor.run("STATUS") == [("STATUS", "a"), ("STATUS", "b")]
 
 
-def test_a_network_without_plugins_and_none_at_all(node: FakeNode, tmp_path: pathlib.Path) -> None:
+def test_a_network_without_plugins_fails_and_no_networks_have_no_status(node: FakeNode, tmp_path: pathlib.Path) -> None:
     (node.conf_dir / "10-net.conflist").write_text(json.dumps({"cniVersion": "1.1.0", "name": "net", "plugins": []}))
     networks = conf_dir.load(str(node.conf_dir)).networks
-    assert [answer.status for answer in readiness(node.runtime(), list(networks.values()))] == ["failed"] * len(
+    assert [answer.status for answer in query_readiness(node.runtime(), list(networks.values()))] == ["failed"] * len(
         networks
     )
-    assert readiness(node.runtime(), []) == []
+    assert query_readiness(node.runtime(), []) == []
 
 
 def test_an_unexpected_error_hides_no_other_network(make_node: MakeNode) -> None:
     def breaks(call: object) -> CniError:
-        raise ValueError("never foreseen")
+        raise ValueError("unexpected")
 
     node = make_node(b=breaks)
     node.write(cniVersion="1.1.0")
     node.write("other", cniVersion="1.1.0", plugins=[{"type": "a"}])
-    assert [answer.status for answer in ask_status(node)] == ["failed", "ready"]
+    assert [answer.status for answer in query_status(node)] == ["failed", "ready"]

@@ -43,14 +43,14 @@ class ConformanceNode:
         return Runtime(ProcessExecutor([str(self.plugins.path)], self.timeout), str(self.cache), self.lock_timeout)
 
     def write(self, *names: str, **answers: ScriptedAnswer | t.Sequence[ScriptedAnswer]) -> None:
-        """Plugins that all answer alike."""
+        """Write plugins that all give the same answers."""
         for name in names:
             self.plugins.write(name, versions=VERSIONS, **answers)
 
     def network(
         self, *plugins: str | JsonObject, version: str | None = "1.1.0", **keys: object
     ) -> NetworkConfiguration:
-        """A list of plugins, each by its type alone or with all its keys; any that is not there yet is made."""
+        """Return a list of plugins, each given by its type or with all its keys. Write those that do not exist yet."""
         objects = [{"type": plugin} if isinstance(plugin, str) else plugin for plugin in plugins]
         for plugin in objects:
             if not (self.plugins.path / str(plugin["type"])).exists():
@@ -76,14 +76,14 @@ class ConformanceNode:
         return record
 
     def added(self, network: NetworkConfiguration, attachment: Attachment | None = None) -> Record:
-        """The record of an ADD; its calls are forgotten."""
+        """Return the record of an ADD, and forget its calls."""
         attachment = attachment or self.attachment()
         self.runtime.add(network, attachment)
         self.plugins.forget()
         return self.record(attachment)
 
     def leftovers(self) -> tuple[list[Record], list[Record]]:
-        """Records and intents."""
+        """Return the paths of records and intents."""
         return self.runtime.records.read_all()[0], self.runtime.intents.read_all()[0]
 
     def ran(self, command: str | None = None) -> list[tuple[str, str]]:

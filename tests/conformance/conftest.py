@@ -19,7 +19,7 @@ def node(tmp_path: pathlib.Path) -> ConformanceNode:
 
 @pytest.fixture(scope="session")
 def noop() -> pathlib.Path:
-    """The reference test double."""
+    """Return the debug file of the reference implementation's plugin noop."""
     try:
         return build.noop_plugin()
     except build.Unavailable as exc:

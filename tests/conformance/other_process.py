@@ -39,7 +39,7 @@ print("done")
 def begun(
     node: ConformanceNode, command: str, container: str = "blue", network: str = "net"
 ) -> t.Iterator[subprocess.Popen[str]]:
-    """A process that does one operation with the plugins a and b, and prints "done" after it."""
+    """Start a process that runs one operation with the plugins a and b, and prints "done" at its end."""
     with child(PROGRAM, node.directory, command, network, container) as process:
         assert read_line(process) == "begun"
         yield process

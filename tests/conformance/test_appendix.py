@@ -20,7 +20,7 @@ from ansible_collections.cni.node.tests.support.scripted_plugins import Scripted
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> ConformanceNode:
-    """The three operations done, by plugins that answer as printed."""
+    """Return a node after ADD, CHECK and DEL with plugins that answer as in the appendix."""
     node = ConformanceNode(pathlib.Path(tmp_path_factory.mktemp("node")))
     node.write("host-local", "portmap")
     node.write("bridge", ADD=ScriptedAnswer(stdout=json.dumps(appendix.OF_BRIDGE)))

@@ -26,7 +26,7 @@ BUSY_FOR = 0.4
 
 @pytest.fixture
 def binary(node: ConformanceNode, noop: pathlib.Path) -> pathlib.Path:
-    """A plugin that is no script: the kernel looks at the file itself."""
+    """Return a plugin that is no script, so that the kernel opens the file itself."""
     path = node.plugins.path / "noop"
     path.write_bytes(noop.read_bytes())
     path.chmod(0o755)

@@ -66,7 +66,7 @@ UPWARDS = {
 
 
 def expected(own: str, version: str) -> JsonObject:
-    """Downwards and sideways everything comes to the one form; upwards nothing is made up."""
+    """Return the result in another version: a conversion to a later one adds nothing."""
     keys = UPWARDS.get(id(FORMS[own]), {}).get(id(FORMS[version]), FORMS[version])
     return {"cniVersion": version, **keys}
 

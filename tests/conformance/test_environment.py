@@ -19,7 +19,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 
 @pytest.fixture(scope="module")
 def operated(tmp_path_factory: pytest.TempPathFactory) -> ConformanceNode:
-    """A node on which every operation was run once."""
+    """Return a node on which every operation ran once."""
     node = ConformanceNode(tmp_path_factory.mktemp("node"))
     network = node.network("a", cniVersions=["1.0.0"])
     node.runtime.add(network, node.attachment(args={"IgnoreUnknown": "1", "IP": "10.1.0.9"}))

@@ -33,7 +33,7 @@ def impatient(node: ConformanceNode) -> Runtime:
 def find_refusal(
     node: ConformanceNode, runtime: Runtime, command: str, container: str = "blue", network: str = "net"
 ) -> CniError:
-    """The error of an operation that nothing of was run."""
+    """Return the error of an operation that ran no plugin."""
     before = len(node.ran(command))
     attachment, configuration = node.attachment(container, network=network), node.network("a", "b", name=network)
     if command == "ADD":

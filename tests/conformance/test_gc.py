@@ -19,7 +19,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 
 @pytest.fixture
 def network(node: ConformanceNode) -> NetworkConfiguration:
-    """With attachments of blue and red."""
+    """Return a network with attachments of blue and red."""
     made = node.network("a", "b")
     for container in ("blue", "red"):
         node.added(made, node.attachment(container))
@@ -27,7 +27,7 @@ def network(node: ConformanceNode) -> NetworkConfiguration:
 
 
 def list_valid(request: JsonObject) -> tuple[list[str], list[str]]:
-    """The containers under each of the two keys."""
+    """Return the containers under each of the two keys."""
     first, second = (
         [entry["containerID"] for entry in request[key]] for key in ("cni.dev/valid-attachments", "cni.dev/attachments")
     )

@@ -32,7 +32,7 @@ def files(directory: pathlib.Path) -> set[pathlib.Path]:
 def run_refused(
     node: ConformanceNode, operation: str, attachment: Attachment
 ) -> tuple[int, list[tuple[str, str]], bool]:
-    """The error's code, which plugins ran, and that no file came or went."""
+    """Return the error's code and the plugins that ran; assert that no file changed."""
     network = node.network("a")
     record = Record(attachment, network.content, version="1.1.0")
     before = files(node.directory)

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child im
 
 
 def killed_at(node: ConformanceNode, command: str, plugin: str) -> None:
-    """Another process is killed while a plugin of its operation runs."""
+    """Kill another process while a plugin of its operation runs."""
     with hold_in_other_process(node, command, plugin=plugin) as process:
         process.kill()
         process.wait()

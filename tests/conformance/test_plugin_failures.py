@@ -27,7 +27,7 @@ MIB = 1024 * 1024
 
 
 def find_check_error(node: ConformanceNode, answer: ScriptedAnswer) -> CniError:
-    """The error of a CHECK that one plugin answers so, and is not asked again."""
+    """Return the error of a CHECK to which one plugin gives this answer; assert that it is called once."""
     node.lock_timeout = 0
     node.runtime = node.new_runtime()
     node.write("a", CHECK=answer)

@@ -70,7 +70,7 @@ def double(node: ConformanceNode, noop: pathlib.Path) -> Noop:
 
 
 def form(version: str) -> JsonObject:
-    """The result as a plugin would print it in that version."""
+    """Return the result as a plugin prints it in a version."""
     if version in ("0.1.0", "0.2.0"):
         return {"cniVersion": version, "ip4": {"ip": "10.1.0.5/16"}}
     numbered = {"version": "4"} if version < "1" else {}

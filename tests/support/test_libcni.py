@@ -35,7 +35,7 @@ class Network(t.NamedTuple):
 
 @pytest.fixture
 def network(tmp_path: pathlib.Path) -> Network:
-    """A list of two noop plugins, of which the second takes port mappings."""
+    """Return a list of two noop plugins; the second takes port mappings."""
     first, second = DebugFile(tmp_path / "first"), DebugFile(tmp_path / "second")
     first.write(result=RESULT)
     second.write(result=PASSTHROUGH)

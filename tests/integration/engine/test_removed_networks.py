@@ -46,7 +46,7 @@ def used(node: EngineNode, *plugins: JsonObject) -> None:
 
 
 def removed(node: EngineNode) -> list[JsonObject]:
-    """The result of a task that removes all networks of this collection."""
+    """Return the result of a task that removes all networks of this collection."""
     done = node.run("conflists", conflists=[], purge=True).succeeded()
     return t.cast("list[JsonObject]", done.result["conflists"])
 

@@ -31,7 +31,7 @@ TREES = ("/opt/cni", "/var/lib/cni", "/run/cni")
 
 
 def whole_state() -> State:
-    """All that a module may touch, and whether a network configuration was written anew.
+    """Return all state that a module may touch, and whether a network configuration was written again.
 
     Files of locks, the directories around them and the log of the scripted plugins do not count.
     """

@@ -62,7 +62,7 @@ class ConflistsController:
         return action.run(task_vars=variables), action.sent
 
     def sent(self, item: t.Any, **variables: t.Any) -> JsonObject:
-        """The item as the node got it."""
+        """Return the item as the node got it."""
         result, sent = self.run(item, **variables)
         assert result["msg"] == "from the node", result
         assert sent is not None
@@ -71,7 +71,7 @@ class ConflistsController:
         return dict(item_sent)
 
     def find_refusal(self, item: t.Any, **variables: t.Any) -> str:
-        """The message for an item behind a good one; the node got nothing."""
+        """Return the message for an item that follows a good one; assert that the node got nothing."""
         result, sent = self.run({"config": CONFIG}, item, **variables)
         assert (result["failed"], sent) == (True, None)
         assert result["error"].keys() == {"code", "msg", "details"}

@@ -26,7 +26,7 @@ UNKNOWN = "version unknown"
 
 
 def plugin(name: str, version: str, protocols: str) -> bytes:
-    """A program that says what a reference plugin says where no command is given."""
+    """Return a program that prints the text of a reference plugin that is run without a command."""
     about = f"CNI {name} plugin {version}\nCNI protocol versions supported: {protocols}\n"
     return f'#!/bin/sh\n[ -z "$CNI_COMMAND" ] || exit 1\ncat >&2 <<END\n{about}END\n'.encode()
 

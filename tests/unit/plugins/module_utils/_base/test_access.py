@@ -22,7 +22,7 @@ def plugin(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def find_writable(path: pathlib.Path, root: pathlib.Path) -> dict[str, bool]:
-    """By its path below a root, whether every user can write it."""
+    """Return whether every user can write each path, by its path below a root."""
     below = [exposure for exposure in exposures(str(path)) if exposure.path.startswith(str(root))]
     return {os.path.relpath(exposure.path, root): exposure.is_world_writable for exposure in below}
 

@@ -52,7 +52,7 @@ def take(path: pathlib.Path, kind: Kind, timeout: float = 0) -> None:
 
 @contextlib.contextmanager
 def hold_elsewhere(path: pathlib.Path, kind: Kind, by: str) -> t.Iterator[None]:
-    """By another process, or by another thread of this one."""
+    """Hold a lock in another process or in another thread."""
     if by == "process":
         with child(HOLDER, path, kind) as process:
             assert read_line(process) == "held"

@@ -44,7 +44,7 @@ Script = t.Callable[[str], str]
 
 @pytest.fixture
 def script(tmp_path: pathlib.Path) -> Script:
-    """Writes a shell script and returns its path."""
+    """Return a function that writes a shell script and returns its path."""
 
     def write(body: str) -> str:
         path = tmp_path / "plugin"

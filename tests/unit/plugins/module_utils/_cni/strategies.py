@@ -52,7 +52,7 @@ def addresses(draw: st.DrawFn, family: int) -> str:
 
 @st.composite
 def with_some(draw: st.DrawFn, /, required: JsonObject, **optional: st.SearchStrategy[t.Any]) -> JsonObject:
-    """The required keys, and some of the optional ones."""
+    """Return a strategy for objects with the required keys and some of the optional ones."""
     chosen = draw(st.sets(st.sampled_from(sorted(optional))))
     return {**required, **{key: draw(optional[key]) for key in sorted(chosen)}}
 
@@ -126,7 +126,7 @@ def records(draw: st.DrawFn) -> Record:
 
 
 def places(value: object) -> list[tuple[t.Any, t.Any]]:
-    """Every container inside a JSON value, with each of its keys."""
+    """Yield every container inside a JSON value with each of its keys."""
     if not isinstance(value, (dict, list)):
         return []
     own = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
@@ -135,7 +135,7 @@ def places(value: object) -> list[tuple[t.Any, t.Any]]:
 
 @st.composite
 def changed(draw: st.DrawFn, document: JsonObject) -> bytes:
-    """A document with one to three of its values replaced or left out."""
+    """Return a strategy for the document with one to three values replaced or removed."""
     value = copy.deepcopy(document)
     for dummy in range(draw(st.integers(1, 3))):
         container, key = draw(st.sampled_from(places(value) or [(value, "x")]))
@@ -148,7 +148,7 @@ def changed(draw: st.DrawFn, document: JsonObject) -> bytes:
 
 @st.composite
 def damaged(draw: st.DrawFn, document: JsonObject) -> bytes:
-    """A document's text, cut off, or with bytes of it replaced."""
+    """Return a strategy for the document's text, truncated or with replaced bytes."""
     content = documents.encoded(document)
     start = draw(st.integers(0, len(content)))
     return (

@@ -20,7 +20,7 @@ newest = st.sampled_from(["1.0.0", "1.1.0"])
 
 
 def outcome(convert: t.Callable[[], Result]) -> Result | int:
-    """The result, or the code of the error."""
+    """Return the result or the code of the error."""
     try:
         return convert()
     except CniError as error:

@@ -55,7 +55,7 @@ def test_no_rule_is_lost_to_its_comment(rules: list[tuple[str, str, str]]) -> No
 
 
 def printed(text: str) -> str:
-    """A comment as iptables-save prints it."""
+    """Return a comment as iptables-save prints it."""
     return '"' + re.sub(r"([\\\"'])", r"\\\1", text) + '"'
 
 

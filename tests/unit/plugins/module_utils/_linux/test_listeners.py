@@ -28,7 +28,7 @@ def listening(kind: int, address: str, *, dual: bool = False) -> socket.socket:
 
 
 def find_socket(opened: socket.socket) -> list[tuple[str, str]]:
-    """The protocol and the address under which the kernel shows a socket."""
+    """Return the protocol and the address under which the kernel lists a socket."""
     inode = str(os.fstat(opened.fileno()).st_ino)
     matches = [listener for listener in listeners.listeners() if listener.inode == inode]
     assert {listener.port for listener in matches} <= {opened.getsockname()[1]}

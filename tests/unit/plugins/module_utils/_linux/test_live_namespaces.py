@@ -52,7 +52,7 @@ class Paths:
         monkeypatch.setattr(netns, "run_inside", self._inside)
 
     def make(self, name: str, like: str = "") -> str:
-        """Another path to a namespace, or to one of its own."""
+        """Make another path to a namespace, or a path to a namespace of its own."""
         path = self.directory / name
         if like:
             os.link(like, path)

@@ -42,7 +42,7 @@ def entrances() -> list[nat.Rule]:
 
 @pytest.fixture
 def tools(program_dir: pathlib.Path) -> Tools:
-    """Programs that print what they are told to and keep a log of how they were called."""
+    """Return programs that print given lines and log their calls."""
 
     def install(saved: str = SAVED, status: int = 0) -> pathlib.Path:
         (program_dir / "saved").write_text(saved, encoding="utf-8")

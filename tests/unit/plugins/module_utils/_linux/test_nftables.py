@@ -30,7 +30,7 @@ def rule(handle: int, comment: str | None = None, *expressions: JsonObject) -> J
 
 @pytest.fixture
 def prints(program_dir: pathlib.Path) -> t.Callable[..., None]:
-    """A program that prints something for each of its arguments joined, and nothing for others."""
+    """Return a function that writes a program with an output for each joined list of arguments."""
 
     def install(name: str, **answers: str) -> None:
         cases = "".join(f"'{words.replace('_', ' ')}') cat {program_dir}/{words};;\n" for words in answers)

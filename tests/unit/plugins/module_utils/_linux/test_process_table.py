@@ -61,7 +61,7 @@ def test_a_process_that_does_not_end_is_killed_after_the_timeout(start: t.Callab
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
-    """As on a machine that stands still: so many looks, the first ones, take a minute each."""
+    """Make the first scans take a minute each, as on an overloaded machine."""
     clock = time.monotonic
 
     def stand_still(looks: int, name: str = "_find_running") -> None:

@@ -75,7 +75,7 @@ def cached_results(draw: st.DrawFn) -> t.Any:
 
 @st.composite
 def cached_records(draw: st.DrawFn) -> JsonObject:
-    """A record of which something is any JSON, the recorded configuration included."""
+    """Return a strategy for records in which a part is any JSON value, the recorded configuration included."""
     config = draw(st.just(encoded(NETWORK)) | changed(NETWORK))
     document = record(draw(cached_results()), config, is_own=draw(st.booleans()))
     return t.cast(JsonObject, json.loads(draw(changed(document))))
@@ -104,7 +104,7 @@ def node(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) 
 
 
 def put(gc: GcFixture, document: JsonObject, name: str) -> None:
-    """A record of a container of this name."""
+    """Write a record of a container."""
     path = gc.node.cache_dir / "results" / f"net-{name}-eth0"
     path.parent.mkdir(parents=True, exist_ok=True)
     own = {"containerId": name, "netns": str(gc.node.netns / name)}
@@ -112,7 +112,7 @@ def put(gc: GcFixture, document: JsonObject, name: str) -> None:
 
 
 def record(result: t.Any, config: bytes, *, is_own: bool) -> JsonObject:
-    """A record with this result, ours or of another runtime."""
+    """Return a record with this result, of this collection or of another runtime."""
     means = {"pluginDirs": ["/opt/cni/bin"], "timeout": 60.0}
     own = {"cni.node": {"cniVersion": "1.0.0", "netns": "", "command": "", "restore": means}} if is_own else {}
     return {
@@ -135,7 +135,7 @@ def errors(*outcomes: Leak | AttachmentResult | Trial | CniError) -> list[CniErr
 
 
 def everything(gc: GcFixture) -> t.Iterator[CniError]:
-    """The errors of all that reads records; what is raised is a failure by itself."""
+    """Return the errors of everything that reads records; an exception fails the test."""
     node = gc.node
     inventory.attachments(str(node.cache_dir), str(node.conf_dir))
     for dry_run in (True, False):

@@ -99,7 +99,7 @@ def node(program_dir: pathlib.Path) -> NftablesNode:
 
 
 def without(family: str, chain: str, *words: str) -> list[JsonObject]:
-    """The ruleset without the rules of a chain that have these words; without words, without the chain itself as well."""
+    """Return the ruleset without the rules of a chain that have these words; without words, remove the chain too."""
 
     def is_gone(entry: JsonObject) -> bool:
         rule, whole = entry.get("rule"), entry.get("chain", {})

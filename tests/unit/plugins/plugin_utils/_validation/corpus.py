@@ -30,7 +30,7 @@ Case = JsonObject
 
 
 def broken() -> dict[str, Case]:
-    """Every case by its code and name."""
+    """Return every broken case by its code and name."""
     files = sorted((CORPUS / "broken").glob("*.yml"))
     return {f"{file.stem}: {case['name']}": case for file in files for case in _cases(file)}
 

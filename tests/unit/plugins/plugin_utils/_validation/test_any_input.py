@@ -40,7 +40,7 @@ values = json_values | addresses | st.integers(-1, 70000) | st.sampled_from(["ho
 
 
 def words(schema: t.Any) -> list[str]:
-    """Every key that a schema names, at any depth."""
+    """Return every key that a schema names, at any depth."""
     if isinstance(schema, list):
         return [word for part in schema for word in words(part)]
     if not isinstance(schema, dict):
@@ -51,7 +51,7 @@ def words(schema: t.Any) -> list[str]:
 
 @st.composite
 def plugins(draw: st.DrawFn) -> JsonObject:
-    """A plugin configuration of the plugin's own keys, with any values."""
+    """Return a strategy for plugin configurations with the plugin's own keys and any values."""
     name = draw(st.sampled_from(sorted(schemas.plugin_types())))
     keys = st.sampled_from(sorted(set(words(schemas.load(f"plugins/{name}"))))) | st.text(max_size=3)
     inner = st.recursive(
@@ -99,7 +99,7 @@ def is_refused(content: bytes) -> bool:
 
 
 def check(findings: list[Finding], content: bytes) -> None:
-    """The findings can be handed out, and each is about something that is there, or about what should be there."""
+    """Assert that the findings are serializable, and that each refers to an existing place or a missing key."""
     lines = content.decode("utf-8", "replace").count("\n") + 1
     for finding in findings:
         json.dumps(finding.as_dict())

@@ -82,7 +82,7 @@ def test_an_attachment_of_a_replaced_namespace_keeps_a_foreign_interface(occupie
 
 @pytest.fixture
 def begun(occupied: FakeNode) -> FakeNode:
-    """A run was killed in ADD."""
+    """Return a node on which a run was killed in ADD."""
     record = occupied.record()
     assert record is not None
     occupied.runtime().intents.write(dataclasses.replace(record, result=None, command="ADD"))

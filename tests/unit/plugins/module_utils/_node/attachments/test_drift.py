@@ -251,7 +251,7 @@ def test_a_result_without_interfaces_has_addresses_and_routes_to_compare(kernel:
 
 @pytest.fixture
 def drifted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
-    """An attachment that has."""
+    """Return a node with a drifted attachment."""
     node.make_namespace()
     node.ensure(node.attachment())
     monkeypatch.setattr(

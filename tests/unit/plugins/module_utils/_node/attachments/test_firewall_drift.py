@@ -31,7 +31,7 @@ PORT: JsonObject = {"hostPort": 8080, "containerPort": 80, "protocol": "TCP"}
 
 
 def rules(container: str = "blue", source: str = "10.1.0.2/32") -> str:
-    """As bridge makes them for one container."""
+    """Return the rules that bridge makes for one container."""
     chain = firewall_names.masquerade_chain("net", container)
     return f"""\
 *nat
@@ -59,7 +59,7 @@ class Firewall:
         path.chmod(0o755)
 
     def reads(self) -> int:
-        """How often a program was asked, since this was called last."""
+        """Return how often a program ran since the last call."""
         log = self._directory / "log"
         count = len(log.read_text(encoding="utf-8").splitlines()) if log.exists() else 0
         log.unlink(missing_ok=True)

@@ -29,7 +29,7 @@ CONFIG = json.dumps({"cniVersion": "1.0.0", "name": "net", "plugins": PLUGINS}).
 
 
 def record(*addresses: str, ifname: str = "eth0", netns: str = "/run/netns/blue") -> Record:
-    """An attachment of blue; without addresses, one that was begun."""
+    """Return a record of blue; without addresses, an intent."""
     result = Result("1.0.0", {"cniVersion": "1.0.0", "ips": [{"address": address} for address in addresses]})
     return Record(Attachment("net", "blue", ifname, netns), CONFIG, result if addresses else None)
 

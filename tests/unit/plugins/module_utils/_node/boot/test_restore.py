@@ -28,7 +28,7 @@ MEANS = Restoration(("/opt/cni/bin",), 60.0)
 
 @pytest.fixture
 def node(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
-    """Its namespaces pass for named ones."""
+    """Return a node whose namespaces count as named ones."""
     monkeypatch.setattr(NetnsDirectory, "create", lambda dummy, name: node.make_namespace(name))
     monkeypatch.setattr(boot_restore, "make_executor", lambda *dummy, **keys: node.executor)
     return node

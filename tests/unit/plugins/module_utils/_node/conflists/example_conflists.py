@@ -17,7 +17,7 @@ def network(name: str, *plugins: JsonObject, version: str = "1.0.0") -> bytes:
 
 
 def host_local(subnet: str, *more: str, **keys: str) -> JsonObject:
-    """A range set for each subnet; the keys are the first one's."""
+    """Return ranges with a range set for each subnet; the keys belong to the first."""
     return {"type": "host-local", "ranges": [[{"subnet": subnet, **keys}], *([{"subnet": other}] for other in more)]}
 
 

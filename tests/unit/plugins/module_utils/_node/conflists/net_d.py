@@ -59,7 +59,7 @@ class NetD:
         return path
 
     def files(self) -> dict[str, bytes]:
-        """Those that people and runtimes see."""
+        """Return the visible files, which users and runtimes read."""
         return {path.name: path.read_bytes() for path in sorted(self.path.glob("[!.]*"))}
 
     def modes(self) -> set[int]:

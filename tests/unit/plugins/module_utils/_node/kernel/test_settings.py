@@ -28,7 +28,7 @@ BRIDGED = "net.bridge.bridge-nf-call-iptables"
 
 
 def needs(*modules: str, **settings: str) -> Needs:
-    """Settings by their keys with two underscores for each dot."""
+    """Return requirements of modules and of settings; two underscores in a key stand for a dot."""
     values = {key.replace("__", "."): value for key, value in settings.items()}
     return Needs({name: ["m"] for name in modules}, {name: ["s"] for name in values}, {}, values)
 
@@ -56,7 +56,7 @@ class KernelSettingsNode:
         return plan
 
     def files(self) -> list[pathlib.Path]:
-        """All that it keeps on the node."""
+        """Return all files that it keeps on the node."""
         memory = self.cache / "cni.node" / "kernel.json"
         return [path for path in (memory, self.modules_file, self.settings_file) if path.exists()]
 

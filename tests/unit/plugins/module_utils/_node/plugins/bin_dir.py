@@ -101,7 +101,7 @@ class BinDir:
         return path
 
     def files(self) -> Files:
-        """Those that are no temporary ones."""
+        """Return the files that are not temporary."""
         names = [name for name in sorted(os.listdir(self.path)) if not durable.is_temporary(name)]
         return {name: (self.path / name).read_bytes() for name in names}
 

@@ -164,14 +164,14 @@ def test_the_digest_is_checked_and_both_are_named(tmp_path: pathlib.Path, algori
 
 
 def header(kind: bytes, size: int, name: str = "x") -> bytes:
-    """A header alone, whatever stands behind it."""
+    """Return a header without its content."""
     info = tarfile.TarInfo(name)
     info.type, info.size, info.mode = kind, size, 0o755
     return info.tobuf(tarfile.GNU_FORMAT)
 
 
 def extended(kind: bytes, content: bytes) -> bytes:
-    """A header with what it extends the next one by."""
+    """Return an extended header, which changes the next one."""
     return header(kind, len(content)) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
 
 

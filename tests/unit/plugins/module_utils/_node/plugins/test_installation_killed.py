@@ -67,7 +67,7 @@ AFTER = {
 
 
 def killed_runs(path: pathlib.Path, name: str) -> t.Iterator[BinDir]:
-    """A directory for each moment at which a run can be killed."""
+    """Yield a directory for each moment at which a run can be killed."""
     for step in range(1000):
         bin_dir = a_directory(path / str(step))
         if name == "rolled back":

@@ -30,7 +30,7 @@ REFERENCE: t.Final = (
 
 
 def parts(value: t.Any) -> t.Iterator[JsonObject]:
-    """Every object inside a schema."""
+    """Yield every object inside a schema."""
     if isinstance(value, dict):
         yield value
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

@@ -4,7 +4,7 @@
 
 """The engine as a program beside libcni-runner, for the same items: engine CONF_DIR PLUGIN_DIRS CACHE_DIR WORKERS COMMAND.
 
-It brings the attachments to what is wanted as the module `attachments` does, locks, intents and look-ups included,
+It brings the attachments to their desired state as the module `attachments` does, locks, intents and look-ups included,
 and prints the seconds that took, without the start of the process and the reading of the items; so does its peer.
 """
 

@@ -41,7 +41,7 @@ class Noop:
         return self.node.network(*plugins, version=version, **keys)
 
     def know(self, *versions: str) -> None:
-        """The first speaks these versions only, whatever release it is of; which takes CNI_ARGS, also at VERSION."""
+        """Limit the first plugin to these versions. It takes them from CNI_ARGS, also at VERSION."""
         self.first.write(result="{}", versions=versions)
         program = self.node.plugins.path / "noop0"
         program.rename(program.with_name("told"))

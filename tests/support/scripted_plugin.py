@@ -64,7 +64,7 @@ def read_environment() -> list[str]:
 
 
 def encoded(answer: dict[str, t.Any], stdin: str) -> str:
-    """Return standard output: text as given, or JSON with the request's cniVersion unless it has its own."""
+    """Return standard output: the given text, or JSON with the request's cniVersion unless it has its own."""
     if answer.get("stdout") is not None:
         return str(answer["stdout"])
     output = answer.get("error", answer.get("result"))

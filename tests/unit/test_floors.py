@@ -30,7 +30,7 @@ BANNER = (
 
 NODE = tuple(f"module_utils.{floor}" for floor in ("_base", "_cni", "_linux", "_reference", "_node", "_module"))
 CONTROLLER = ("plugin_utils", "action", "filter", "test", "lookup")
-# What each floor may import of ours besides itself.
+# The modules of the collection that each floor may import besides itself.
 MAY_IMPORT = {
     "module_utils._base": set(),
     "module_utils._cni": {"module_utils._base"},

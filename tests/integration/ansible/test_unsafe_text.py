@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Names and messages from others are shown as visible text, whatever their bytes, and never lose a result."""
+"""Names and messages from other programs are shown as visible text and never lose a result."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def removed(node: EngineNode) -> list[JsonObject]:
 
 
 def collect(node: EngineNode, conflists: list[JsonObject]) -> dict[str, JsonObject]:
-    """By kind and subject, what was foretold and then done; a second run finds the same to keep and nothing to do."""
+    """Return the findings by kind and subject; assert that check mode predicts them and a second run removes nothing."""
     options: JsonObject = {"networks": ["net"], "min_age": 0, "removed_conflists": conflists}
     before = node.state()
     predicted = node.run("gc", **options, _ansible_check_mode=True).succeeded().result

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Each schema against its plugin: what validation lets pass the plugin takes, so what the plugin refuses is found before.
+"""Each schema against its plugin: the plugin accepts what validation accepts, and validation finds the rest.
 
 Every key of a schema gets values on both sides of what the schema allows; each network is validated and then attached.
 Keys that are younger than the distribution's plugins are left out, and what depends on the node rather than the file.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of attachments: how often a node is asked, and what is shown meanwhile."""
+"""The controller's half of attachments: how many calls a node gets, and the progress shown between them."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_templates_are_looked_for_in_the_role_first(controller: ConflistsControl
 
 
 def test_rendered_text_stays_text_to_the_last_byte(controller: ConflistsController) -> None:
-    """Ansible makes data of what looks like it, True of true, and drops what surrounds it."""
+    """Ansible turns text that looks like data into data, `true` into True, and drops the surrounding text."""
     text = '\n{ "name": "net",  "cniVersion": "1.0.0",\n\t"plugins": [{"type": "lab", "flag": true, "big": 9007199254740993}] }\n\n'
     controller.write("templates/net.j2", text)
     content = controller.sent({"template": "net.j2"})["content"]

@@ -192,7 +192,7 @@ def test_an_error_is_reported_before_the_node_is_called(
 def test_a_crafted_archive_is_refused_by_its_name_and_not_sent(
     tmp_path: pathlib.Path, content: bytes, problem: str, compress: t.Callable[[bytes], bytes]
 ) -> None:
-    """A node that has other files of the plugins is told what the archive has, and the controller looks into it for that."""
+    """A node with other files of the plugins gets a listing of the archive, which the controller reads for it."""
     path = tmp_path / "crafted.tgz"
     path.write_bytes(compress(content))
     result, action = PluginsController(tmp_path).run({"source": str(path)}, needed="listing")

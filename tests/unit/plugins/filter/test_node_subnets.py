@@ -50,7 +50,7 @@ def test_the_order_of_hosts_does_not_matter(cut: tuple[str, int], hosts: set[str
 
 @given(ranges, st.lists(st.sets(names, max_size=4), min_size=2, max_size=5))
 def test_hosts_keep_their_assigned_subnets(cut: tuple[str, int], times: list[set[str]]) -> None:
-    """Hosts come, go and come back; what is kept of them is handed in each time."""
+    """Hosts come, go and come back; each call gets the assignments of the one before."""
     cluster, prefix = cut
     assume(len(set().union(*times)) <= 4)
     known: dict[str, str] = {}
@@ -133,7 +133,7 @@ def test_a_reserved_subnet_is_assigned_to_no_host() -> None:
 
 
 class TestFile:
-    """Which host has what is kept on the controller."""
+    """The assignments are kept in a file on the controller."""
 
     def test_hosts_keep_their_subnets_when_others_come_and_go(self, tmp_path: pathlib.Path) -> None:
         file = str(tmp_path / "subnets.json")

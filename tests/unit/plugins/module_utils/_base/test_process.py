@@ -57,7 +57,7 @@ def script(tmp_path: pathlib.Path) -> Script:
 
 @pytest.fixture(params=["pidfd", "pidfd refused", "no pidfd"])
 def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ways to learn of a process's end: a kernel before 5.3 refuses one, a Python built on such a machine has it not."""
+    """Replace one way to wait for a process: kernels before 5.3 refuse pidfd_open, and some Pythons lack it."""
 
     def refuse(pid: int) -> int:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))

@@ -41,7 +41,7 @@ def test_addresses_of_both_families_are_found_with_a_namespace_that_has_them(mon
 
 
 class Paths:
-    """Files in the place of namespaces; what looks into one of them is told where it is."""
+    """Files in the place of namespaces; a function that enters one gets its path."""
 
     def __init__(self, directory: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.directory = directory

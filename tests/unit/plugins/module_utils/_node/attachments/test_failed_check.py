@@ -20,7 +20,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_nod
 
 
 class Plugin:
-    """Fails at the commands it is told to, for as long as it is told to."""
+    """A plugin that fails at given commands until a test repairs it."""
 
     def __init__(self) -> None:
         self.fails: set[str] = set()

@@ -41,7 +41,7 @@ def records(tmp_path: pathlib.Path) -> RecordStore:
 
 @pytest.fixture
 def tool(program_dir: pathlib.Path) -> t.Callable[..., pathlib.Path]:
-    """Make a program that keeps what it is told in a file, and prints lines."""
+    """Return a function that writes a program, which keeps its standard input in a file and prints lines."""
 
     def make(name: str, *lines: str, status: int = 0) -> pathlib.Path:
         path, stdin = program_dir / name, program_dir / f"{name}.told"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An attachment that is to become another one is not lost on the way."""
+"""An attachment that is replaced by another one is not lost."""
 
 from __future__ import annotations
 

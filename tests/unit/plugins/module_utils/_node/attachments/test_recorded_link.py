@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Before DEL, the link of an attachment is told from all others, by what its record says of it."""
+"""Before DEL, the link of an attachment is identified by its record."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def kernel(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> RenamedLinkKernel
 
 
 OURS = _link("foo", HAS_ADDRESS)
-# Links of the container, and what is done then: by the pair, by the MAC alone, and by the address alone.
+# Links of the container with the steps that follow: found by the pair, by the MAC alone, and by the address alone.
 TAKEN = {"removed": "foo", "without": "netns"}
 CASES: dict[str, tuple[list[Link], JsonObject, JsonObject, JsonObject]] = {
     "its own name": ([_link("eth0", HAS_ADDRESS)], {}, {}, {}),

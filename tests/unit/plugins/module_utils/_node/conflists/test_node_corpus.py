@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every code of what is found on a node: at least five ways to be wrong, and what only looks so."""
+"""Every code of level node: at least five broken cases, and good cases that only look broken."""
 
 from __future__ import annotations
 

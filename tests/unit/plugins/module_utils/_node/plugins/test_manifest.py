@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The list of what is ours: read as it was written, or not at all."""
+"""The manifest is read as it was written, or refused."""
 
 from __future__ import annotations
 

@@ -17,6 +17,11 @@ class NodePaths(t.NamedTuple):
         netns_dir: Named network namespaces; ``ip netns`` looks for them here.
         netns_lock: Held while a namespace is created or removed: a second mount on a file would hide the first one.
         netns_etc: ``ip netns exec`` mounts the files of a network namespace's directory below over those of /etc.
+        restore_program: Restores attachments at boot; an option may set another directory.
+        restore_unit: The systemd unit that runs the program.
+        restore_link: Enables the unit.
+        restore_lock: Held while these files are compared with the records and changed.
+        systemd_dir: Exists while systemd is running.
         conf_dir: Other runtimes have their networks here, whatever conf dir this collection uses.
         state_dir: Runtimes keep their records in ``results`` here, or in a directory below (``cache``, ``multus``).
         lease_dir: Default of host-local: a directory for each network, and in it a file for each address.
@@ -29,6 +34,11 @@ class NodePaths(t.NamedTuple):
     netns_dir: str = "/run/netns"
     netns_lock: str = "/run/cni-node-netns.lock"
     netns_etc: str = "/etc/netns"
+    restore_program: str = "/opt/cni.node/restore.pyz"
+    restore_unit: str = "/etc/systemd/system/cni-node-restore.service"
+    restore_link: str = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.service"
+    restore_lock: str = "/run/cni-node-restore.lock"
+    systemd_dir: str = "/run/systemd/system"
     conf_dir: str = "/etc/cni/net.d"
     state_dir: str = "/var/lib/cni"
     lease_dir: str = "/var/lib/cni/networks"

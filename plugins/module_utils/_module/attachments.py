@@ -35,7 +35,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     OnDrift,
     Policy,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
@@ -58,7 +57,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
     networks = _networks(module)
-    prepares_boot = _prepares_boot(params)
+    prepares_boot = _prepares_boot(params, paths)
     policy = Policy(
         Check(params["check"]), OnDrift(params["on_drift"]), module.check_mode, params["allow_ports_in_use"]
     )
@@ -97,17 +96,17 @@ def _warn_of_interruptions(
     warn(module, interruptions(runtime, networks, results))
 
 
-def _prepares_boot(params: t.Mapping[str, t.Any]) -> bool:
+def _prepares_boot(params: t.Mapping[str, t.Any], paths: NodePaths) -> bool:
     """Return whether the node needs the files for restoration at boot, or already has them."""
     path = params["restore_dir"]
     if path is not None and not os.path.isabs(path):
         raise CniError(Code.INVALID_CONFIG, f"restore_dir: {path!r} is not an absolute path")
     if not any(item["persist"] and item["state"] == "present" for item in params["attachments"]):
-        return os.path.lexists(boot_paths.UNIT)
+        return os.path.lexists(paths.restore_unit)
     # Loaded only where something is restored.
     from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
 
-    systemd_unit.require_systemd()
+    systemd_unit.require_systemd(paths.systemd_dir)
     return True
 
 

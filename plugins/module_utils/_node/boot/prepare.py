@@ -16,10 +16,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action, AttachmentResult
-from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
-from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
 from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf import ResolvConfFiles
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import read_restorable
+from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
 _ADDS: t.Final = (Action.ADDED, Action.RECREATED)
@@ -55,11 +54,11 @@ def prepare(
     Raises:
         CniError: ``IO_FAILURE``, ``DECODE_FAILURE``; ``TRY_AGAIN`` after the timeout.
     """
-    lock = hold_lock(boot_paths.LOCK, exclusive=True, timeout=timeout, what="the set-up of restoration at boot")
+    lock = hold_lock(paths.restore_lock, exclusive=True, timeout=timeout, what="the set-up of restoration at boot")
     with contextlib.nullcontext() if dry_run else lock:
         predicted = [result for result in results if result.changed and dry_run]
-        resolv_conf = ResolvConfFiles(paths)
-        plan = _plan(os.path.abspath(cache_dir), predicted, program_dir, resolv_conf)
+        systemd_unit, resolv_conf = SystemdUnit(paths), ResolvConfFiles(paths)
+        plan = _plan(os.path.abspath(cache_dir), predicted, systemd_unit, resolv_conf, program_dir)
         if not dry_run:
             for change in plan.resolv_conf:
                 resolv_conf.carry_out(change)
@@ -70,8 +69,9 @@ def prepare(
 def _plan(
     cache_dir: str,
     predicted: t.Sequence[AttachmentResult],
-    program_dir: str | None,
+    systemd_unit: SystemdUnit,
     resolv_conf: ResolvConfFiles,
+    program_dir: str | None,
 ) -> _Plan:
     """Plan the changes of all files.
 

@@ -8,14 +8,21 @@ import pathlib
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
-from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 
 
 @pytest.fixture
-def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+def root(tmp_path: pathlib.Path) -> pathlib.Path:
     """Return the directory that replaces / for the files of boot; systemd does not run there."""
-    for name in ("PROGRAM", "UNIT", "LINK", "LOCK"):
-        monkeypatch.setattr(boot_paths, name, f"{tmp_path}{getattr(boot_paths, name)}")
-    monkeypatch.setattr(systemd_unit, "_RUNNING", str(tmp_path / "nowhere"))
     return tmp_path
+
+
+@pytest.fixture
+def paths(root: pathlib.Path) -> NodePaths:
+    return NodePaths.below(str(root))
+
+
+@pytest.fixture
+def unit(paths: NodePaths) -> SystemdUnit:
+    return SystemdUnit(paths)

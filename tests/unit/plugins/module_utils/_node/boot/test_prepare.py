@@ -18,9 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
 from ansible_collections.cni.node.plugins.module_utils._node.boot import prepare as boot_preparation
-from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
+from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -43,36 +42,36 @@ def prepare(root: pathlib.Path, cache_dir: str, *, dry_run: bool = False) -> lis
 
 @pytest.mark.parametrize("other", ["cache", "another"])
 def test_another_run_cannot_change_records_between_plan_and_change(
-    root: pathlib.Path, monkeypatch: pytest.MonkeyPatch, other: str
+    root: pathlib.Path, unit: SystemdUnit, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
     attach(root, "cache")
     assert prepare(root, "cache") == ["created"] * 3
     detach(root, "cache")
-    plan_changes, codes = systemd_unit.plan_changes, []
+    plan_changes, codes = SystemdUnit.plan_changes, []
 
-    def attach_after_plan(directories: t.Sequence[str], dummy: str | None) -> list[FileChange]:
-        monkeypatch.setattr(systemd_unit, "plan_changes", plan_changes)
-        changes = plan_changes(directories)
+    def attach_after_plan(unit: SystemdUnit, directories: t.Sequence[str], dummy: str | None) -> list[FileChange]:
+        monkeypatch.setattr(SystemdUnit, "plan_changes", plan_changes)
+        changes = plan_changes(unit, directories)
         attach(root, other)
         codes.append(error_of(prepare, root, other).code)
         return changes
 
-    monkeypatch.setattr(systemd_unit, "plan_changes", attach_after_plan)
+    monkeypatch.setattr(SystemdUnit, "plan_changes", attach_after_plan)
     assert prepare(root, "cache") == ["removed"] * 3
     assert codes == [Code.TRY_AGAIN]
     assert prepare(root, other) == ["created"] * 3
-    assert systemd_unit.read_cache_dirs() == [str(root / other)]
+    assert unit.read_cache_dirs() == [str(root / other)]
 
 
-def test_a_dry_run_neither_waits_for_the_lock_nor_writes_files(root: pathlib.Path) -> None:
+def test_a_dry_run_neither_waits_for_the_lock_nor_writes_files(root: pathlib.Path, paths: NodePaths) -> None:
     attach(root, "cache")
     assert prepare(root, "cache", dry_run=True) == ["created"] * 3
     assert os.listdir(root) == ["cache"]
-    with hold_lock(boot_paths.LOCK, exclusive=True, timeout=0, what="all"):
+    with hold_lock(paths.restore_lock, exclusive=True, timeout=0, what="all"):
         assert prepare(root, "cache", dry_run=True) == ["created"] * 3
 
 
-def test_the_lock_file_is_removed(root: pathlib.Path) -> None:
+def test_the_lock_file_is_removed(root: pathlib.Path, paths: NodePaths) -> None:
     attach(root, "cache")
     prepare(root, "cache")
-    assert not os.path.lexists(boot_paths.LOCK)
+    assert not os.path.lexists(paths.restore_lock)

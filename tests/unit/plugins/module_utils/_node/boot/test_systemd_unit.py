@@ -15,101 +15,105 @@ import zipfile
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
-from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
 from ansible_collections.cni.node.plugins.module_utils._node.boot import zipapp as boot_zipapp
+from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 
 DIRECTORIES = ["/var/lib/cni", '/var/a b/"%$\\']
 
 
-def settle(*directories: str, program_dir: pathlib.Path | None = None) -> list[str]:
-    changes = systemd_unit.plan_changes(directories, str(program_dir) if program_dir else None)
-    systemd_unit.carry_out(changes)
+def settle(unit: SystemdUnit, *directories: str, program_dir: pathlib.Path | None = None) -> list[str]:
+    changes = unit.plan_changes(directories, str(program_dir) if program_dir else None)
+    unit.carry_out(changes)
     return [change.action for change in changes]
 
 
-def test_the_files_are_written_once_and_removed(root: pathlib.Path) -> None:
-    assert settle(*DIRECTORIES) == ["created"] * 3
-    assert settle(*DIRECTORIES) == []
-    assert systemd_unit.read_cache_dirs() == DIRECTORIES
-    assert settle("/var/lib/cni") == ["changed"]
-    assert os.readlink(boot_paths.LINK) == boot_paths.UNIT
-    assert settle() == ["removed"] * 3
-    assert settle() == []
-    assert systemd_unit.read_cache_dirs() == []
+def test_the_files_are_written_once_and_removed(root: pathlib.Path, unit: SystemdUnit, paths: NodePaths) -> None:
+    assert settle(unit, *DIRECTORIES) == ["created"] * 3
+    assert settle(unit, *DIRECTORIES) == []
+    assert unit.read_cache_dirs() == DIRECTORIES
+    assert settle(unit, "/var/lib/cni") == ["changed"]
+    assert os.readlink(paths.restore_link) == paths.restore_unit
+    assert settle(unit) == ["removed"] * 3
+    assert settle(unit) == []
+    assert unit.read_cache_dirs() == []
     assert not (root / "opt" / "cni.node").exists()
 
 
-def test_the_program_is_moved_kept_and_removed(root: pathlib.Path) -> None:
+def test_the_program_is_moved_kept_and_removed(root: pathlib.Path, unit: SystemdUnit, paths: NodePaths) -> None:
     first, second = root / "srv" / "first", root / "srv" / "second"
-    settle("/var/lib/cni")
-    before = pathlib.Path(boot_paths.PROGRAM).read_bytes()
-    assert settle("/var/lib/cni", program_dir=first) == ["changed", "created", "removed"]
+    settle(unit, "/var/lib/cni")
+    before = pathlib.Path(paths.restore_program).read_bytes()
+    assert settle(unit, "/var/lib/cni", program_dir=first) == ["changed", "created", "removed"]
     assert (first / "restore.pyz").read_bytes() == before
-    assert not os.path.lexists(os.path.dirname(boot_paths.PROGRAM))
-    text = pathlib.Path(boot_paths.UNIT).read_text(encoding="utf-8")
+    assert not os.path.lexists(os.path.dirname(paths.restore_program))
+    text = pathlib.Path(paths.restore_unit).read_text(encoding="utf-8")
     assert f" -I {first}/restore.pyz /var/lib/cni\n" in text
     assert f"RequiresMountsFor={first} /var/lib/cni\n" in text
-    assert settle("/var/lib/cni") == settle("/var/lib/cni", program_dir=first) == []
-    assert settle("/var/lib/cni", program_dir=second) == ["changed", "created", "removed"]
-    assert systemd_unit.read_cache_dirs() == ["/var/lib/cni"]
-    assert settle() == ["removed"] * 3
+    assert settle(unit, "/var/lib/cni") == settle(unit, "/var/lib/cni", program_dir=first) == []
+    assert settle(unit, "/var/lib/cni", program_dir=second) == ["changed", "created", "removed"]
+    assert unit.read_cache_dirs() == ["/var/lib/cni"]
+    assert settle(unit) == ["removed"] * 3
     assert not os.listdir(root / "srv")
-    settle("/var/lib/cni", program_dir=first)
-    usual = pathlib.Path(boot_paths.PROGRAM).parent
-    assert settle("/var/lib/cni", program_dir=usual) == ["changed", "created", "removed"]
-    assert "# program: " not in pathlib.Path(boot_paths.UNIT).read_text(encoding="utf-8")
-    assert settle(program_dir=first) == ["removed"] * 3
+    settle(unit, "/var/lib/cni", program_dir=first)
+    usual = pathlib.Path(paths.restore_program).parent
+    assert settle(unit, "/var/lib/cni", program_dir=usual) == ["changed", "created", "removed"]
+    assert "# program: " not in pathlib.Path(paths.restore_unit).read_text(encoding="utf-8")
+    assert settle(unit, program_dir=first) == ["removed"] * 3
     assert not usual.exists()
 
 
-def test_a_program_that_a_killed_run_left_at_the_default_path_is_removed(root: pathlib.Path) -> None:
-    settle("/var/lib/cni")
-    content = pathlib.Path(boot_paths.PROGRAM).read_bytes()
-    settle("/var/lib/cni", program_dir=root / "srv")
-    pathlib.Path(boot_paths.PROGRAM).parent.mkdir()
-    pathlib.Path(boot_paths.PROGRAM).write_bytes(content)
-    assert settle("/var/lib/cni") == ["removed"]
-    assert not pathlib.Path(boot_paths.PROGRAM).parent.exists()
+def test_a_program_that_a_killed_run_left_at_the_default_path_is_removed(
+    root: pathlib.Path, unit: SystemdUnit, paths: NodePaths
+) -> None:
+    settle(unit, "/var/lib/cni")
+    content = pathlib.Path(paths.restore_program).read_bytes()
+    settle(unit, "/var/lib/cni", program_dir=root / "srv")
+    pathlib.Path(paths.restore_program).parent.mkdir()
+    pathlib.Path(paths.restore_program).write_bytes(content)
+    assert settle(unit, "/var/lib/cni") == ["removed"]
+    assert not pathlib.Path(paths.restore_program).parent.exists()
 
 
-def test_a_link_to_another_file_is_corrected(root: pathlib.Path) -> None:
-    settle("/var/lib/cni")
-    os.unlink(boot_paths.LINK)
-    os.symlink("/dev/null", boot_paths.LINK)
-    assert settle("/var/lib/cni") == ["changed"]
-    assert os.readlink(boot_paths.LINK) == boot_paths.UNIT
+def test_a_link_to_another_file_is_corrected(unit: SystemdUnit, paths: NodePaths) -> None:
+    settle(unit, "/var/lib/cni")
+    os.unlink(paths.restore_link)
+    os.symlink("/dev/null", paths.restore_link)
+    assert settle(unit, "/var/lib/cni") == ["changed"]
+    assert os.readlink(paths.restore_link) == paths.restore_unit
 
 
-def test_a_path_is_quoted_as_one_word_of_the_unit(root: pathlib.Path) -> None:
-    settle(*DIRECTORIES)
-    lines = pathlib.Path(boot_paths.UNIT).read_text(encoding="utf-8").splitlines()
+def test_a_path_is_quoted_as_one_word_of_the_unit(unit: SystemdUnit, paths: NodePaths) -> None:
+    settle(unit, *DIRECTORIES)
+    lines = pathlib.Path(paths.restore_unit).read_text(encoding="utf-8").splitlines()
     (command,) = (line for line in lines if line.startswith("ExecStart="))
-    assert command.endswith(f'-I {boot_paths.PROGRAM} /var/lib/cni "/var/a b/\\"%%$$\\\\"')
+    assert command.endswith(f'-I {paths.restore_program} /var/lib/cni "/var/a b/\\"%%$$\\\\"')
     (mounts,) = (line for line in lines if line.startswith("RequiresMountsFor="))
     assert mounts.endswith('/var/lib/cni "/var/a b/\\"%%$\\\\"')
 
 
-def test_a_control_character_ends_no_line_of_the_unit(root: pathlib.Path) -> None:
+def test_a_control_character_ends_no_line_of_the_unit(unit: SystemdUnit, paths: NodePaths) -> None:
     """No module takes such a path, and a unit of before may list it."""
     odd = "/var/a\nExecStartPre=/bin/false\t\x1b\x85é"
-    settle("/var/lib/cni", odd)
-    lines = pathlib.Path(boot_paths.UNIT).read_text(encoding="utf-8").splitlines()
+    settle(unit, "/var/lib/cni", odd)
+    lines = pathlib.Path(paths.restore_unit).read_text(encoding="utf-8").splitlines()
     (command,) = (line for line in lines if line.startswith("Exec"))
     assert command.endswith(' /var/lib/cni "/var/a\\x0aExecStartPre=/bin/false\\x09\\x1b\\xc2\\x85é"')
     # It knows no such escapes there.
-    assert f"RequiresMountsFor={os.path.dirname(boot_paths.PROGRAM)} /var/lib/cni" in lines
-    assert systemd_unit.read_cache_dirs() == ["/var/lib/cni", odd]
+    assert f"RequiresMountsFor={os.path.dirname(paths.restore_program)} /var/lib/cni" in lines
+    assert unit.read_cache_dirs() == ["/var/lib/cni", odd]
 
 
-def test_the_program_is_reproducible_and_self_contained(root: pathlib.Path) -> None:
+def test_the_program_is_reproducible_and_self_contained(
+    root: pathlib.Path, unit: SystemdUnit, paths: NodePaths
+) -> None:
     assert boot_zipapp.build() == boot_zipapp.build()
-    settle("/var/lib/cni")
-    with zipfile.ZipFile(boot_paths.PROGRAM) as archive:
+    settle(unit, "/var/lib/cni")
+    with zipfile.ZipFile(paths.restore_program) as archive:
         names = archive.namelist()
     assert not [name for name in names if "/_module/" in name or "/modules/" in name or "restore_program" in name]
-    argv = [sys.executable, "-I", "-S", boot_paths.PROGRAM, str(root / "cache")]
+    argv = [sys.executable, "-I", "-S", paths.restore_program, str(root / "cache")]
     done = subprocess.run(argv, check=False, capture_output=True, text=True, env={}, cwd="/")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -134,8 +138,8 @@ def test_the_program_follows_every_form_of_import(statement: str, monkeypatch: p
 
 
 @pytest.mark.parametrize("line", ["# cache_dirs: [", "# cache_dirs: 5", "nothing of ours"])
-def test_a_changed_unit_is_overwritten(root: pathlib.Path, line: str) -> None:
-    settle("/var/lib/cni")
-    pathlib.Path(boot_paths.UNIT).write_text(f"{line}\n", encoding="utf-8")
-    assert systemd_unit.read_cache_dirs() == []
-    assert settle("/var/lib/cni") == ["changed"]
+def test_a_changed_unit_is_overwritten(unit: SystemdUnit, paths: NodePaths, line: str) -> None:
+    settle(unit, "/var/lib/cni")
+    pathlib.Path(paths.restore_unit).write_text(f"{line}\n", encoding="utf-8")
+    assert unit.read_cache_dirs() == []
+    assert settle(unit, "/var/lib/cni") == ["changed"]

@@ -415,15 +415,17 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     # Plugins take long to answer. Everything else is gathered meanwhile.
     allowed = params["allow_world_writable_plugins"]
     plugin_dirs = params["plugin_dirs"] if "plugins" in params["gather"] else ()
-    plugins = inventory.plugins(plugin_dirs, timeout, allow_world_writable=allowed)
+    plugins = inventory.query_plugins(plugin_dirs, timeout, allow_world_writable=allowed)
     pools = address_pools.list_pools(params["conf_dir"], paths.lease_dir) if "leases" in params["gather"] else []
     gatherers: dict[str, t.Callable[[], t.Any]] = {
         "plugins": plugins,
-        "releases": lambda: inventory.releases(params["cache_dir"]),
-        "networks": lambda: inventory.networks(params["conf_dir"], params["plugin_dirs"]),
-        "attachments": lambda: inventory.attachments(params["cache_dir"], params["conf_dir"], drift=params["drift"]),
+        "releases": lambda: inventory.list_releases(params["cache_dir"]),
+        "networks": lambda: inventory.list_networks(params["conf_dir"], params["plugin_dirs"]),
+        "attachments": lambda: inventory.list_attachments(
+            params["cache_dir"], params["conf_dir"], drift=params["drift"]
+        ),
         "leases": lambda: [pool.as_dict() for pool in pools],
-        "netns": lambda: inventory.namespaces(paths),
+        "netns": lambda: inventory.list_namespaces(paths),
     }
     gathered = {name: gatherers[name]() for name in reversed(GATHER) if name in params["gather"]}
     facts = {name: gathered[name] for name in GATHER if name in gathered}

@@ -159,9 +159,9 @@ def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
         timeout = positive("timeout", params["timeout"])
         executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
         probe = PluginProbe(executor, tolerate_missing=module.check_mode)
-        result += [finding for network in planned.desired for finding in probe.findings(network)]
+        result += [finding for network in planned.desired for finding in probe.check(network)]
     if is_asked:
-        result += conflist_checks.findings(planned, tolerate_missing=module.check_mode)
+        result += conflist_checks.check(planned, tolerate_missing=module.check_mode)
     return result
 
 

@@ -20,6 +20,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values
 
+# Keys of a configuration with which a DEL without a network namespace leaks firewall rules.
+_MASQUERADES: t.Final = "ipMasq"
+_CHECKS_MACS: t.Final = "macspoofchk"
+
+_Removal = tuple[str, t.Callable[[], None]]
+
 
 def remove_leaked_rules(record: Record, records: RecordStore) -> int:
     """Remove the masquerade rules that DEL leaves behind, which would make every later DEL fail.
@@ -74,20 +80,12 @@ def _list_rules(record: Record, chain: str) -> dict[int, tuple[list[nat.Rule], b
 
 
 def _masquerades(record: Record) -> bool:
-    if b'"ipMasq"' not in record.config:
+    if _MASQUERADES.encode() not in record.config:
         return False
     try:
-        return any(plugin.keys.get("ipMasq") is True for plugin in record.network().plugins)
+        return _has(record.network(), _MASQUERADES)
     except CniError:
         return False
-
-
-# Keys of a configuration with which a DEL without a network namespace leaks nftables rules.
-_MASQUERADES: t.Final = "ipMasq"
-_CHECKS_MACS: t.Final = "macspoofchk"
-
-
-_Removal = tuple[str, t.Callable[[], None]]
 
 
 def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths) -> None:

@@ -73,7 +73,7 @@ class _Place(t.NamedTuple):
     is_direct: bool
 
 
-def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
+def check(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
     """Find addresses of networks that the node has, that it routes to another link, or that another network has too."""
     others = [span for network in planned.others for span in _spans(network)]
     own, places, idle = _own_addresses(view), _places(view), _idle_bridges(view)
@@ -200,4 +200,4 @@ def _route_finding(span: _Span, place: _Place, *, is_inside: bool, is_idle: bool
     return span.finding("inside-route", message, f"with this network, the node cannot reach {subnet} on {link}")
 
 
-__all__ = ("findings",)
+__all__ = ("check",)

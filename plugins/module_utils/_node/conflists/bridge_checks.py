@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges im
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
 
 
-def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
+def check(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
     """Find bridges with other addresses than the gateway of a network. The plugin bridge compares them at ADD."""
     for network in planned.desired:
         for plugin in all_plugins(network):
@@ -89,4 +89,4 @@ def _link(name: str, view: View) -> Link | None:
     return next((link for link in view.links if link.name == name), None)
 
 
-__all__ = ("findings",)
+__all__ = ("check",)

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists import (
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 
 
-def findings(planned: PlannedDirectory, *, tolerate_missing: bool) -> list[Finding]:
+def check(planned: PlannedDirectory, *, tolerate_missing: bool) -> list[Finding]:
     """Compare network configurations with the node: with its links, addresses and routes, and with its other files.
 
     Args:
@@ -30,10 +30,10 @@ def findings(planned: PlannedDirectory, *, tolerate_missing: bool) -> list[Findi
     found: list[Finding] = []
     if planned.desired:
         view = rtnetlink.snapshot()
-        found += link_checks.findings(planned, view, tolerate_missing=tolerate_missing)
-        found += address_checks.findings(planned, view)
-        found += bridge_checks.findings(planned, view)
-    return [*found, *file_checks.findings(planned)]
+        found += link_checks.check(planned, view, tolerate_missing=tolerate_missing)
+        found += address_checks.check(planned, view)
+        found += bridge_checks.check(planned, view)
+    return [*found, *file_checks.check(planned)]
 
 
-__all__ = ("findings",)
+__all__ = ("check",)

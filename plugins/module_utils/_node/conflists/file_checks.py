@@ -26,7 +26,7 @@ _TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|s
 _YOUNG: t.Final = 60
 
 
-def findings(planned: PlannedDirectory) -> t.Iterator[Finding]:
+def check(planned: PlannedDirectory) -> t.Iterator[Finding]:
     """Find files of a directory that runtimes prefer to those of the task, broken files and temporary files.
 
     Of several files of one network, libcni prefers lists to single plugins; podman reads lists only. CRI-O sorts by file
@@ -101,4 +101,4 @@ def _is_old(path: str) -> bool:
         return False
 
 
-__all__ = ("findings",)
+__all__ = ("check",)

@@ -22,7 +22,7 @@ _PCI_DEVICES: t.Final = "/sys/bus/pci/devices"
 _SHOWN: t.Final = 10
 
 
-def findings(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -> t.Iterator[Finding]:
+def check(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -> t.Iterator[Finding]:
     """Find links and devices that plugins need but the node lacks, and MTUs above that of the master.
 
     Args:
@@ -32,35 +32,29 @@ def findings(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -
         for plugin in all_plugins(network):
             known = catalogue.row(plugin.type)
             if known.has_master and not plugin.keys.get("linkInContainer"):
-                yield from _on_master(network, plugin, view, tolerate_missing=tolerate_missing)
+                yield from _check_master(network, plugin, view, tolerate_missing=tolerate_missing)
             elif known.borrows_device and planned.is_new(network):
                 # The device of an existing attachment is inside the container.
-                yield from _device(network, plugin, view)
+                yield from _check_device(network, plugin, view)
 
 
-def _on_master(
+def _check_master(
     network: NetworkConfiguration, plugin: ConfiguredPlugin, view: View, *, tolerate_missing: bool
 ) -> t.Iterator[Finding]:
     if plugin.keys.get("master"):
         yield from _check_named_master(network, plugin, view, tolerate_missing=tolerate_missing)
-        master = _link(plugin.keys["master"], view)
-    elif (
-        catalogue.row(plugin.type).requires_master or plugin.place
-    ):  # the schema speaks of the one; the other has the link before it
-        return
-    else:
-        master = _of_default_route(view)
+        yield from _check_mtu(network, plugin, _link(plugin.keys["master"], view))
+    # The schema reports a missing master that is required. A chained plugin takes the link of the plugin before it.
+    elif not catalogue.row(plugin.type).requires_master and not plugin.place:
+        master = _default_link(view)
         if master is None:
             message = f"{plugin.type} has no master, and the node has no default route to take the link from"
-            yield _finding(
-                "missing-link",
-                network,
-                plugin,
-                "",
-                message,
-                "set master to a link of the node",
-                is_tolerated=tolerate_missing,
-            )
+            hint = "set master to a link of the node"
+            yield _finding("missing-link", network, plugin, "", message, hint, is_tolerated=tolerate_missing)
+        yield from _check_mtu(network, plugin, master)
+
+
+def _check_mtu(network: NetworkConfiguration, plugin: ConfiguredPlugin, master: Link | None) -> t.Iterator[Finding]:
     mtu = plugin.keys.get("mtu")
     if master and isinstance(mtu, int) and mtu > master.mtu:
         message = f"an MTU of {mtu} bytes exceeds the {master.mtu} bytes of the master {master.name}"
@@ -79,7 +73,7 @@ def _check_named_master(
         yield _finding("missing-link", network, plugin, "/master", message, hint, name, is_tolerated=tolerate_missing)
 
 
-def _device(network: NetworkConfiguration, plugin: ConfiguredPlugin, view: View) -> t.Iterator[Finding]:
+def _check_device(network: NetworkConfiguration, plugin: ConfiguredPlugin, view: View) -> t.Iterator[Finding]:
     keys = plugin.keys
     look_ups: dict[str, t.Callable[[str], object]] = {
         "device": lambda name: _link(name, view),
@@ -100,7 +94,8 @@ def _link(name: t.Any, view: View) -> Link | None:
     return next((link for link in view.links if link.name == name), None) or rtnetlink.link(name)
 
 
-def _of_default_route(view: View) -> Link | None:
+def _default_link(view: View) -> Link | None:
+    """Return the link of the default route, or None."""
     # The plugins read only the main table, too.
     main = (route for route in view.routes if route.table == rtnetlink.MAIN_TABLE)
     number = next((route.link for route in main if not route.destination.prefixlen), 0)
@@ -122,4 +117,4 @@ def _finding(
     return Finding(code, network.source, place, message, hint, value, plugin.plugin, is_tolerated=is_tolerated)
 
 
-__all__ = ("findings",)
+__all__ = ("check",)

@@ -31,7 +31,7 @@ class PluginProbe:
         self._tolerate_missing = tolerate_missing
         self._answers: dict[str, _Answer] = {}
 
-    def findings(self, network: NetworkConfiguration) -> t.Iterator[Finding]:
+    def check(self, network: NetworkConfiguration) -> t.Iterator[Finding]:
         """Find plugins that are missing, that cannot be run, or that do not support the network's version."""
         plugins = list(executables(network))
         answers = [self._ask(plugin.type) for plugin in plugins]

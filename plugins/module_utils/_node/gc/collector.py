@@ -56,8 +56,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains imp
 from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files import SavedValueFinder
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
 
-# In the order of collection: a leaked link may be what keeps a chain. A new kind of leak is one more class here. Attachments
-# (records.py) and leases (leases.py) are not in it: the collector makes a finder for each directory of leases.
+# In the order of collection: links come before the chains that are kept while their link exists. A new kind of leak is one
+# more class here. Attachments (records.py) and leases (leases.py) are not in it: each directory of leases has its finder.
 FINDERS: t.Final[tuple[t.Callable[[GcRun], Finder[t.Any]], ...]] = (
     IptablesRuleFinder,
     NftMasqueradeFinder,
@@ -105,9 +105,10 @@ class Collector:
         node = NodeSnapshot()
         leaks = node.list_firewall()
         records, unreadable = self._records.read_all()
-        every = self._network_names(records, node)
-        own_files = OwnFiles(self._cache_dir, self._networks.path, _lock_names(records, {*every, *names}), self._policy)
-        checked = list(dict.fromkeys(names)) or every
+        all_names = self._network_names(records, node)
+        locks = _lock_names(records, {*all_names, *names})
+        own_files = OwnFiles(self._cache_dir, self._networks.path, locks, self._policy)
+        checked = list(dict.fromkeys(names)) or all_names
         run = GcRun(
             self._policy, frozenset(checked), not names, self._configurations(records, names), leaks, self._paths
         )
@@ -119,19 +120,24 @@ class Collector:
             self._collect_shared(run)
         reported = {leak.subject for leak in leaks}
         leaks += [leak for leak in unreadable if leak.subject not in reported and not names]
-        gone = run.list_collected() if self._policy.dry_run else set()
-        gone |= set(map(self._runtime.records.path_of, self._removal.attachments)) if self._policy.dry_run else set()
-        with report_errors(leaks, "", "all networks", "some checks of this collection's own files did not finish"):
-            leaks += own_files.collect(gone)
+        self._collect_own_files(own_files, run)
         return leaks
+
+    def _collect_own_files(self, own_files: OwnFiles, run: GcRun) -> None:
+        """Collect this collection's own files last, because they may belong to what has been removed before."""
+        gone: set[str] = set()
+        if run.policy.dry_run:
+            gone = run.list_collected().union(map(self._runtime.records.path_of, self._removal.attachments))
+        with report_errors(run.leaks, "", "all networks", "some checks of this collection's own files did not finish"):
+            run.leaks.extend(own_files.collect(gone))
 
     def _network_names(self, records: t.Iterable[Record], node: NodeSnapshot) -> list[str]:
         recorded = {record.attachment.network for record in records}
         # Other programs may have made such directories or comments.
         named = {
             *host_local.networks(self._paths.lease_dir),
-            *iptables_rules.networks(node),
-            *nftables_rules.networks(node),
+            *iptables_rules.list_networks(node),
+            *nftables_rules.list_networks(node),
         }
         return sorted({*self._networks.networks, *recorded, *filter(is_name, named)})
 

@@ -54,7 +54,7 @@ class IptablesRuleFinder:
             nat.remove(item.rule)
 
 
-def networks(node: NodeSnapshot) -> set[str]:
+def list_networks(node: NodeSnapshot) -> set[str]:
     """Return the networks that the comments of such rules name."""
     return {item.network for item in _list_rules(node)}
 
@@ -68,4 +68,4 @@ def _list_rules(node: NodeSnapshot) -> t.Iterator[ContainerRule]:
                 yield ContainerRule(*named, rule)
 
 
-__all__ = ("ContainerRule", "IptablesRuleFinder", "networks")
+__all__ = ("ContainerRule", "IptablesRuleFinder", "list_networks")

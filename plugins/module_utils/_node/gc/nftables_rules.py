@@ -65,8 +65,8 @@ class NftPortMappingFinder(_NftRuleFinder):
         return _by_owner([rule for rule in items.values() if not owners.knows(rule.comment)], owners.network)
 
 
-def networks(node: NodeSnapshot) -> set[str]:
-    """Return the networks that rules name. Those of port mappings name none."""
+def list_networks(node: NodeSnapshot) -> set[str]:
+    """Return the networks that the comments of masquerade rules name."""
     comments = (rule.comment for rule in node.nft_rules if rule.table == firewall_names.MASQUERADE_TABLE)
     return {named[2] for named in map(_COMMENT.fullmatch, comments) if named}
 
@@ -88,4 +88,4 @@ def _identity(rule: NftRule) -> tuple[t.Any, ...]:
     return rule.family, rule.chain, rule.handle, rule.comment, rule.addresses
 
 
-__all__ = ("NftMasqueradeFinder", "NftPortMappingFinder", "networks")
+__all__ = ("NftMasqueradeFinder", "NftPortMappingFinder", "list_networks")

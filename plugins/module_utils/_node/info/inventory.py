@@ -32,7 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import nested_
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 
 
-def plugins(
+def query_plugins(
     plugin_dirs: t.Sequence[str], timeout: float, *, allow_world_writable: bool = False
 ) -> t.Callable[[], list[JsonObject]]:
     """Start to ask every executable of the plugin directories for the versions that it supports.
@@ -63,7 +63,7 @@ def plugins(
     return list_answers
 
 
-def releases(cache_dir: str) -> list[JsonObject]:
+def list_releases(cache_dir: str) -> list[JsonObject]:
     """Describe the releases of plugins that this collection has installed, and those kept for a rollback."""
     return [
         {
@@ -79,7 +79,7 @@ def releases(cache_dir: str) -> list[JsonObject]:
     ]
 
 
-def networks(path: str, plugin_dirs: t.Sequence[str]) -> list[JsonObject]:
+def list_networks(path: str, plugin_dirs: t.Sequence[str]) -> list[JsonObject]:
     """Describe every network configuration file of a directory, in the order of their paths."""
     directory = conf_dir.load(path)
     described = [_network(network, plugin_dirs, shadowed=False) for network in directory.networks.values()]
@@ -88,7 +88,7 @@ def networks(path: str, plugin_dirs: t.Sequence[str]) -> list[JsonObject]:
     return sorted(described, key=lambda facts: t.cast(str, facts["path"]))
 
 
-def attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> list[JsonObject]:
+def list_attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> list[JsonObject]:
     """Describe every record, including those of other runtimes and those that cannot be read.
 
     Args:
@@ -105,7 +105,7 @@ def attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> list[
     return [*described, *(_broken(file, error) for file, error in {**broken, **broken_intents}.items())]
 
 
-def namespaces(paths: NodePaths) -> list[JsonObject]:
+def list_namespaces(paths: NodePaths) -> list[JsonObject]:
     """Describe the node's named network namespaces."""
     directory = NetnsDirectory(paths)
     return [{"name": name, "path": directory.path_of(name)} for name in directory.names()]
@@ -224,4 +224,4 @@ def _broken(file: str, error: CniError) -> JsonObject:
     return {"path": file, "error": error.as_dict()}
 
 
-__all__ = ("attachments", "namespaces", "networks", "plugins")
+__all__ = ("list_attachments", "list_namespaces", "list_networks", "list_releases", "query_plugins")

@@ -137,7 +137,7 @@ def errors(*outcomes: Leak | AttachmentResult | Trial | CniError) -> list[CniErr
 def everything(gc: GcFixture) -> t.Iterator[CniError]:
     """Return the errors of everything that reads records; an exception fails the test."""
     node = gc.node
-    inventory.attachments(str(node.cache_dir), str(node.conf_dir))
+    inventory.list_attachments(str(node.cache_dir), str(node.conf_dir))
     for dry_run in (True, False):
         yield from errors(*gc.collect(min_age=0, dry_run=dry_run))
     policies: tuple[JsonObject, ...] = ({"on_drift": "fail"}, {"check": "drift"}, {})

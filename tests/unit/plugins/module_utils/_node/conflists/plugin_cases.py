@@ -43,7 +43,7 @@ class PluginCase:
         for name, install in self.plugins.items():
             install(second, name)
         probe = PluginProbe(ProcessExecutor([str(first.path), str(second.path)], 60), tolerate_missing=False)
-        return list(probe.findings(config.parse(self.content, FILE)))
+        return list(probe.check(config.parse(self.content, FILE)))
 
 
 def supports(*versions: str) -> Install:

@@ -46,7 +46,7 @@ class Lab:
 
     def find_codes(self, *plugins: JsonObject, check_mode: bool = False) -> list[str]:
         planned = self.net_d.planned(present("net", network("net", *plugins)))
-        findings = conflist_checks.findings(planned, tolerate_missing=check_mode)
+        findings = conflist_checks.check(planned, tolerate_missing=check_mode)
         return [f"{finding.severity} {finding.code} {finding.path}" for finding in findings]
 
 
@@ -281,6 +281,4 @@ def test_a_removed_network_does_not_conflict(lab: Lab) -> None:
     lab.net_d.put("20-other.conflist", network("net", bridge("10.1.0.0/16", "cni1")))
     lab.net_d.ensure(present("gone", network("gone", bridge("10.1.0.0/16", "cni2"))))
     planned = lab.net_d.planned(present("net", network("net", bridge("10.1.0.0/16"))), purge=True)
-    assert [finding.code for finding in conflist_checks.findings(planned, tolerate_missing=False)] == [
-        "shadowed-network"
-    ]
+    assert [finding.code for finding in conflist_checks.check(planned, tolerate_missing=False)] == ["shadowed-network"]

@@ -33,7 +33,7 @@ def net_d(tmp_path: pathlib.Path) -> NetD:
 
 def find_messages(net_d: NetD, *items: DesiredConflist) -> dict[str, str]:
     """Return the messages by code and file."""
-    findings = list(file_checks.findings(net_d.planned(*items)))
+    findings = list(file_checks.check(net_d.planned(*items)))
     assert {finding.severity for finding in findings} <= {WARNING}
     return {f"{finding.code} {os.path.basename(finding.file)}": str(finding) for finding in findings}
 

@@ -34,7 +34,7 @@ def find_codes(plugins: ScriptedPlugins, *configured: JsonObject, check_mode: bo
     given = {"cniVersion": "1.0.0", "name": "net", "plugins": configured, **keys}
     network = config.parse(json.dumps(given).encode(), "net.conflist")
     probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), tolerate_missing=check_mode)
-    return [f"{finding.severity} {finding.code} {finding.path}" for finding in probe.findings(network)]
+    return [f"{finding.severity} {finding.code} {finding.path}" for finding in probe.check(network)]
 
 
 def test_working_plugins_are_asked_once(plugins: ScriptedPlugins) -> None:
@@ -98,7 +98,7 @@ def test_a_finding_of_a_single_plugin_points_to_the_document(plugins: ScriptedPl
     given = {"cniVersion": "0.4.0", "name": "net", "type": "none"}
     network = config.parse(json.dumps(given).encode(), "net.conf")
     probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), tolerate_missing=False)
-    assert [finding.path for finding in probe.findings(network)] == ["/type"]
+    assert [finding.path for finding in probe.check(network)] == ["/type"]
 
 
 def test_plugins_need_a_version_in_common(plugins: ScriptedPlugins) -> None:

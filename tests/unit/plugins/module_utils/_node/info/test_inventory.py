@@ -30,7 +30,7 @@ def test_plugins_of_each_directory_are_asked_separately(tmp_path: pathlib.Path) 
     (second.path / "directory").mkdir()
     (tmp_path / "file").touch()
     directories = [str(tmp_path / name) for name in ("none", "first", "file", "second")]
-    bridge, rude, shadowed = inventory.plugins(directories, 20)()
+    bridge, rude, shadowed = inventory.query_plugins(directories, 20)()
     assert (bridge["versions"], bridge["shadowed"], bridge["error"]) == (["0.4.0"], False, None)
     assert shadowed == {
         "type": "bridge",
@@ -48,7 +48,9 @@ def test_networks_are_sorted_by_path_including_shadowed_and_broken_ones(tmp_path
     (tmp_path / "05-single.conf").write_text(json.dumps(SINGLE), encoding="utf-8")
     (tmp_path / "15-broken.json").write_text("{", encoding="utf-8")
     ScriptedPlugins(tmp_path / "bin").write("bridge")
-    single, first, broken, second = inventory.networks(str(tmp_path), [str(tmp_path / "bin"), str(tmp_path / "none")])
+    single, first, broken, second = inventory.list_networks(
+        str(tmp_path), [str(tmp_path / "bin"), str(tmp_path / "none")]
+    )
     assert (single["missing_plugins"], first["missing_plugins"]) == (
         ["host-local"],
         ["host-local", "portmap", "tuning"],
@@ -57,11 +59,11 @@ def test_networks_are_sorted_by_path_including_shadowed_and_broken_ones(tmp_path
     assert (first["shadowed"], second["shadowed"]) == (False, True)
     assert first["versions"] == ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
     assert broken.keys() == {"path", "error"}
-    assert inventory.networks(str(tmp_path / "none"), []) == []
+    assert inventory.list_networks(str(tmp_path / "none"), []) == []
 
 
 def _read_attachments(node: FakeNode) -> dict[str, dict[str, object]]:
-    facts = inventory.attachments(str(node.cache_dir), str(node.conf_dir))
+    facts = inventory.list_attachments(str(node.cache_dir), str(node.conf_dir))
     return {str(attachment.get("container_id", attachment.get("path"))): attachment for attachment in facts}
 
 
@@ -136,4 +138,4 @@ def test_namespaces_are_sorted_and_other_files_are_left_out(
         (tmp_path / name).touch()
     (tmp_path / "directory").mkdir()
     expected = [{"name": name, "path": str(tmp_path / name)} for name in ("blue", "red")]
-    assert inventory.namespaces(NodePaths(netns_dir=str(tmp_path))) == expected
+    assert inventory.list_namespaces(NodePaths(netns_dir=str(tmp_path))) == expected

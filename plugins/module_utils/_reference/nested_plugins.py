@@ -116,13 +116,6 @@ def _network_plugins(
         yield from _with_delegates(_nest(outer, network, path))
 
 
-def _delegation(plugin_type: str) -> Delegation | None:
-    # A run that starts no plugin has to import this module, but not the catalogue.
-    from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-
-    return catalogue.row(plugin_type).delegation
-
-
 def _nest(outer: ConfiguredPlugin, keys: t.Mapping[str, t.Any], path: str, place: int = 0) -> ConfiguredPlugin:
     plugin_type = keys.get("type")
     name = plugin_type if isinstance(plugin_type, str) else ""

@@ -32,7 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
     name_source_in_errors,
     read_listed,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import ask, is_url
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import is_url, resolve_request
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
@@ -120,12 +120,12 @@ class _Archive:
     def __init__(self, path: str, name: str, arguments: JsonObject) -> None:
         self._path, self._name = path, name
         version, checksum = (str(arguments.get(key) or "") for key in ("version", "checksum"))
-        asked = ask(version, name, checksum)
+        request = resolve_request(version, name, checksum)
         with open_regular(path) as file:
-            if asked.checksum:
-                plugin_archive.verify(file, asked.checksum, name)
-            is_known = asked.checksum.startswith("sha256:")
-            self.digest = asked.checksum if is_known else f"sha256:{digest_of_stream(file)}"
+            if request.checksum:
+                plugin_archive.verify(file, request.checksum, name)
+            is_known = request.checksum.startswith("sha256:")
+            self.digest = request.checksum if is_known else f"sha256:{digest_of_stream(file)}"
 
     def listing(self) -> dict[str, str]:
         with copy_of(self._path, _temporary_directory(), self._name) as file:

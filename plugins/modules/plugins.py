@@ -61,16 +61,16 @@ options:
       - With O(source), this is the name of the release. It defaults to the version in the archive's name, if the archive is
         named like those of the reference plugins.
       - A version of three numbers claims a release of the reference plugins. If no known digest proves the claim, the plugins are
-        run without a command before they are installed, in check mode as well, to read their version. A version that they
-        or a known digest contradict is refused. Give your own builds other versions, such as V(1.9.1-mine).
+        run once before they are installed, in check mode as well, to read their version. A version that they or a known
+        digest contradict is refused. Give your own builds other versions, such as V(1.9.1-mine).
       - V(1.0.0), V(1.6.1) and V(1.7.0) are refused because they are broken, and V(0.9.0) because it has no archives. V(1.4.1)
         causes a warning, because its archives were rebuilt under the same name.
     type: str
   source:
     description:
-      - An archive or a directory with the plugins, on the controller (looked up as M(ansible.builtin.copy) does) or with
-        O(remote_src=true) on the node; or the URL of an archive, which the node downloads through the proxies of its
-        environment.
+      - An archive or a directory with the plugins, or the URL of an archive.
+      - Archives and directories are on the controller, where they are looked up as M(ansible.builtin.copy) does, or with
+        O(remote_src=true) on the node. URLs are downloaded by the node, through the proxies of its environment.
       - An archive is a tar file, optionally compressed with gzip or xz, with the plugins as regular files at its root.
       - Of a directory, all executable regular files are installed.
       - A URL that ends with C(/) is a mirror of the reference plugins. The archive's name for O(version) and the node's

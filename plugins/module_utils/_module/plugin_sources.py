@@ -20,20 +20,20 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
     name_source_in_errors,
     read_listed,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import ask
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import resolve_request
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 _ADVICE: t.Final = (
-    "remote_src is true, so it is looked for on the node; for one on the controller, set remote_src to false "
+    "remote_src is true, so source is on the node; for a source on the controller, set remote_src to false "
     "(cni_plugins_remote_src or cni_node_plugins_remote_src of a role)"
 )
 
 
 class SourceNeeded(Exception):
-    """The controller has to send the content of the source."""
+    """The controller must send the content of the source."""
 
 
 class SourceMissing(Exception):
@@ -41,43 +41,44 @@ class SourceMissing(Exception):
 
 
 class Sources:
-    """The source of the release that a task asks for.
+    """The source of the release that a task requests.
 
     Attributes:
-        asked: The release.
+        request: The release.
         digest: The digest that identifies it.
     """
 
     def __init__(self, module: AnsibleModule, digests: Digests) -> None:
         params = module.params
-        self.asked = ask(params["version"] or "", params["source"] or "", params["checksum"] or "", os.uname().machine)
+        version, source, checksum = (params[key] or "" for key in ("version", "source", "checksum"))
+        self.request = resolve_request(version, source, checksum, os.uname().machine)
         self._module = module
         self._digests = digests
         self._sent: dict[str, t.Any] | None = params["_controller"]
         self._is_remote = params["remote_src"]
-        # Of a directory on the node.
+        # Of a directory on the node: SHA-256 by name.
         self._listing: dict[str, str] = {}
         self.digest = self._digest()
 
     def _digest(self) -> str:
-        path = self.asked.location
-        if self.asked.is_url:
-            return self.asked.checksum
+        path = self.request.location
+        if self.request.is_url:
+            return self.request.checksum
         if not self._is_remote:
-            return str(self._from_controller()["digest"])
+            return str(self._require_sent()["digest"])
         with name_source_in_errors(path, "the node", _ADVICE):
             if os.path.isdir(path):
-                self._listing = listing_of(path, self.asked.checksum, self._digests.sha256)
+                self._listing = listing_of(path, self.request.checksum, self._digests.sha256)
                 return identity_of(self._listing)
-            return self.asked.checksum or ("" if self._is_awaited() else f"sha256:{self._digests.sha256(path)}")
+            return self.request.checksum or ("" if self._may_appear_later() else f"sha256:{self._digests.sha256(path)}")
 
-    def _is_awaited(self) -> bool:
-        return self._module.check_mode and not os.path.lexists(self.asked.location)
+    def _may_appear_later(self) -> bool:
+        return self._module.check_mode and not os.path.lexists(self.request.location)
 
-    def _from_controller(self) -> dict[str, t.Any]:
+    def _require_sent(self) -> dict[str, t.Any]:
         if self._sent is None:
             raise CniError(
-                Code.INTERNAL, "a source on the controller reached the node", "sources are sent by the controller"
+                Code.INTERNAL, "a source on the controller reached the node", "the action plugin must send it"
             )
         return self._sent
 
@@ -85,32 +86,32 @@ class Sources:
         """Get the release.
 
         Raises:
-            CniError: It cannot be had, or is not what it should be.
+            CniError: The source cannot be read or downloaded, or has the wrong digest.
             SourceNeeded: The controller has it.
             SourceMissing: In check mode, it does not exist yet.
         """
-        path = self.asked.location
-        if self.asked.is_url:
+        path = self.request.location
+        if self.request.is_url:
             from ansible_collections.cni.node.plugins.module_utils._module.download import download
 
             params = self._module.params
             credentials = Credentials(params["url_username"] or "", params["url_password"] or "")
             file = download(path, credentials, self._module.tmpdir, params["timeout"], params["download_timeout"])
-            return self._archive(file, self.asked.checksum)
+            return self._archive(file, self.request.checksum)
         if not self._is_remote:
-            return self._sent_by_controller(self._from_controller())
-        if self._is_awaited():
+            return self._sent_by_controller(self._require_sent())
+        if self._may_appear_later():
             raise SourceMissing
         if self._listing:
             contents = functools.partial(read_listed, path, self._listing)
-            return Source([self.digest], self.asked.version, contents)
+            return Source([self.digest], self.request.version, contents)
         with name_source_in_errors(path, "the node", _ADVICE):
             copy = self._copy(path)
         return self._archive(copy, self.digest)
 
     def _sent_by_controller(self, sent: dict[str, t.Any]) -> Source:
         if sent.get("listing"):
-            return Source([self.digest], self.asked.version, lambda: (), sent["listing"])
+            return Source([self.digest], self.request.version, lambda: (), sent["listing"])
         if not sent.get("archive"):
             raise SourceNeeded
         return self._archive(self._copy(sent["archive"]), self.digest)
@@ -119,21 +120,21 @@ class Sources:
         """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""
         from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
 
-        return copy_of(path, self._module.tmpdir, self.asked.location)
+        return copy_of(path, self._module.tmpdir, self.request.location)
 
     def _archive(self, file: t.IO[bytes], checksum: str) -> Source:
-        what = self.asked.location
+        what = self.request.location
         try:
             digests = _verify(file, checksum, what)
         except BaseException:
             file.close()
             raise
-        return Source(digests, self.asked.version, functools.partial(_unpack, file, what))
+        return Source(digests, self.request.version, functools.partial(_unpack, file, what))
 
 
 def _verify(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
     """Return the digests of an archive, its own first."""
-    # Most runs find everything in place, and need neither this nor what it imports.
+    # Imported here, because a run without changes does not need it.
     from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 
     if not checksum.startswith("files:"):

@@ -30,7 +30,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir imp
     missing_directories,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, InstallResult
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import is_to_be_proven, require_known
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import (
+    is_unproven_claim,
+    require_version_of_digest,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
@@ -40,32 +43,32 @@ if t.TYPE_CHECKING:
 
 
 def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
-    """Do what the module `plugins` is asked for and return its result.
+    """Run the module `plugins` and return its result.
 
-    For a source on the controller, the result may be that something of it is needed: ``{"needed": "content"}``, or
-    ``{"needed": "listing"}`` for its plugins' names and digests.
+    If a source on the controller is needed, the result has ``{"needed": "content"}``, or ``{"needed": "listing"}`` for the
+    names and digests of its plugins.
     """
-    _take_credentials(module)
-    _check(module.params)
+    _move_credentials(module)
+    _check_options(module.params)
     module.params["bin_dir"] = os.path.normpath(module.params["bin_dir"])
     if module.check_mode:
         return _operate(module, PluginStore(module.params["cache_dir"], module.params["bin_dir"]), [], paths)
-    return _alone(module, paths)
+    return _operate_locked(module, paths)
 
 
-def _take_credentials(module: AnsibleModule) -> None:
-    """Take the credentials out of the source, which is shown and returned."""
+def _move_credentials(module: AnsibleModule) -> None:
+    """Move credentials from the source, which results show, to the options for them."""
     params = module.params
     if not params["source"]:
         return
-    params["source"], found = separate(params["source"])
-    for key, value in zip(("url_username", "url_password"), found):
+    params["source"], credentials = separate(params["source"])
+    for key, value in zip(("url_username", "url_password"), credentials):
         params[key] = params[key] or value
-    # As Ansible does with the values of options that are secret.
+    # Ansible does so for options with no_log.
     module.no_log_values.update(filter(None, [params["url_password"]]))
 
 
-def _check(params: t.Mapping[str, t.Any]) -> None:
+def _check_options(params: t.Mapping[str, t.Any]) -> None:
     for key in ("bin_dir", "cache_dir"):
         if not os.path.isabs(params[key]):
             raise CniError(Code.INVALID_CONFIG, f"{key}: {params[key]!r} is not an absolute path")
@@ -76,13 +79,13 @@ def _check(params: t.Mapping[str, t.Any]) -> None:
     if params["state"] == "rolled_back" and (params["version"] or params["source"]):
         raise CniError(
             Code.INVALID_CONFIG,
-            "state: rolled_back takes neither version nor source, it returns to the version before",
-            "for a version of your choice use state: present",
+            "state: rolled_back takes neither version nor source, because it returns to the previous version",
+            "for another version, use state: present",
         )
 
 
-def _alone(module: AnsibleModule, paths: NodePaths) -> JsonObject:
-    """Do it while no other run works on the same directory; leave no directory behind that has become empty."""
+def _operate_locked(module: AnsibleModule, paths: NodePaths) -> JsonObject:
+    """Operate while no other run uses the same bin dir, and remove directories of this module that are empty."""
     bin_dir, cache_dir = module.params["bin_dir"], module.params["cache_dir"]
     store = PluginStore(cache_dir, bin_dir)
     made = [*missing_directories(bin_dir), *missing_directories(store.parents[0])]
@@ -96,7 +99,7 @@ def _alone(module: AnsibleModule, paths: NodePaths) -> JsonObject:
                 return _operate(module, store, made, paths)
             except BaseException:
                 with contextlib.suppress(CniError):
-                    store.sweep()
+                    store.remove_unlisted()
                 raise
     finally:
         remove_empty(*unused)
@@ -122,7 +125,7 @@ def _operate(module: AnsibleModule, store: PluginStore, made: list[str], paths: 
 
 
 def _require_unneeded(module: AnsibleModule, paths: NodePaths, plugins: t.Collection[str]) -> None:
-    # Most runs remove nothing, and need neither this nor what it imports.
+    # Imported here, because a run that removes no plugin does not need it.
     from ansible_collections.cni.node.plugins.module_utils._module.plugin_removal import require_unneeded
 
     require_unneeded(module, paths, plugins)
@@ -130,42 +133,42 @@ def _require_unneeded(module: AnsibleModule, paths: NodePaths, plugins: t.Collec
 
 def _present(module: AnsibleModule, store: PluginStore, installation: Installation) -> JsonObject:
     sources = Sources(module, store.digests)
-    warn(module, filter(None, [sources.asked.warning]))
-    require_known(sources.asked.version, sources.digest)
+    warn(module, filter(None, [sources.request.warning]))
+    require_version_of_digest(sources.request.version, sources.digest)
     try:
-        outcome = installation.present(
-            sources.digest, sources.asked.version, module.params["only"] or None, sources.fetch
+        result = installation.present(
+            sources.digest, sources.request.version, module.params["only"] or None, sources.fetch
         )
     except SourceMissing:
-        warn(module, [f"{sources.asked.location} is not on the node yet: what it holds cannot be told before"])
-        outcome = _predict_missing(sources.asked.version, store)
+        warn(module, [f"{sources.request.location} is not on the node yet, so its plugins cannot be listed"])
+        result = _predict_missing(sources.request.version, store)
     except SourceNeeded:
-        is_open = not module.check_mode or is_to_be_proven(sources.asked.version, [sources.digest])
-        what = "content" if is_open else "listing"
+        is_content_needed = not module.check_mode or is_unproven_claim(sources.request.version, [sources.digest])
+        what = "content" if is_content_needed else "listing"
         return {"needed": what, "changed": False, "msg": f"the {what} of the source is needed"}
-    return _report(module, outcome)
+    return _report(module, result)
 
 
 def _predict_missing(version: str, store: PluginStore) -> InstallResult:
     current = store.manifest.current
     label = current.label if current else None
     return InstallResult(
-        changes=[], left=[], set_aside={}, version=version or None, previous=label, kept=[], changed=True
+        changes=[], not_removed=[], set_aside={}, version=version or None, previous=label, kept=[], changed=True
     )
 
 
 class _SELinux:
-    """The labels that the node's policy has for paths."""
+    """The labels that the node's SELinux policy defines for paths."""
 
     def __init__(self, module: AnsibleModule) -> None:
         self._module = module
 
     def is_right(self, path: str) -> bool:
-        wanted = self._module.selinux_default_context(path)
-        found = self._module.selinux_context(path)
-        return all(want in (None, have) for want, have in zip(wanted, found))
+        expected = self._module.selinux_default_context(path)
+        current = self._module.selinux_context(path)
+        return all(part in (None, current_part) for part, current_part in zip(expected, current))
 
-    def give(self, path: str, name: str) -> None:
+    def apply(self, path: str, name: str) -> None:
         self._module.set_context_if_different(path, self._module.selinux_default_context(name), False)
 
 
@@ -173,29 +176,26 @@ def _labels(module: AnsibleModule) -> Labels | None:
     return _SELinux(module) if module.selinux_enabled() else None
 
 
-def _report(module: AnsibleModule, outcome: InstallResult) -> JsonObject:
+def _report(module: AnsibleModule, result: InstallResult) -> JsonObject:
     path = module.params["bin_dir"]
-    warn(module, (_stays(f"{path}/{name}", outcome.set_aside.get(name)) for name in outcome.left))
-    actions = summarize_actions((change.action for change in outcome.changes), foretold=module.check_mode)
+    warn(module, (_not_removed_warning(f"{path}/{name}", result.set_aside.get(name)) for name in result.not_removed))
+    actions = summarize_actions((change.action for change in result.changes), foretold=module.check_mode)
     what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
     return {
-        "changed": outcome.changed,
-        "version": outcome.version,
-        "previous": outcome.previous,
-        "plugins": [_entry(change) for change in outcome.changes],
-        "kept": outcome.kept,
-        "diff": {"before": _state(outcome, after=False), "after": _state(outcome, after=True)},
-        "msg": f"{what} {outcome.version}: {actions}" if outcome.version else f"{what}: {actions}",
+        "changed": result.changed,
+        "version": result.version,
+        "previous": result.previous,
+        "plugins": [_entry(change) for change in result.changes],
+        "kept": result.kept,
+        "diff": {"before": _state(result, after=False), "after": _state(result, after=True)},
+        "msg": f"{what} {result.version}: {actions}" if result.version else f"{what}: {actions}",
     }
 
 
-def _stays(path: str, aside: str | None) -> str:
-    told = f"{path} is not removed, because it is not the file that was installed"
-    return (
-        f"{told}; the file set aside for it, {aside}, is restored by the next run once {path} is gone"
-        if aside
-        else told
-    )
+def _not_removed_warning(path: str, aside: str | None) -> str:
+    warning = f"{path} is not removed, because it is not the file that was installed"
+    restored = f"the file set aside for it, {aside}, is restored by the next run once {path} is gone"
+    return f"{warning}; {restored}" if aside else warning
 
 
 def _entry(change: PluginChange) -> dict[str, str]:
@@ -203,14 +203,14 @@ def _entry(change: PluginChange) -> dict[str, str]:
     return {**entry, "sha256": change.after} if change.after else entry
 
 
-def _state(outcome: InstallResult, *, after: bool) -> JsonObject:
-    """Describe what a diff is about: the version, and plugins that change."""
-    if not outcome.changed:
+def _state(result: InstallResult, *, after: bool) -> JsonObject:
+    """Return one side of the diff: the version and the plugins that change."""
+    if not result.changed:
         return {}
-    changed = [change for change in outcome.changes if change.changed]
+    changed = [change for change in result.changes if change.changed]
     plugins = {change.name: _describe(change, after) for change in changed}
-    kept = {"kept": outcome.kept} if after else {}
-    return {"version": outcome.version if after else outcome.previous, "plugins": plugins, **kept}
+    kept = {"kept": result.kept} if after else {}
+    return {"version": result.version if after else result.previous, "plugins": plugins, **kept}
 
 
 def _describe(change: PluginChange, after: bool) -> str:

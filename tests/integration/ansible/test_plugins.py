@@ -178,7 +178,7 @@ def test_check_mode_reports_a_source_that_does_not_exist_yet(node: EngineNode, p
     played = project.play([task("predict", PLUGINS, arguments, check_mode=True), task("install", PLUGINS, arguments)])
     predicted = played["predict"].ok().require_unchanged_node()
     assert predicted.changed
-    assert predicted.warnings == ["/srv/later.tgz is not on the node yet: what it holds cannot be told before"]
+    assert predicted.warnings == ["/srv/later.tgz is not on the node yet, so its plugins cannot be listed"]
     played["install"].require_no_change().require_failure("cannot read /srv/later.tgz: No such file or directory")
 
 

@@ -109,7 +109,7 @@ def test_an_archive_that_is_swapped_all_the_time_is_installed_whole_or_not_at_al
             if done.status == 0:
                 assert installed() == contents("static")
             else:
-                done.require_failure("is not the archive it should be")
+                done.require_failure("has the wrong digest")
                 assert not BIN_DIR.exists() or installed() == {}
             node.run("plugins", state="absent").succeeded()
     finally:

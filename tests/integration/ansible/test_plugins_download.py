@@ -74,10 +74,10 @@ def test_a_failed_download_gives_the_reason_and_changes_nothing(
     )
     played["nobody"].require_failure(f"cannot download {closed}/good.tgz: ", "Connection refused")
     played["mirror"].require_failure(
-        f"{server.url}/{asset.name} is not the archive", pinned, "an HTML page", "guest network"
+        f"{server.url}/{asset.name} has the wrong digest", pinned, "an HTML page", "guest network"
     )
     played["digest"].require_failure(f"{server.url}/good.tgz", OTHER, releases.checksum(www / "good.tgz"))
-    played["no digest"].require_failure("no digest is known for", "give checksum")
+    played["no digest"].require_failure("no digest is known for", "set checksum")
     assert "/good.tgz" not in server.requests[:2]
 
 

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.tests.integration.ansible.ansible_project impo
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 TASK = "Manage the plugins"
-REFUSED = "version: 1.9.1 is not the release's: its plugin bridge does not support version 1.1.0 of the specification"
+REFUSED = "version: the release is not 1.9.1: its plugin bridge does not support version 1.1.0 of the specification"
 
 
 @pytest.mark.parametrize("where", ["node", "controller", "archive"])
@@ -36,7 +36,7 @@ def test_an_upgrade_to_plugins_of_another_version_is_refused(node: EngineNode, p
     }
     for option in ("--check", "-v"):
         played = project.run("cni.node.upgrade", option, **variables, cni_node_plugins_version="1.9.1")
-        played[TASK].require_unchanged_node().require_failure(REFUSED, "correct the version or the source")
+        played[TASK].require_unchanged_node().require_failure(REFUSED, "correct version or source")
     predicted = project.run("cni.node.upgrade", "--check", **variables, cni_node_plugins_version="1.1.1").succeeded()[
         TASK
     ]

@@ -54,10 +54,8 @@ def test_needed_plugins_stay_until_their_last_user_is_removed(
         (ROLLBACK, "-v", variables),
     ):
         playbook, option, chosen = given
-        failed = project.run(playbook, option, **chosen)[TASK].require_failure(
-            "2 plugins that are needed would be removed"
-        )
-        assert "ptp, by network wire (/etc/cni/net.d/10-wire.conflist), " in failed, playbook
+        failed = project.run(playbook, option, **chosen)[TASK].require_failure("2 needed plugins would be removed")
+        assert "ptp, needed by network wire (/etc/cni/net.d/10-wire.conflist), " in failed, playbook
         assert "the attachment of red (eth0) to network wire" in failed, playbook
     assert releases.installed() == before
     predicted = project.run(REMOVE, "--check", **variables).succeeded()[TASK]
@@ -77,6 +75,6 @@ def test_networks_of_the_variables_protect_their_plugins_before_they_are_written
     only = {**variables, "cni_node_concerns": "plugins", "cni_node_verify": False}
     project.run(PROVISION, **only).succeeded()
     narrower = {**only, "cni_node_plugins_only": "tuning"}
-    project.run(PROVISION, **narrower)[TASK].require_failure("ptp, by network wire (conflists[0])")
+    project.run(PROVISION, **narrower)[TASK].require_failure("ptp, needed by network wire (conflists[0])")
     done = project.run(PROVISION, **narrower, cni_node_plugins_remove_needed="yes").succeeded()[TASK]
-    assert "2 plugins that are needed are removed: host-local, by network wire" in str(done.warnings)
+    assert "2 needed plugins are removed: host-local, needed by network wire" in str(done.warnings)

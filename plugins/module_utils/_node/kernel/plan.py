@@ -133,7 +133,7 @@ def _is_text_for_number(name: str, current: str, value: str) -> bool:
 
 
 def describe_expected_value(current: str) -> str:
-    """Return what an error says of a setting's valid values, by its current value."""
+    """Return the part of an error that describes valid values of a setting, by its current value."""
     if not _NUMBERS.fullmatch(current):
         return f"its current value is {current!r}"
     return f"expected: {'integers' if ' ' in current else 'an integer'}, such as the current value: {current}"

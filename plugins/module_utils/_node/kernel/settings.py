@@ -62,7 +62,7 @@ class KernelSettings:
         return hold_lock(lock, exclusive=True, timeout=LOCK_TIMEOUT, what=what)
 
     def plan(self, needs: Needs, *, persist: bool) -> Plan:
-        """Plan all changes before the first one.
+        """Plan all changes without making any.
 
         Raises:
             CniError: ``NOT_AVAILABLE`` with everything that the kernel does not have or refuses.
@@ -119,19 +119,19 @@ class KernelSettings:
 
 
 def _value_to_save(change: SettingChange, current: str, saved: SavedValue | None) -> SavedValue:
-    """Return the values to save before a setting is written: if the write fails, an earlier call's value remains."""
+    """Return the values to save before a setting is written, valid whether or not the write succeeds."""
     if saved is None:
         return SavedValue(current, change.after)
     return SavedValue(saved.before, change.after, had=current if current in (saved.ours, saved.had) else None)
 
 
 def _is_enforced(change: SettingChange) -> bool:
-    """Return whether a setting must end with its planned value; a `left` one must, because the kernel may reset it."""
+    """Return whether a setting is written; one that is left is, because the kernel may reset it with another."""
     return change.action != "left" or change.name not in RESETTING_SETTINGS
 
 
 def _write_order(change: SettingChange) -> tuple[bool, bool]:
-    """Sort restored settings first, because a requested one may be the same setting under another name."""
+    """Return a sort key: settings that reset others come first, and requested ones last, so that they win."""
     return change.name not in RESETTING_SETTINGS, change.action != "restored"
 
 

@@ -19,32 +19,32 @@ from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins
 def network_findings(
     networks: t.Iterable[NetworkConfiguration], plugin_dirs: t.Sequence[str], *, allow_world_writable: bool
 ) -> list[Finding]:
-    """Find directories and plugins of networks, delegated plugins included, that others than root can change."""
-    types = {one.type for network in networks for one in executables(network)}
+    """Find plugin directories, and plugins that networks run, that users other than root can change."""
+    types = {executable.type for network in networks for executable in executables(network)}
     return findings(plugin_dirs, sorted(types), allow_world_writable=allow_world_writable) if types else []
 
 
 def findings(plugin_dirs: t.Sequence[str], types: t.Iterable[str], *, allow_world_writable: bool) -> list[Finding]:
-    """Find directories and plugins that others than root can change.
+    """Find plugin directories and plugins that users other than root can change.
 
     Args:
-        types: Of the plugins that are looked at.
-        allow_world_writable: Whether plugins are run that every user of the node can replace.
+        types: The plugins to check.
+        allow_world_writable: Whether plugins that every user of the node can replace are run.
     """
-    places = [
+    paths = [
         *plugin_dirs,
         *(os.path.join(path, name) for name in types if name and "/" not in name for path in plugin_dirs),
     ]
-    found = {one.path: one for place in places for one in exposures(place)}
-    return [_finding(one, allow_world_writable) for one in found.values()]
+    unique = {exposure.path: exposure for path in paths for exposure in exposures(path)}
+    return [_finding(exposure, allow_world_writable) for exposure in unique.values()]
 
 
-def _finding(one: Exposure, allow_world_writable: bool) -> Finding:
-    if one.is_world_writable and not allow_world_writable:
-        hint = f"check the content, then run chmod o-w {one.path}, or set allow_world_writable_plugins to true"
-        return Finding("unsafe-plugin", one.path, "", f"{one.reason}, so no plugin is run", hint)
-    hint = f"plugins run as root: run chown root {one.path} and chmod go-w {one.path}"
-    return Finding("writable-plugin", one.path, "", one.reason, hint)
+def _finding(exposure: Exposure, allow_world_writable: bool) -> Finding:
+    if exposure.is_world_writable and not allow_world_writable:
+        hint = f"check the content, then run chmod o-w {exposure.path}, or set allow_world_writable_plugins to true"
+        return Finding("unsafe-plugin", exposure.path, "", f"{exposure.reason}, so no plugin is run", hint)
+    hint = f"plugins run as root: run chown root {exposure.path} and chmod go-w {exposure.path}"
+    return Finding("writable-plugin", exposure.path, "", exposure.reason, hint)
 
 
 __all__ = ("findings", "network_findings")

@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, Found, drop
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, PluginFile, discard
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, SetAside
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange, is_same
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore, read
@@ -21,8 +21,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.store impor
 def apply(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore, directory: BinDirectory) -> None:
     """Carry out a plan.
 
-    All that needs room on the disk is done before the first plugin is touched. Killed at any moment, every plugin is
-    the old one or the new one, and known to be ours.
+    Everything that needs disk space is written before the first plugin changes. If the process is killed, each plugin
+    is the old or the new one, and the manifest lists both.
 
     Args:
         after: The new manifest, without the results of the changes.
@@ -33,12 +33,12 @@ def apply(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore
         if any(change.changed for change in changes):
             directory.make()
             _prepare(changes, after, store, directory, staged)
-            _claim(changes, after, store)
+            _record_installed(changes, after, store)
             _carry_out(changes, directory, staged)
     finally:
         for path in staged.values():
-            drop(path)
-    _settle(changes, after, store, directory)
+            discard(path)
+    _finish(changes, after, store, directory)
 
 
 def _prepare(
@@ -55,46 +55,46 @@ def _prepare(
             source = store.file(after.releases[-1], change.name)
             staged[change.name] = directory.stage(change.name, store.read_kept(source, change.after))
     for change in changes:
-        aside = _comes_back(change, after)
+        aside = _find_restored(change, after)
         if aside:
             content = b"" if aside.link else store.read_kept(store.set_aside(change.name), aside.sha256)
-            staged[change.name] = directory.stage_back(change.name, content, aside)
+            staged[change.name] = directory.stage_restored(change.name, content, aside)
 
 
-def _comes_back(change: PluginChange, manifest: Manifest) -> SetAside | None:
-    """Return the file that was set aside for a plugin and takes its place again, if it is not there already."""
+def _find_restored(change: PluginChange, manifest: Manifest) -> SetAside | None:
+    """Return the file to restore in place of a plugin; None if there is none, or it is there already."""
     aside = manifest.set_aside.get(change.name)
     if change.action != "restored" or aside is None or (change.before and is_same(change.before, aside)):
         return None
     return aside
 
 
-def require_kept(changes: t.Sequence[PluginChange], manifest: Manifest, store: PluginStore) -> None:
-    """Refuse a plan by which a file would come back that is not as it was set aside.
+def require_restorable(changes: t.Sequence[PluginChange], manifest: Manifest, store: PluginStore) -> None:
+    """Refuse a plan that would restore a file whose set-aside copy has changed.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     for change in changes:
-        aside = _comes_back(change, manifest)
+        aside = _find_restored(change, manifest)
         if aside and not aside.link:
             store.read_kept(store.set_aside(change.name), aside.sha256)
 
 
 def _set_aside(change: PluginChange, store: PluginStore, directory: BinDirectory) -> SetAside:
-    found = t.cast(Found, change.before)
-    if not found.link:
+    file = t.cast(PluginFile, change.before)
+    if not file.link:
         store.put(store.set_aside(change.name), read(directory.file(change.name)))
-    return SetAside(found.sha256, found.mode, found.uid, found.gid, found.mtime_ns, found.link)
+    return SetAside(file.sha256, file.mode, file.uid, file.gid, file.mtime_ns, file.link)
 
 
-def _claim(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore) -> None:
-    """Note what is about to be there beside what is there, so that either is ours if we are killed."""
-    claimed = dict(after.installed)
+def _record_installed(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore) -> None:
+    """List the new digests beside the old ones, so that either counts as installed if the process is killed."""
+    installed = dict(after.installed)
     for change in changes:
-        if change.is_ours:
-            claimed[change.name] = sorted({*claimed.get(change.name, ()), change.after})
-    after.installed = claimed
+        if change.is_installed:
+            installed[change.name] = sorted({*installed.get(change.name, ()), change.after})
+    after.installed = installed
     store.manifest = after
     store.save()
 
@@ -106,22 +106,22 @@ def _carry_out(changes: t.Sequence[PluginChange], directory: BinDirectory, stage
         if change.action == "removed":
             durable.remove(directory.file(change.name), flush=False)
         elif change.action in ("repaired", "updated") and not change.writes:
-            directory.mend(change.name)
+            directory.repair(change.name)
     directory.sync()
 
 
-def _settle(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore, directory: BinDirectory) -> None:
-    """Note what has become of it all, and forget what is not kept."""
-    stays = {change.name: change.after for change in changes if change.is_ours}
-    kept = {*stays, *(change.name for change in changes if change.action == "left")}
-    after.installed = {name: [digest] for name, digest in stays.items()}
+def _finish(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore, directory: BinDirectory) -> None:
+    """Save the final manifest, and remove files that it does not list."""
+    installed = {change.name: change.after for change in changes if change.is_installed}
+    kept = {*installed, *(change.name for change in changes if change.action == "left")}
+    after.installed = {name: [digest] for name, digest in installed.items()}
     after.set_aside = {name: file for name, file in after.set_aside.items() if name in kept}
-    written = [change.name for change in changes if change.is_ours and change.changed]
-    after.seen = _known_digests(map(directory.file, stays), map(directory.file, written), directory, store)
+    written = [change.name for change in changes if change.is_installed and change.changed]
+    after.seen = _known_digests(map(directory.file, installed), map(directory.file, written), directory, store)
     store.manifest = after
     if after.releases or after.set_aside:
         store.save()
-        store.sweep()
+        store.remove_unlisted()
     else:
         remove_empty(*(path for path in after.made if directory.path.startswith(path)))
 
@@ -129,7 +129,7 @@ def _settle(changes: t.Sequence[PluginChange], after: Manifest, store: PluginSto
 def _known_digests(
     installed: t.Iterable[str], written: t.Iterable[str], directory: BinDirectory, store: PluginStore
 ) -> dict[str, list[t.Any]]:
-    """Return what need not be read again: plugins as they are on disk now, and the source if it is on the node."""
+    """Return digests for the next run: of the plugins as they are on disk now, and of a source on the node."""
     paths = {*installed}
     for path in written:
         store.digests.sha256(path)
@@ -137,4 +137,4 @@ def _known_digests(
     return {path: known for path, known in seen if path in paths or os.path.dirname(path) != directory.path}
 
 
-__all__ = ("apply", "require_kept")
+__all__ = ("apply", "require_restorable")

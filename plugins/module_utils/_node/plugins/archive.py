@@ -22,40 +22,41 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.decompressi
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import is_plugin_name
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.tar_reader import Stream, TarReader
 
-# Bytes. A release of today has less than a fifth of it.
+# Bytes. Releases of the reference plugins have less than a fifth of it.
 _TOTAL_LIMIT: t.Final = 512 * 1024 * 1024
 _MEMBER_LIMIT: t.Final = 256 * 1024 * 1024
 _COUNT_LIMIT: t.Final = 256
 _CHUNK: t.Final = 1024 * 1024
+_EXPECTED_MEMBERS: t.Final = "regular files at its root, such as ./bridge"
 
 
 def plugins(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
-    """Read the plugins of an archive, one after the other: the executable files at its root.
+    """Yield the name and content of each plugin of an archive: of the executable files at its root.
 
     Args:
-        file: The archive, private so that its verified digest covers what is read.
-        what: The archive as errors name it.
+        file: The archive, private so that its content is that of the verified digest.
+        what: The archive's name in errors.
 
     Raises:
-        CniError: ``DECODE_FAILURE``: it is no archive, is cut off, or has what no archive of plugins has.
+        CniError: ``DECODE_FAILURE``: the file is not an archive, is incomplete, or has members that are not allowed.
     """
-    found: set[str] = set()
-    with _errors(file, what):
-        stream = _Bounded(decompress_stream(file))
+    names: set[str] = set()
+    with _name_archive_in_errors(file, what):
+        stream = _BoundedStream(decompress_stream(file))
         archive = TarReader(stream)
         for count, member in enumerate(archive):
-            name = _name(member, what)
-            if count >= _COUNT_LIMIT or name in found:
-                raise _unfit(what, f"{name!r} is one member too many", "each plugin once, and nothing else")
-            if member.size > _MEMBER_LIMIT:
-                raise _unfit(what, f"{member.name!r} has {member.size} bytes", f"not more than {_MEMBER_LIMIT}")
+            name = _check_member(member, what)
+            if count >= _COUNT_LIMIT:
+                raise _refusal(what, f"it has more than {_COUNT_LIMIT} members", "the plugins of one release")
+            if name in names:
+                raise _refusal(what, f"it has {name!r} twice", "each plugin once")
             if name and member.mode & 0o111 and is_plugin_name(name):
-                found.add(name)
-                yield name, _content(archive, member, what)
-        while stream.read(_CHUNK):  # to where a damaged stream is found to be damaged
+                names.add(name)
+                yield name, _read_content(archive, member, what)
+        while stream.read(_CHUNK):  # an error at the end of the stream is an error too
             pass
-    if not found:
-        raise _unfit(what, "it has no executable file at its root", "the plugins themselves, as ./bridge")
+    if not names:
+        raise _refusal(what, "it has no executable file at its root", "plugins at its root, such as ./bridge")
 
 
 def verify(file: t.IO[bytes], checksum: str, what: str) -> None:
@@ -65,86 +66,88 @@ def verify(file: t.IO[bytes], checksum: str, what: str) -> None:
         checksum: ``sha256:HEX`` or ``sha512:HEX``.
 
     Raises:
-        CniError: ``DECODE_FAILURE`` with both digests, the size, and what the file looks like.
+        CniError: ``DECODE_FAILURE`` with both digests, the size, and a description of the file.
     """
     algorithm, dummy, expected = checksum.partition(":")
     actual = digest_of_stream(file, algorithm)
     if actual != expected:
         raise CniError(
             Code.DECODE_FAILURE,
-            f"{what} is not the archive it should be: expected {checksum}, found {algorithm}:{actual}",
-            f"it has {os.fstat(file.fileno()).st_size} bytes and {_look(file)}; nothing was unpacked",
+            f"{what} has the wrong digest: expected {checksum}, found {algorithm}:{actual}",
+            f"it has {os.fstat(file.fileno()).st_size} bytes and {_describe(file)}; nothing was unpacked",
         )
 
 
-def _look(file: t.IO[bytes]) -> str:
-    """Return a description of a file by its first bytes."""
+def _describe(file: t.IO[bytes]) -> str:
+    """Return a predicate that describes a file by its first bytes."""
     file.seek(0)
     head = file.read(tarfile.BLOCKSIZE)
     text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not head:
         return "is empty"
     if head.startswith(MAGICS) or head[257:262] == b"ustar":
-        return "looks like an archive: another one, or the same one built again or cut off"
+        return "looks like an archive: perhaps another release, a rebuilt one or an incomplete one"
     excerpt = repr(text[:60])
     if text[:1] == "<":
-        return f"looks like an HTML page, such as a mirror or proxy answers with when it fails: {excerpt}"
+        return f"looks like an HTML page, perhaps an error of a mirror or proxy: {excerpt}"
     if text[:1] in ("{", "["):
-        return f"looks like JSON, such as a mirror or proxy answers with when it fails: {excerpt}"
-    return f"is no archive that is known here, it begins with {excerpt}"
+        return f"looks like JSON, perhaps an error of a mirror or proxy: {excerpt}"
+    return f"is not a supported archive; it begins with {excerpt}"
 
 
 @contextlib.contextmanager
-def _errors(file: t.IO[bytes], what: str) -> t.Iterator[None]:
+def _name_archive_in_errors(file: t.IO[bytes], what: str) -> t.Iterator[None]:
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, UnicodeError) as exc:
         raise CniError(
             Code.DECODE_FAILURE,
             f"{what} cannot be unpacked: {exc or type(exc).__name__}",
-            f"it has {os.fstat(file.fileno()).st_size} bytes and {_look(file)}",
+            f"it has {os.fstat(file.fileno()).st_size} bytes and {_describe(file)}",
         ) from exc
     except OSError as exc:
         raise io_error("read", what, exc) from exc
 
 
-class _Bounded:
-    """A stream that ends with an error rather than fill the memory or the disk."""
+class _BoundedStream:
+    """A stream that raises an error after too many bytes, so that an archive cannot fill the memory or the disk."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._left = _TOTAL_LIMIT
+        self._remaining = _TOTAL_LIMIT
 
     def read(self, size: int) -> bytes:
         content = self._stream.read(size)
-        self._left -= len(content)
-        if self._left < 0:
+        self._remaining -= len(content)
+        if self._remaining < 0:
             raise tarfile.ReadError(f"it unpacks to more than {_TOTAL_LIMIT} bytes")
         return content
 
 
-def _name(member: tarfile.TarInfo, what: str) -> str:
-    """Return the name of a file at the root, or an empty string for the root itself."""
+def _check_member(member: tarfile.TarInfo, what: str) -> str:
+    """Return the name of a file at the root, or an empty string for the root itself; refuse all other members."""
+    if member.size > _MEMBER_LIMIT:
+        raise _refusal(what, f"{member.name!r} has {member.size} bytes", f"at most {_MEMBER_LIMIT}")
     name = member.name[2:] if member.name.startswith("./") else member.name
     if member.isdir() and name in ("", "."):
         return ""
     if not member.isreg():
-        raise _unfit(what, f"{member.name!r} is not a regular file", "regular files at its root, as ./bridge")
+        raise _refusal(what, f"{member.name!r} is not a regular file", _EXPECTED_MEMBERS)
     if "/" in name or name.startswith("."):
-        raise _unfit(what, f"{member.name!r} is not at its root, or hidden", "regular files at its root, as ./bridge")
+        raise _refusal(what, f"{member.name!r} is hidden or not at its root", _EXPECTED_MEMBERS)
     if member.mode & (stat.S_ISUID | stat.S_ISGID):
-        raise _unfit(what, f"{member.name!r} is to run as another user", "no setuid or setgid bit")
+        raise _refusal(what, f"{member.name!r} has a setuid or setgid bit", "files without these bits")
     return check_plugin_type(name, what)
 
 
-def _content(archive: TarReader, member: tarfile.TarInfo, what: str) -> bytes:
+def _read_content(archive: TarReader, member: tarfile.TarInfo, what: str) -> bytes:
     content = archive.content(member)
     if not content:
-        raise _unfit(what, f"{member.name!r} is empty", "an executable")
+        raise _refusal(what, f"{member.name!r} is empty", "an executable file")
     return content
 
 
-def _unfit(what: str, problem: str, expected: str) -> CniError:
+def _refusal(what: str, problem: str, expected: str) -> CniError:
     return CniError(Code.DECODE_FAILURE, f"{what} is not unpacked: {problem}", f"expected: {expected}")
 
 

@@ -26,36 +26,36 @@ class Labels(t.Protocol):
     """The security labels of a node with SELinux."""
 
     def is_right(self, path: str) -> bool:
-        """Return whether a file has the label that the policy wants."""
+        """Return whether a file has the label that the policy defines for its path."""
 
-    def give(self, path: str, name: str) -> None:
-        """Give the file at ``path`` the label that the policy wants for ``name``."""
+    def apply(self, path: str, name: str) -> None:
+        """Set the label of the file at ``path`` to the one that the policy defines for ``name``."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Found(SetAside):
-    """A file in the directory, which may have to be set aside.
+class PluginFile(SetAside):
+    """A file that has the name of a plugin in the bin dir.
 
     Attributes:
-        is_labelled: Whether its label is right.
+        is_labelled: Whether its security label is right.
     """
 
     is_labelled: bool = True
 
     @property
-    def is_kept(self) -> bool:
+    def has_plugin_metadata(self) -> bool:
         """Return whether mode, owner and label are those of an installed plugin."""
         return (self.mode, self.uid, self.gid, self.is_labelled) == (MODE, os.geteuid(), os.getegid(), True)
 
     def __str__(self) -> str:
         if self.link:
             return f"a link to {self.link}"
-        kept = "" if self.is_kept else f", mode {self.mode:04o}, owner {self.uid}:{self.gid}"
-        return self.sha256[:12] + kept + ("" if self.is_labelled else ", wrong label")
+        metadata = "" if self.has_plugin_metadata else f", mode {self.mode:04o}, owner {self.uid}:{self.gid}"
+        return self.sha256[:12] + metadata + ("" if self.is_labelled else ", wrong label")
 
 
 class BinDirectory:
-    """The directory of plugins, in which files come and go by renaming."""
+    """A bin dir. Its files are replaced by renaming complete files."""
 
     def __init__(self, path: str, digests: Digests, labels: Labels | None) -> None:
         self.path = path
@@ -65,16 +65,16 @@ class BinDirectory:
     def file(self, name: str) -> str:
         return os.path.join(self.path, name)
 
-    def find(self, names: t.Iterable[str]) -> dict[str, Found]:
-        """Return the state of those files that exist.
+    def find(self, names: t.Iterable[str]) -> dict[str, PluginFile]:
+        """Return the files with these names that exist.
 
         Raises:
-            CniError: ``IO_FAILURE``; ``INVALID_CONFIG`` for a directory or a device where a plugin has to be.
+            CniError: ``IO_FAILURE``; ``INVALID_CONFIG`` for a directory or device that has the name of a plugin.
         """
-        found = {name: self._look(self.file(name)) for name in names}
-        return {name: file for name, file in found.items() if file}
+        files = {name: self._inspect(self.file(name)) for name in names}
+        return {name: file for name, file in files.items() if file}
 
-    def _look(self, path: str) -> Found | None:
+    def _inspect(self, path: str) -> PluginFile | None:
         try:
             status = os.lstat(path)
             link = os.readlink(path) if stat.S_ISLNK(status.st_mode) else ""
@@ -83,10 +83,8 @@ class BinDirectory:
         except OSError as exc:
             raise io_error("read", path, exc) from exc
         if not link and not stat.S_ISREG(status.st_mode):
-            raise CniError(
-                Code.INVALID_CONFIG, f"{path} is not a regular file", "it has the name of a plugin; move it away"
-            )
-        return Found(
+            raise CniError(Code.INVALID_CONFIG, f"{path} is not a regular file", "expected: a plugin; move it away")
+        return PluginFile(
             sha256="" if link else self._digests.sha256(path),
             mode=stat.S_IMODE(status.st_mode),
             uid=status.st_uid,
@@ -100,12 +98,12 @@ class BinDirectory:
         durable.make_directory(self.path)
 
     def stage(self, name: str, content: bytes) -> str:
-        """Write a plugin under a temporary name, which runtimes ignore, and return its path."""
+        """Write a plugin to a temporary file, which runtimes ignore, and return its path."""
         return self._stage(name, content, SetAside("", MODE, os.geteuid(), os.getegid(), 0))
 
-    def stage_back(self, name: str, content: bytes, aside: SetAside) -> str:
-        """Write a file that was set aside under a temporary name, and return its path."""
-        path = self._temporary() if aside.link else self._stage(name, content, aside)
+    def stage_restored(self, name: str, content: bytes, aside: SetAside) -> str:
+        """Write a file that was set aside to a temporary file, and return its path."""
+        path = self._create_temporary() if aside.link else self._stage(name, content, aside)
         try:
             if aside.link:
                 os.unlink(path)
@@ -113,12 +111,12 @@ class BinDirectory:
             os.chown(path, aside.uid, aside.gid, follow_symlinks=False)
             os.utime(path, ns=(aside.mtime_ns, aside.mtime_ns), follow_symlinks=False)
         except OSError as exc:
-            drop(path)
+            discard(path)
             raise io_error("write", self.file(name), exc) from exc
         return path
 
     def _stage(self, name: str, content: bytes, like: SetAside) -> str:
-        path = self._temporary()
+        path = self._create_temporary()
         try:
             with open(path, "wb") as stream:
                 stream.write(content)
@@ -127,13 +125,13 @@ class BinDirectory:
                 os.fchmod(stream.fileno(), like.mode)
                 os.fsync(stream.fileno())
         except OSError as exc:
-            drop(path)
+            discard(path)
             raise io_error("write", self.file(name), exc) from exc
         if self._labels:
-            self._labels.give(path, self.file(name))
+            self._labels.apply(path, self.file(name))
         return path
 
-    def _temporary(self) -> str:
+    def _create_temporary(self) -> str:
         try:
             descriptor, path = tempfile.mkstemp(durable.TEMPORARY_SUFFIX, durable.TEMPORARY_PREFIX, self.path)
         except OSError as exc:
@@ -149,7 +147,7 @@ class BinDirectory:
             except OSError as exc:
                 raise io_error("write", self.file(name), exc) from exc
 
-    def mend(self, name: str) -> None:
+    def repair(self, name: str) -> None:
         """Set owner, mode and label of a plugin."""
         try:
             descriptor = os.open(self.file(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -161,7 +159,7 @@ class BinDirectory:
         except OSError as exc:
             raise io_error("set owner and mode of", self.file(name), exc) from exc
         if self._labels:
-            self._labels.give(self.file(name), self.file(name))
+            self._labels.apply(self.file(name), self.file(name))
 
     def sync(self) -> None:
         try:
@@ -170,11 +168,11 @@ class BinDirectory:
             raise io_error("write to", self.path, exc) from exc
 
     def clean(self) -> None:
-        """Remove temporary files of a killed run."""
+        """Remove temporary files that a killed run has left."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for name in os.listdir(self.path):
                 if durable.is_temporary(name):
-                    drop(self.file(name))
+                    discard(self.file(name))
 
 
 def missing_directories(path: str) -> list[str]:
@@ -186,9 +184,9 @@ def missing_directories(path: str) -> list[str]:
     return missing
 
 
-def drop(path: str) -> None:
+def discard(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
 
 
-__all__ = ("MODE", "BinDirectory", "Found", "Labels", "drop", "missing_directories")
+__all__ = ("MODE", "BinDirectory", "Labels", "PluginFile", "discard", "missing_directories")

@@ -17,7 +17,7 @@ MAGICS: t.Final = (_GZIP, _XZ)
 _CHUNK: t.Final = 64 * 1024
 # Bytes; `xz -9` asks for 65 MiB.
 _MEMORY_LIMIT: t.Final = 128 * 1024 * 1024
-# Streams, one after the other; some compressors begin one for each piece of their input.
+# Number of consecutive streams; some compressors write one for each part of their input.
 _STREAM_LIMIT: t.Final = 65536
 _GZIP_WINDOW: t.Final = 16 + zlib.MAX_WBITS
 
@@ -62,15 +62,15 @@ class _Decompressed:
             if self._engine.eof and not self._begin():
                 return b""
             piece = self._stream.read(_CHUNK) if self._engine.needs_input else b""
-            ends = self._engine.needs_input and not piece
+            is_last = self._engine.needs_input and not piece
             content = t.cast(bytes, self._engine.decompress(piece, size))
             if content:
                 return content
-            if ends and not self._engine.eof:
-                raise EOFError("it is cut off")
+            if is_last and not self._engine.eof:
+                raise EOFError("it is incomplete")
 
     def _begin(self) -> bool:
-        """Return whether another stream follows, and begin it; skip zeros before it."""
+        """Begin the next stream after any zeros, and return whether there is one."""
         rest = self._engine.unused_data.lstrip(b"\0")
         while not rest:
             piece = self._stream.read(_CHUNK)
@@ -86,9 +86,9 @@ class _Decompressed:
 
 
 def decompress_stream(stream: t.IO[bytes]) -> t.Any:
-    """Return what a file has in it, compressed with gzip or xz or not at all, as a stream.
+    """Return a stream of a file's content, decompressed if it is compressed with gzip or xz.
 
-    Reading it raises `zlib.error`, `lzma.LZMAError` or `EOFError` for what is damaged or cut off.
+    Reading it raises `zlib.error`, `lzma.LZMAError` or `EOFError` if the file is damaged or incomplete.
     """
     stream.seek(0)
     head = stream.read(len(_XZ))

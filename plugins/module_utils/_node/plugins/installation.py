@@ -12,10 +12,13 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.apply import apply, require_kept
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.apply import apply, require_restorable
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import is_to_be_proven, require_agreeing
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import identity_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import (
+    is_unproven_claim,
+    require_version_of_plugin,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import require_identity, select_plugins
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, Release
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange, plan
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore, read
@@ -26,9 +29,9 @@ class Source:
     """A release outside the store.
 
     Attributes:
-        digests, version: As of `Release`.
+        digests, version: As in `Release`.
         plugins: Yields the name and content of each plugin.
-        listing: SHA-256 digests by name, instead of the content where nothing is written.
+        listing: SHA-256 digests by name, instead of the content, if nothing is written.
     """
 
     digests: list[str]
@@ -42,16 +45,16 @@ class InstallResult:
     """The result of installing, rolling back or removing plugins.
 
     Attributes:
-        left: Plugins that are not removed, because another file has replaced them.
-        set_aside: For those of them with a file set aside, where that is kept, or the target of a link.
-        version: Of the release that is installed; None where none is.
-        previous: Of the release that was installed before.
-        kept: Other versions that are kept, most recent first.
+        not_removed: Plugins that are not removed, because another file has replaced them.
+        set_aside: By name of such a plugin, the path of the file that was set aside for it, or a description of a link.
+        version: The version of the installed release, or None.
+        previous: The version that was installed before, or None.
+        kept: The other versions that are kept, most recent first.
         changed: Whether files, the kept versions or their names change.
     """
 
     changes: list[PluginChange]
-    left: list[str]
+    not_removed: list[str]
     set_aside: dict[str, str]
     version: str | None
     previous: str | None
@@ -78,7 +81,7 @@ class Installation:
             keep: Number of releases to keep besides the current one.
             force: Set aside files that this collection has not installed.
             made: Directories that do not exist yet.
-            require_unneeded: Raises a `CniError` where one of the plugins that would be removed is needed.
+            require_unneeded: Raises a `CniError` if a plugin that would be removed is needed.
         """
         self._store = store
         self._directory = directory
@@ -94,13 +97,13 @@ class Installation:
         """Install the plugins of a release, and remove other plugins that this collection installed.
 
         Args:
-            digest: One of the release's.
+            digest: A digest of the release.
             version: The new name of the release; empty to keep its name.
             only: The plugins to install; None for all.
             fetch: Returns the release, if the kept files are not sufficient.
 
         Raises:
-            CniError: Among others, ``INVALID_CONFIG`` where plugins contradict the version.
+            CniError: Among others, ``INVALID_CONFIG`` if plugins contradict the version.
         """
         release = self._find_kept(digest, version, only)
         changes = self._plan(release) if release else []
@@ -108,19 +111,21 @@ class Installation:
             release = self._store_source(fetch(), digest, only)
             changes = self._plan(release)
         current = self._store.manifest.current
-        is_step_back = current is not None and current.id == release.id
-        rolled_back_from = self._store.manifest.rolled_back_from if is_step_back else ""
-        return self._become(changes, [*self._others(release), release], rolled_back_from)
+        is_current = current is not None and current.id == release.id
+        rolled_back_from = self._store.manifest.rolled_back_from if is_current else ""
+        return self._change_to(changes, [*self._releases_to_keep(release), release], rolled_back_from)
 
     def roll_back(self) -> InstallResult:
         """Return to the release before the current one. Repeated calls change nothing.
 
         Raises:
-            CniError: ``NOT_AVAILABLE``: there is none.
+            CniError: ``NOT_AVAILABLE``: no earlier release is kept.
         """
         manifest = self._store.manifest
         if manifest.current is None:
-            raise CniError(Code.NOT_AVAILABLE, "there is nothing to roll back: no plugins are installed here")
+            raise CniError(
+                Code.NOT_AVAILABLE, f"there is nothing to roll back: no plugins are installed in {self._directory.path}"
+            )
         if not manifest.rolled_back_from and len(manifest.releases) < 2:
             raise CniError(
                 Code.NOT_AVAILABLE,
@@ -132,24 +137,24 @@ class Installation:
         if not self._store.has(release, (change.name for change in changes if change.writes)):
             raise CniError(
                 Code.NOT_AVAILABLE,
-                f"version {release.label} cannot be rolled back to: what was kept of it is missing or damaged",
-                f"install it with state: present; it was kept in {self._store.path}",
+                f"cannot roll back to version {release.label}: its kept files are missing or damaged",
+                f"install it with state: present; the kept files are in {self._store.path}",
             )
         rolled_back_from = manifest.rolled_back_from or manifest.current.id
-        return self._become(changes, [*self._others(release), release], rolled_back_from)
+        return self._change_to(changes, [*self._releases_to_keep(release), release], rolled_back_from)
 
     def absent(self) -> InstallResult:
         """Remove all installed plugins and kept releases, except files set aside that cannot be restored yet."""
-        outcome = self._become(self._plan(None), [], "")
+        result = self._change_to(self._plan(None), [], "")
         if not self._dry_run and not self._store.manifest.set_aside:
             self._store.remove()
-        return outcome
+        return result
 
     def _find_kept(self, digest: str, version: str, only: t.Sequence[str] | None) -> Release | None:
         release = self._store.manifest.find(digest)
         if release is None:
             return None
-        selected = _select(release.names, only)
+        selected = select_plugins(release.names, only)
         if not release.files.keys() >= selected:
             return None
         files = {name: release.files[name] for name in release.files if name in selected}
@@ -158,102 +163,79 @@ class Installation:
         return dataclasses.replace(release, files=files, version=version or release.version)
 
     def _require_label(self, release: Release, version: str, names: t.Iterable[str]) -> None:
-        """Refuse another version for a kept release if its plugins contradict it."""
-        if not is_to_be_proven(version, release.digests):
+        """Refuse a new version for a kept release if its plugins contradict it."""
+        if not is_unproven_claim(version, release.digests):
             return
         for name in names:
             if self._store.has(release, [name]):
-                require_agreeing(version, name, read(self._store.file(release, name)))
+                require_version_of_plugin(version, name, read(self._store.file(release, name)))
 
     def _store_source(self, source: Source, digest: str, only: t.Sequence[str] | None) -> Release:
         known = self._store.manifest.find(digest)
         version = source.version or (known.version if known else "")
         if source.listing is not None:
-            selected = _select(source.listing, only)
+            selected = select_plugins(source.listing, only)
             files = {name: digest for name, digest in source.listing.items() if name in selected}
             return Release(source.digests, version, sorted(source.listing), files)
         release = Release(source.digests, version, [], {})
-        is_open = is_to_be_proven(version, source.digests)
+        is_unproven = is_unproven_claim(version, source.digests)
         listing: dict[str, str] = {}
         for name, content in source.plugins():
             listing[name] = sha256(content)
             if only is None or name in only:
-                if is_open:
-                    require_agreeing(version, name, content)
+                if is_unproven:
+                    require_version_of_plugin(version, name, content)
                 release.files[name] = listing[name]
                 if not self._dry_run:
                     self._store.put(self._store.file(release, name), content)
-        _require_identity(release.id, listing)
-        _select(listing, only)
+        require_identity(release.id, listing)
+        select_plugins(listing, only)
         release.names.extend(sorted(listing))
         return release
 
     def _plan(self, release: Release | None) -> list[PluginChange]:
         manifest = self._store.manifest
         desired = release.files if release else {}
-        found = self._directory.find({*desired, *manifest.installed, *manifest.set_aside})
-        return plan(desired, manifest, found, force=self._force, where=self._directory.path)
+        files = self._directory.find({*desired, *manifest.installed, *manifest.set_aside})
+        return plan(desired, manifest, files, force=self._force, bin_dir=self._directory.path)
 
-    def _others(self, release: Release) -> list[Release]:
+    def _releases_to_keep(self, release: Release) -> list[Release]:
         others = [other for other in self._store.manifest.releases if other.id != release.id]
         return others[-self._keep :] if self._keep else []
 
-    def _become(self, changes: list[PluginChange], releases: list[Release], rolled_back_from: str) -> InstallResult:
+    def _change_to(self, changes: list[PluginChange], releases: list[Release], rolled_back_from: str) -> InstallResult:
         before = self._store.manifest
-        require_kept(changes, before, self._store)
+        require_restorable(changes, before, self._store)
         removed = [change.name for change in changes if change.action == "removed"]
         if removed:
             self._require_unneeded(removed)
-        outcome = _outcome(changes, before, releases, self._store)
+        result = _make_result(changes, before, releases, self._store)
         if not self._dry_run:
             after = dataclasses.replace(before, releases=releases, rolled_back_from=rolled_back_from)
             after.made = sorted({*before.made, *self._made})
             apply(changes, after, self._store, self._directory)
-        return outcome
+        return result
 
 
-def _require_identity(identity: str, listing: t.Mapping[str, str]) -> None:
-    """Refuse plugins of a directory whose digest has changed; archives are verified earlier."""
-    actual = identity_of(listing)
-    if identity.startswith("files:") and identity != actual:
-        raise CniError(
-            Code.DECODE_FAILURE,
-            f"the plugins are not those that were listed: expected {identity}, found {actual}",
-            "the source was changed while it was read; nothing was installed, run the task again",
-        )
-
-
-def _select(names: t.Iterable[str], only: t.Sequence[str] | None) -> set[str]:
-    known = set(names)
-    unknown = sorted(set(only or ()) - known)
-    if unknown:
-        raise CniError(
-            Code.INVALID_CONFIG,
-            f"only: the release has no plugin {', '.join(unknown)}",
-            f"it has {', '.join(sorted(known))}",
-        )
-    return known if only is None else set(only)
-
-
-def _outcome(
+def _make_result(
     changes: list[PluginChange], before: Manifest, releases: list[Release], store: PluginStore
 ) -> InstallResult:
-    left = [change.name for change in changes if change.action == "left"]
-    aside = {name: before.set_aside[name] for name in left if name in before.set_aside}
+    not_removed = [change.name for change in changes if change.action == "left"]
+    aside = {name: before.set_aside[name] for name in not_removed if name in before.set_aside}
     return InstallResult(
         changes=[change for change in changes if change.action != "left"],
-        left=left,
+        not_removed=not_removed,
         set_aside={
             name: f"a link to {file.link}" if file.link else store.set_aside(name) for name, file in aside.items()
         },
         version=releases[-1].label if releases else None,
         previous=before.current.label if before.current else None,
         kept=[release.label for release in reversed(releases[:-1])],
-        changed=any(change.changed for change in changes) or _names(releases) != _names(before.releases),
+        changed=any(change.changed for change in changes) or _labels(releases) != _labels(before.releases),
     )
 
 
-def _names(releases: t.Iterable[Release]) -> list[tuple[str, str]]:
+def _labels(releases: t.Iterable[Release]) -> list[tuple[str, str]]:
     return [(release.id, release.version) for release in releases]
 
 

@@ -15,34 +15,34 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
 
 _RELEASE: t.Final = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
-# The plugins of this release and later ones support this version of the specification. Those of earlier ones do not.
-_FIRST_OF: t.Final = ((1, 6, 0), "1.1.0")
-# Seconds. A plugin answers in some milliseconds.
+# The first release whose plugins support a version of the specification, and that version.
+_PROTOCOL_SINCE: t.Final = ((1, 6, 0), "1.1.0")
+# Seconds. A plugin answers within milliseconds.
 _TIMEOUT: t.Final = 10.0
-# Since Linux 6.3, what may be executed is called so; earlier kernels refuse the flag.
+# Linux 6.3 and later may require this flag for executable memory files; earlier kernels refuse it.
 _MFD_EXEC: t.Final = 0x10
 
 
-def is_to_be_proven(version: str, digests: t.Iterable[str]) -> bool:
-    """Return whether a version names a release of the reference plugins, and no known digest says that it is that one."""
-    return bool(_RELEASE.fullmatch(version)) and not any(_release_of(digest) == version for digest in digests)
+def is_unproven_claim(version: str, digests: t.Iterable[str]) -> bool:
+    """Return whether a version claims a release of the reference plugins that no known digest proves."""
+    return bool(_RELEASE.fullmatch(version)) and not any(_find_release(digest) == version for digest in digests)
 
 
-def require_known(version: str, digest: str) -> None:
-    """Refuse a version for an archive that is known to be another release.
+def require_version_of_digest(version: str, digest: str) -> None:
+    """Refuse a version if the archive's digest is known as that of another release.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    released = _release_of(digest)
+    released = _find_release(digest)
     if released and _RELEASE.fullmatch(version) and released != version:
-        raise _refusal(version, f"the digest of its archive is that of {released}")
+        raise _contradiction_error(version, f"its archive has the digest of {released}")
 
 
-def require_agreeing(version: str, name: str, content: bytes) -> None:
-    """Refuse a version of the reference plugins that one of them contradicts; it is run for that.
+def require_version_of_plugin(version: str, name: str, content: bytes) -> None:
+    """Run a reference plugin, and refuse a version that its output contradicts.
 
-    One that cannot be run on this node, or does not say what it is, contradicts nothing.
+    A plugin that cannot be run on this node, or prints no version, does not contradict any.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -53,60 +53,61 @@ def require_agreeing(version: str, name: str, content: bytes) -> None:
 
     if not catalogue.row(name).is_reference:
         return
-    about = _about(content)
+    about = _run_without_command(content)
     stated = re.search(rf"^CNI {name} plugin v(\d+\.\d+\.\d+)$", about, re.MULTILINE)
     if stated and stated[1] != version:
-        raise _refusal(version, f"its plugin {name} says that it is {stated[1]}")
+        raise _contradiction_error(version, f"its plugin {name} reports version {stated[1]}")
     supported = re.search(rf"^CNI {name} plugin .*\nCNI protocol versions supported: (.+)$", about, re.MULTILINE)
     if supported:
         _require_protocol(version, name, supported[1].split(", "))
 
 
 def _require_protocol(version: str, name: str, supported: t.Sequence[str]) -> None:
-    first, protocol = _FIRST_OF
-    is_wanted = tuple(map(int, version.split("."))) >= first
-    if is_wanted == (protocol in supported):
+    first, protocol = _PROTOCOL_SINCE
+    is_expected = tuple(map(int, version.split("."))) >= first
+    if is_expected == (protocol in supported):
         return
-    verb = "does not support" if is_wanted else "supports"
-    since = f"releases of the reference plugins do since {'.'.join(map(str, first))}"
-    raise _refusal(version, f"its plugin {name} {verb} version {protocol} of the specification, as {since}")
+    verb = "does not support" if is_expected else "supports"
+    since = f"releases of the reference plugins support since {'.'.join(map(str, first))}"
+    raise _contradiction_error(
+        version, f"its plugin {name} {verb} version {protocol} of the specification, which {since}"
+    )
 
 
-def _release_of(digest: str) -> str:
-    """Return which release of the reference plugins has an archive of this digest, or an empty string."""
+def _find_release(digest: str) -> str:
+    """Return the release of the reference plugins that has an archive with this digest, or an empty string."""
     plain = digest.rpartition("sha256:")[2]
     return next((version for version, digests in PINNED.items() if plain in digests.values()), "")
 
 
-def _refusal(version: str, reason: str) -> CniError:
+def _contradiction_error(version: str, reason: str) -> CniError:
     return CniError(
         Code.INVALID_CONFIG,
-        f"version: {version} is not the release's: {reason}",
-        "correct the version or the source; give a build of your own a version of its own, such as "
-        f"{version}-mine, or none",
+        f"version: the release is not {version}: {reason}",
+        f"correct version or source; if this is your own build, give it another version, such as {version}-mine, or none",
     )
 
 
-def _about(content: bytes) -> str:
-    """Return what a plugin prints of itself where it is given no command, or an empty string."""
+def _run_without_command(content: bytes) -> str:
+    """Return the description that a plugin prints if ``CNI_COMMAND`` is not set, or an empty string."""
     from ansible_collections.cni.node.plugins.module_utils._base import process
 
     process.prepare()
     try:
-        descriptor = _in_memory(content)
+        descriptor = _create_memory_file(content)
         try:
-            # A script is opened by its interpreter, which has not got the descriptor.
+            # The interpreter of a script opens it by path, and does not inherit the descriptor.
             path = f"/proc/{os.getpid()}/fd/{descriptor}"
-            outcome = process.run([path], {}, b"", _TIMEOUT)
+            result = process.run([path], {}, b"", _TIMEOUT)
         finally:
             os.close(descriptor)
-    except (AttributeError, OSError):  # no such memory here, or made for another machine
+    except (AttributeError, OSError):  # no memory files here, or a program for another architecture
         return ""
-    return (outcome.stdout + b"\n" + outcome.stderr).decode("utf-8", "replace")
+    return (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")
 
 
-def _in_memory(content: bytes) -> int:
-    """Return a descriptor of an executable file, wherever directories may be mounted without execution."""
+def _create_memory_file(content: bytes) -> int:
+    """Return the descriptor of an executable file in memory, because any directory may be mounted with noexec."""
     try:
         descriptor = os.memfd_create("plugin", os.MFD_CLOEXEC | _MFD_EXEC)
     except OSError:
@@ -120,4 +121,4 @@ def _in_memory(content: bytes) -> int:
     return descriptor
 
 
-__all__ = ("is_to_be_proven", "require_agreeing", "require_known")
+__all__ = ("is_unproven_claim", "require_version_of_digest", "require_version_of_plugin")

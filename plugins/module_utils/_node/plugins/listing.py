@@ -20,33 +20,33 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.digest import
     sha256,
 )
 
-_NO_PLUGIN: t.Final = re.compile(r"(LICEN[CS]E|README|NOTICE)(\..*)?", re.IGNORECASE)
+_NOT_A_PLUGIN: t.Final = re.compile(r"(LICEN[CS]E|README|NOTICE)(\..*)?", re.IGNORECASE)
 
 
 @contextlib.contextmanager
 def name_source_in_errors(path: str, machine: str, advice: str) -> t.Iterator[None]:
-    """Name the machine of the source in errors about reading it.
+    """Name the machine that has the source in errors about reading it.
 
     Args:
         machine: The node or the controller.
         advice: What to do if the source is missing or has no plugin.
 
     Raises:
-        CniError: As raised within.
+        CniError: The error that was raised in the block.
     """
     try:
         yield
     except CniError as exc:
         if exc.code not in (Code.IO_FAILURE, Code.NOT_AVAILABLE):
             raise
-        told = exc.within(f"source on {machine}")
+        error = exc.within(f"source on {machine}")
         is_missing = exc.code == Code.NOT_AVAILABLE or not os.path.lexists(path)
-        raise told.with_detail(advice) if is_missing else told from exc
+        raise error.with_detail(advice) if is_missing else error from exc
 
 
 def is_plugin_name(name: str) -> bool:
-    """Return whether a file in an archive or directory is a plugin by its name."""
-    return not name.startswith(".") and not _NO_PLUGIN.fullmatch(name)
+    """Return whether a file of an archive or directory has a name that a plugin may have."""
+    return not name.startswith(".") and not _NOT_A_PLUGIN.fullmatch(name)
 
 
 def plugin_names(directory: str) -> list[str]:
@@ -76,12 +76,14 @@ def listing_of(directory: str, checksum: str, digest: t.Callable[[str], str]) ->
         CniError: As `plugin_names`, and ``INVALID_CONFIG``.
     """
     if checksum:
-        raise CniError(Code.INVALID_CONFIG, f"{directory} is a directory", "checksum is for archives")
+        raise CniError(
+            Code.INVALID_CONFIG, f"checksum: {directory} is a directory", "a checksum is allowed for archives only"
+        )
     return {name: digest(os.path.join(directory, name)) for name in plugin_names(directory)}
 
 
 def read_listed(directory: str, listing: t.Mapping[str, str]) -> t.Iterator[tuple[str, bytes]]:
-    """Yield the plugins of a directory that `listing_of` has listed.
+    """Yield the name and content of each plugin in a list of `listing_of`.
 
     Raises:
         CniError: ``IO_FAILURE``, also for a plugin that has changed since.
@@ -101,9 +103,50 @@ def _is_executable(entry: os.DirEntry[str]) -> bool:
 
 
 def identity_of(listing: t.Mapping[str, str]) -> str:
-    """Return the digest of a release without an archive, from the names and digests of its plugins."""
+    """Return the digest that identifies a directory of plugins, from their names and digests."""
     lines = "".join(f"{digest} {name}\n" for name, digest in sorted(listing.items()))
     return f"files:{sha256(lines.encode('utf-8', 'surrogateescape'))}"
 
 
-__all__ = ("identity_of", "is_plugin_name", "listing_of", "name_source_in_errors", "plugin_names", "read_listed")
+def require_identity(identity: str, listing: t.Mapping[str, str]) -> None:
+    """Refuse a directory of plugins whose digest has changed; archives are verified earlier.
+
+    Raises:
+        CniError: ``DECODE_FAILURE``.
+    """
+    actual = identity_of(listing)
+    if identity.startswith("files:") and identity != actual:
+        raise CniError(
+            Code.DECODE_FAILURE,
+            f"the plugins have changed since they were listed: expected {identity}, found {actual}",
+            "the source was changed while it was read; nothing was installed; run the task again",
+        )
+
+
+def select_plugins(names: t.Iterable[str], only: t.Sequence[str] | None) -> set[str]:
+    """Return the plugins of a release that a task selects: all without a selection.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: the release does not have one of them.
+    """
+    known = set(names)
+    unknown = sorted(set(only or ()) - known)
+    if unknown:
+        raise CniError(
+            Code.INVALID_CONFIG,
+            f"only: the release has no plugin {', '.join(unknown)}",
+            f"it has {', '.join(sorted(known))}",
+        )
+    return known if only is None else set(only)
+
+
+__all__ = (
+    "identity_of",
+    "is_plugin_name",
+    "listing_of",
+    "name_source_in_errors",
+    "plugin_names",
+    "read_listed",
+    "require_identity",
+    "select_plugins",
+)

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable, jso
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
-# Below a cache directory.
+# Path below the cache directory.
 _STORES: t.Final = ("cni.node", "plugins")
 FILE: t.Final = "manifest.json"
 _FORMAT: t.Final = 1
@@ -24,13 +24,13 @@ _FORMAT: t.Final = 1
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """A release that is kept, with the plugins of it that are installed when it is the current one.
+    """A kept release, and its plugins that are installed while it is the current release.
 
     Attributes:
-        digests: The digests that identify it; the first one is its own, ``sha256:HEX`` or ``files:HEX``.
-        version: The name that a task gave it; may be empty.
-        names: Every plugin that its source has.
-        files: SHA-256 of those that are kept, by name.
+        digests: The digests that identify it. The first one is ``sha256:HEX``, or ``files:HEX`` without an archive.
+        version: The version that a task gave it; may be empty.
+        names: All plugins of its source.
+        files: SHA-256 of the kept plugins by name.
     """
 
     digests: list[str]
@@ -50,11 +50,11 @@ class Release:
 
 @dataclasses.dataclass(frozen=True)
 class SetAside:
-    """A foreign file that a plugin has replaced, and that is restored when the plugin is removed.
+    """A foreign file that a plugin has replaced. It is restored when the plugin is removed.
 
     Attributes:
-        sha256: Of its content, which is kept; empty for a symbolic link.
-        link: Where a symbolic link goes.
+        sha256: Digest of its kept content; empty for a symbolic link.
+        link: Target of a symbolic link.
         mtime_ns: Time of its last change, in nanoseconds.
     """
 
@@ -68,15 +68,15 @@ class SetAside:
 
 @dataclasses.dataclass
 class Manifest:
-    """The plugins that this collection has installed in a directory, and the releases and files that it keeps.
+    """The plugins that this collection has installed in a bin dir, and the releases and files that it keeps.
 
     Attributes:
-        releases: From the oldest to the current one.
+        releases: Kept releases, from the oldest to the current one.
         rolled_back_from: The release that was replaced, if the current one is the result of a rollback.
         installed: By name, the SHA-256 digests of an installed file: two while a run is in progress.
-        set_aside: By name.
-        made: Directories that the collection created.
-        seen: As of `file_digest.Digests`.
+        set_aside: Files that were set aside, by name.
+        made: Directories that the collection has created.
+        seen: As in `digest.Digests`.
     """
 
     releases: list[Release] = dataclasses.field(default_factory=list)
@@ -114,8 +114,8 @@ class Manifest:
         except (AttributeError, KeyError, TypeError, ValueError) as exc:
             raise CniError(
                 Code.DECODE_FAILURE,
-                f"{path} is not a list of installed plugins: {exc}",
-                f"remove {directory} to disown the plugins that it lists",
+                f"{path} is not a valid manifest of installed plugins: {exc}",
+                f"remove {directory}; the installed plugins then count as foreign files",
             ) from exc
 
     def save(self, directory: str) -> None:
@@ -126,13 +126,13 @@ class Manifest:
             durable.write(path, content)
 
 
-def store_of(cache_dir: str, bin_dir: str) -> str:
-    """Return the directory that has the manifest and the kept files of a directory of plugins."""
+def store_path(cache_dir: str, bin_dir: str) -> str:
+    """Return the directory that has the manifest and the kept files of a bin dir."""
     return os.path.join(cache_dir, *_STORES, urllib.parse.quote(bin_dir, safe=""))
 
 
 def load_all(cache_dir: str) -> dict[str, Manifest]:
-    """Return every manifest, by the directory of plugins that it is about.
+    """Return every manifest by its bin dir.
 
     Raises:
         CniError: As `Manifest.load`.
@@ -142,4 +142,4 @@ def load_all(cache_dir: str) -> dict[str, Manifest]:
     return {urllib.parse.unquote(name): Manifest.load(os.path.join(top, name)) for name in names}
 
 
-__all__ = ("FILE", "Manifest", "Release", "SetAside", "load_all", "store_of")
+__all__ = ("FILE", "Manifest", "Release", "SetAside", "load_all", "store_path")

@@ -25,32 +25,32 @@ _SHOWN: t.Final = 3
 Needs = dict[str, list[str]]
 
 
-def needs(
+def find_needs(
     plugins: t.Collection[str],
     networks: t.Iterable[NetworkConfiguration],
     cache_dir: str,
     state_dir: str,
-    detached: t.Container[Key] = (),
+    removed: t.Container[Key] = (),
 ) -> Needs:
-    """Return which networks and attachments need each of some plugins, delegated plugins included.
+    """Return the networks and attachments that need each of the plugins, also as delegated plugins.
 
-    An attachment needs the plugins with which it was added, whatever its network has become. A record that cannot be read
-    needs none: no plugin can be run for it.
+    An attachment needs the plugins of its recorded configuration, even if its network has changed. A broken record needs no
+    plugin, because none can be run for it.
 
     Args:
-        networks: Configurations on the node, and those that a task is about to write.
-        cache_dir: Its records and intents count.
-        state_dir: The records of other runtimes below it count as well.
-        detached: Attachments that an earlier task would remove.
+        networks: Configurations on the node, and those that a task will write.
+        cache_dir: The directory with records and intents.
+        state_dir: The directory with records of other runtimes.
+        removed: Attachments that an earlier task would remove.
     """
-    found: Needs = {}
+    needs: Needs = {}
     for network in networks:
-        _note(found, plugins, network, f"network {network.name} ({network.source})")
-    for record in _all_attachments(cache_dir, state_dir):
-        if record.attachment.key not in detached:
+        _add(needs, plugins, network, f"network {network.name} ({network.source})")
+    for record in _read_attachments(cache_dir, state_dir):
+        if record.attachment.key not in removed:
             with contextlib.suppress(CniError):
-                _note(found, plugins, record.network(), f"the {record.attachment}")
-    return dict(sorted(found.items()))
+                _add(needs, plugins, record.network(), f"the {record.attachment}")
+    return dict(sorted(needs.items()))
 
 
 def is_elsewhere(plugin: str, directories: t.Iterable[str], bin_dir: str) -> bool:
@@ -60,26 +60,26 @@ def is_elsewhere(plugin: str, directories: t.Iterable[str], bin_dir: str) -> boo
     return any(is_executable(path) for path in others)
 
 
-def describe_needs(found: Needs) -> str:
-    """Return text that names each plugin and some of what needs it."""
-    return "; ".join(f"{plugin}, by {_some(who)}" for plugin, who in found.items())
+def describe_needs(needs: Needs) -> str:
+    """Return text that names each plugin and the first networks and attachments that need it."""
+    return "; ".join(f"{plugin}, needed by {_abbreviate(users)}" for plugin, users in needs.items())
 
 
-def _some(who: t.Sequence[str]) -> str:
-    rest = f" and {len(who) - _SHOWN} more" if len(who) > _SHOWN else ""
-    return ", ".join(who[:_SHOWN]) + rest
+def _abbreviate(users: t.Sequence[str]) -> str:
+    rest = f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else ""
+    return ", ".join(users[:_SHOWN]) + rest
 
 
-def _note(found: Needs, plugins: t.Collection[str], network: NetworkConfiguration, who: str) -> None:
-    for name in sorted({one.type for one in executables(network)}.intersection(plugins)):
-        known = found.setdefault(name, [])
-        known += [who] if who not in known else []
+def _add(needs: Needs, plugins: t.Collection[str], network: NetworkConfiguration, user: str) -> None:
+    for name in sorted({executable.type for executable in executables(network)}.intersection(plugins)):
+        users = needs.setdefault(name, [])
+        users += [user] if user not in users else []
 
 
-def _all_attachments(cache_dir: str, state_dir: str) -> list[Record]:
+def _read_attachments(cache_dir: str, state_dir: str) -> list[Record]:
     records, dummy = AllRecords(RecordStore.of_records(cache_dir), state_dir).read_all()
     intents, dummy = RecordStore.of_intents(cache_dir).read_all()
     return [*records, *intents]
 
 
-__all__ = ("Needs", "describe_needs", "is_elsewhere", "needs")
+__all__ = ("Needs", "describe_needs", "find_needs", "is_elsewhere")

@@ -11,7 +11,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import Found
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import PluginFile
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, SetAside
 
 
@@ -20,16 +20,16 @@ class PluginChange:
     """The change of one plugin.
 
     Attributes:
-        action: ``installed``, ``updated``, ``repaired``, ``adopted``, ``removed``, ``restored``, ``left``
-            or ``unchanged``.
-        before: The present file, or None.
+        action: ``installed``, ``updated``, ``repaired``, ``adopted``, ``removed``, ``restored``, ``unchanged``, or
+            ``left`` for a foreign file in place of an installed plugin.
+        before: The current file, or None.
         after: SHA-256 of the file afterwards; empty if there is none.
-        displaces: Whether the present file is foreign and is set aside.
+        displaces: Whether the current file is foreign and is set aside.
     """
 
     name: str
     action: str
-    before: Found | None
+    before: PluginFile | None
     after: str
     displaces: bool = False
 
@@ -40,56 +40,56 @@ class PluginChange:
     @property
     def writes(self) -> bool:
         """Return whether the release's content is written."""
-        return self.is_ours and (self.before is None or self.before.sha256 != self.after)
+        return self.is_installed and (self.before is None or self.before.sha256 != self.after)
 
     @property
-    def is_ours(self) -> bool:
-        """Return whether an installed plugin is there afterwards."""
+    def is_installed(self) -> bool:
+        """Return whether the file is an installed plugin afterwards."""
         return bool(self.after) and self.action != "restored"
 
 
 def plan(
-    desired: t.Mapping[str, str], manifest: Manifest, found: t.Mapping[str, Found], *, force: bool, where: str
+    desired: t.Mapping[str, str], manifest: Manifest, files: t.Mapping[str, PluginFile], *, force: bool, bin_dir: str
 ) -> list[PluginChange]:
-    """Decide on every plugin before one is touched.
+    """Plan the changes of all plugins.
 
     Args:
         desired: SHA-256 by name.
-        found: Files of the directory with these names, and with those that the manifest lists.
+        files: Files of the bin dir that the release or the manifest names.
         force: Set aside foreign files that have the names of plugins.
-        where: The directory, as the error names it.
+        bin_dir: The directory's name in errors.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: there are such, and ``force`` is not given, or others are set aside already.
+        CniError: ``INVALID_CONFIG``: there are foreign files, and they may not or cannot be set aside.
     """
-    wanted = [_plan_desired(name, digest, manifest, found.get(name)) for name, digest in sorted(desired.items())]
-    displaced = [change for change in wanted if change.displaces and change.action != "adopted"]
-    second = [change for change in displaced if _is_second(change, manifest)]
-    if second:
-        raise _second_refusal(second, where)
+    changes = [_plan_desired(name, digest, manifest, files.get(name)) for name, digest in sorted(desired.items())]
+    displaced = [change for change in changes if change.displaces and change.action != "adopted"]
+    blocked = [change for change in displaced if _has_other_set_aside(change, manifest)]
+    if blocked:
+        raise _blocked_error(blocked, bin_dir)
     if displaced and not force:
-        raise _refusal(displaced, where)
-    leaving = sorted({*manifest.installed, *manifest.set_aside} - desired.keys())
-    return wanted + [change for name in leaving for change in _plan_removal(name, manifest, found.get(name))]
+        raise _foreign_files_error(displaced, bin_dir)
+    obsolete = sorted({*manifest.installed, *manifest.set_aside} - desired.keys())
+    return changes + [change for name in obsolete for change in _plan_removal(name, manifest, files.get(name))]
 
 
-def _plan_desired(name: str, digest: str, manifest: Manifest, before: Found | None) -> PluginChange:
-    ours = manifest.installed.get(name)
-    is_right = before is not None and before.sha256 == digest and before.is_kept
-    if ours is None and before is not None:
+def _plan_desired(name: str, digest: str, manifest: Manifest, before: PluginFile | None) -> PluginChange:
+    installed = manifest.installed.get(name)
+    is_right = before is not None and before.sha256 == digest and before.has_plugin_metadata
+    if installed is None and before is not None:
         displaces = not is_right or name not in manifest.set_aside
         return PluginChange(name, "adopted" if is_right else "updated", before, digest, displaces)
     if is_right:
         return PluginChange(name, "unchanged", before, digest)
-    if ours is None:
+    if installed is None:
         return PluginChange(name, "installed", before, digest)
-    return PluginChange(name, "repaired" if ours == [digest] else "updated", before, digest)
+    return PluginChange(name, "repaired" if installed == [digest] else "updated", before, digest)
 
 
-def _plan_removal(name: str, manifest: Manifest, before: Found | None) -> t.Iterator[PluginChange]:
+def _plan_removal(name: str, manifest: Manifest, before: PluginFile | None) -> t.Iterator[PluginChange]:
     aside = manifest.set_aside.get(name)
-    ours = before is None or before.sha256 in manifest.installed.get(name, ())
-    if not ours and not (aside and before and is_same(before, aside)):
+    is_foreign = before is not None and before.sha256 not in manifest.installed.get(name, ())
+    if is_foreign and not (aside and before and is_same(before, aside)):
         yield PluginChange(name, "left", before, "")
     elif aside:
         yield PluginChange(name, "restored", before, aside.sha256)
@@ -97,31 +97,32 @@ def _plan_removal(name: str, manifest: Manifest, before: Found | None) -> t.Iter
         yield PluginChange(name, "removed", before, "")
 
 
-def is_same(found: Found, aside: SetAside) -> bool:
+def is_same(file: PluginFile, aside: SetAside) -> bool:
     """Return whether a file equals the one that was set aside."""
-    facts = ("sha256", "mode", "uid", "gid", "mtime_ns", "link")
-    return all(getattr(found, fact) == getattr(aside, fact) for fact in facts)
+    fields = ("sha256", "mode", "uid", "gid", "mtime_ns", "link")
+    return all(getattr(file, field) == getattr(aside, field) for field in fields)
 
 
-def _is_second(change: PluginChange, manifest: Manifest) -> bool:
+def _has_other_set_aside(change: PluginChange, manifest: Manifest) -> bool:
     aside = manifest.set_aside.get(change.name)
     return aside is not None and change.before is not None and not is_same(change.before, aside)
 
 
-def _second_refusal(second: t.Sequence[PluginChange], where: str) -> CniError:
-    names = ", ".join(change.name for change in second)
+def _blocked_error(blocked: t.Sequence[PluginChange], bin_dir: str) -> CniError:
+    names = ", ".join(change.name for change in blocked)
     return CniError(
         Code.INVALID_CONFIG,
-        f"{where} has foreign files for which others have already been set aside: {names}",
-        "exclude these plugins with 'only', or move the files away; set-aside files are restored when the plugins are removed",
+        f"{bin_dir} has foreign files that cannot be set aside, because earlier ones already are: {names}",
+        "exclude these plugins with 'only', or move the files away; files that are set aside are restored when the "
+        "plugins are removed",
     )
 
 
-def _refusal(displaced: t.Sequence[PluginChange], where: str) -> CniError:
+def _foreign_files_error(displaced: t.Sequence[PluginChange], bin_dir: str) -> CniError:
     names = ", ".join(change.name for change in displaced)
     return CniError(
         Code.INVALID_CONFIG,
-        f"{where} has files with names of plugins that this collection has not installed: {names}",
+        f"{bin_dir} has files with names of plugins that this collection has not installed: {names}",
         "exclude these plugins with 'only', or set 'force' to set the files aside; 'state: absent' restores them",
     )
 

@@ -19,7 +19,7 @@ _UPSTREAM: t.Final = "https://github.com/containernetworking/plugins/releases/do
 _ASSET: t.Final = re.compile(r"cni-plugins-linux-([a-z0-9]+)-v([0-9A-Za-z.+~-]+)\.tgz")
 _VERSION: t.Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+~_-]*", re.ASCII)
 _CHECKSUM: t.Final = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
-# What `uname -m` says, and what upstream calls it.
+# Upstream's names of architectures, by the names that `uname -m` prints.
 _ARCHITECTURES: t.Final = {
     "x86_64": "amd64",
     "aarch64": "arm64",
@@ -33,7 +33,7 @@ _ARCHITECTURES: t.Final = {
 }
 
 
-class _Flaw(t.NamedTuple):
+class _Defect(t.NamedTuple):
     """A defect of an upstream release.
 
     Attributes:
@@ -45,18 +45,18 @@ class _Flaw(t.NamedTuple):
     fatal: bool = True
 
 
-_FLAWS: t.Final = {
-    "0.9.0": _Flaw("it was published without archives", "0.9.1"),
-    "1.0.0": _Flaw("its plugins are broken in the versions of the specification they support", "1.0.1"),
-    "1.4.1": _Flaw("its archives were built again under the same name, so that two digests are about", "1.5.1", False),
-    "1.6.1": _Flaw("its archives are a mixture of two builds", "1.6.2"),
-    "1.7.0": _Flaw("its archives are incomplete", "1.7.1"),
+_DEFECTS: t.Final = {
+    "0.9.0": _Defect("it was published without archives", "0.9.1"),
+    "1.0.0": _Defect("its plugins are broken for the versions of the specification that they support", "1.0.1"),
+    "1.4.1": _Defect("its archives were rebuilt under the same name, so that each has two digests", "1.5.1", False),
+    "1.6.1": _Defect("its archives mix two builds", "1.6.2"),
+    "1.7.0": _Defect("its archives are incomplete", "1.7.1"),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class ReleaseRequest:
-    """The release that a task asks for.
+    """The release that a task requests.
 
     Attributes:
         location: An archive or directory, or a URL without credentials.
@@ -79,12 +79,12 @@ def is_url(location: str) -> bool:
     return location.lower().startswith(("http://", "https://"))
 
 
-def ask(version: str, source: str, checksum: str, machine: str = "") -> ReleaseRequest:
-    """Return the release that a task asks for, with its location, version and digest completed.
+def resolve_request(version: str, source: str, checksum: str, machine: str = "") -> ReleaseRequest:
+    """Return the release that a task requests, and complete its location, version and digest.
 
     Args:
-        source: May be empty for upstream, and a URL that ends with a slash for a mirror of it.
-        machine: The node's, as ``uname -m`` has it; empty where it does not matter.
+        source: Empty for upstream; a URL that ends with a slash for a mirror.
+        machine: The node's architecture, as ``uname -m`` prints it; empty if the source does not depend on it.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -93,21 +93,23 @@ def ask(version: str, source: str, checksum: str, machine: str = "") -> ReleaseR
     location = source or _UPSTREAM.format(version=version)
     if is_url(location) and location.endswith("/"):
         location += _asset_name(version, machine)
-    named = _ASSET.fullmatch(location.rpartition("/")[2])
-    if named:
-        version = _require_agreement(version, named, location, machine)
-    checksum = _check_checksum(checksum) or (_known_checksum(named[2], named[1]) if named else "")
-    asked = ReleaseRequest(location, version, checksum, _check_flaws(version))
-    if asked.is_url and not checksum:
-        raise _no_digest(asked, named is not None)
-    return asked
+    asset = _ASSET.fullmatch(location.rpartition("/")[2])
+    if asset:
+        version = _require_agreement(version, asset, location, machine)
+    checksum = _check_checksum(checksum) or (_known_checksum(asset[2], asset[1]) if asset else "")
+    request = ReleaseRequest(location, version, checksum, _check_defects(version))
+    if request.is_url and not checksum:
+        raise _unknown_digest_error(request, asset is not None)
+    return request
 
 
 def _check_version(version: str) -> str:
     plain = version.strip()
     plain = plain[1:] if plain[:1] in ("v", "V") else plain
     if plain and not _VERSION.fullmatch(plain):
-        raise CniError(Code.INVALID_CONFIG, f"version: {version!r} is not a version", 'expected: such as "1.9.1"')
+        raise CniError(
+            Code.INVALID_CONFIG, f"version: {version!r} is not a version", "expected: a version such as 1.9.1"
+        )
     return plain
 
 
@@ -117,40 +119,44 @@ def _check_checksum(checksum: str) -> str:
         raise CniError(
             Code.INVALID_CONFIG,
             f"checksum: {checksum!r} is not a checksum",
-            "expected: sha256: and 64 hexadecimal digits, or sha512: and 128",
+            "expected: sha256: and 64 hexadecimal digits, or sha512: and 128 hexadecimal digits",
         )
     return plain
 
 
 def _asset_name(version: str, machine: str) -> str:
     if not version:
-        raise CniError(Code.INVALID_CONFIG, "neither a version nor an archive is given", "give version, source or both")
+        raise CniError(
+            Code.INVALID_CONFIG,
+            "version is missing: the name of an archive on GitHub or a mirror contains it",
+            "set version, or set source to the URL of an archive",
+        )
     architecture = _ARCHITECTURES.get(machine)
     if not architecture:
         known = ", ".join(sorted(_ARCHITECTURES))
         raise CniError(
             Code.INVALID_CONFIG,
-            f"there is no release for this node's architecture, {machine}",
-            f"there are some for {known}; for any other give source and checksum of an archive of your own",
+            f"the reference plugins have no release for this node's architecture, {machine}",
+            f"they have releases for {known}; for other architectures, set source and checksum to your own archive",
         )
     return f"cni-plugins-linux-{architecture}-v{version}.tgz"
 
 
-def _require_agreement(version: str, named: re.Match[str], location: str, machine: str) -> str:
-    """Return the version that an archive of upstream's has in its name, if that is no contradiction."""
-    if version and version != named[2]:
+def _require_agreement(version: str, asset: re.Match[str], location: str, machine: str) -> str:
+    """Return the version in the name of an upstream archive; refuse a name that contradicts the task or the node."""
+    if version and version != asset[2]:
         raise CniError(
             Code.INVALID_CONFIG,
-            f"version: {version}, but {location} is version {named[2]} by its name",
-            "correct one of the two",
+            f"version: {version}, but the name of {location} says version {asset[2]}",
+            "correct version or source",
         )
-    if machine and _ARCHITECTURES.get(machine, machine) != named[1]:
+    if machine and _ARCHITECTURES.get(machine, machine) != asset[1]:
         raise CniError(
             Code.INVALID_CONFIG,
-            f"{location} is for {named[1]} by its name, and this node is {machine}",
+            f"the name of {location} says architecture {asset[1]}, but this node has {machine}",
             f"expected: an archive for {_ARCHITECTURES.get(machine) or machine}",
         )
-    return named[2]
+    return asset[2]
 
 
 def _known_checksum(version: str, architecture: str) -> str:
@@ -158,25 +164,25 @@ def _known_checksum(version: str, architecture: str) -> str:
     return f"sha256:{digest}" if digest else ""
 
 
-def _check_flaws(version: str) -> str:
+def _check_defects(version: str) -> str:
     """Return a warning about a version, or an empty string; refuse a broken version."""
-    flaw = _FLAWS.get(version)
-    if flaw is None:
+    defect = _DEFECTS.get(version)
+    if defect is None:
         return ""
-    advice = f"use {flaw.instead}"
-    if flaw.fatal:
+    advice = f"use {defect.instead}"
+    if defect.fatal:
         raise CniError(
             Code.INVALID_CONFIG,
-            f"version {version} of the plugins is not installed: {flaw.reason}",
-            f"{advice}; give a build of your own a version of its own",
+            f"version {version} of the reference plugins is refused: {defect.reason}",
+            f"{advice}; if this is your own build, give it another version, such as {version}-mine",
         )
-    return f"version {version} of the plugins: {flaw.reason}; better {advice}"
+    return f"version {version} of the reference plugins: {defect.reason}; if possible, {advice}"
 
 
-def _no_digest(asked: ReleaseRequest, is_upstream: bool) -> CniError:
-    advice = "give checksum, as sha256:HEX or sha512:HEX, from a source you trust"
-    known = f"known are {', '.join(PINNED)}, each for {', '.join(PINNED['1.9.1'])}; " if is_upstream else ""
-    return CniError(Code.INVALID_CONFIG, f"no digest is known for {asked.location}", known + advice)
+def _unknown_digest_error(request: ReleaseRequest, is_upstream: bool) -> CniError:
+    advice = "set checksum to sha256:HEX or sha512:HEX from a source that you trust"
+    known = f"digests are known of {', '.join(PINNED)}, each for {', '.join(PINNED['1.9.1'])}; " if is_upstream else ""
+    return CniError(Code.INVALID_CONFIG, f"no digest is known for {request.location}", known + advice)
 
 
-__all__ = ("ReleaseRequest", "ask", "is_url")
+__all__ = ("ReleaseRequest", "is_url", "resolve_request")

@@ -15,20 +15,20 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests, digest_of, sha256
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import FILE, Manifest, Release, store_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import FILE, Manifest, Release, store_path
 
 _SET_ASIDE: t.Final = "set-aside"
 _FILE_LIMIT: t.Final = 1024 * 1024 * 1024
 
 
 class PluginStore:
-    """The releases and set-aside files that are kept for one directory of plugins, with their manifest.
+    """The releases and set-aside files that are kept for one bin dir, and their manifest.
 
-    Files that the manifest does not list are removed.
+    A file belongs to the store only if the manifest lists it; others are removed.
     """
 
     def __init__(self, cache_dir: str, bin_dir: str) -> None:
-        self.path = store_of(cache_dir, bin_dir)
+        self.path = store_path(cache_dir, bin_dir)
         stores = os.path.dirname(self.path)
         self.parents = [stores, os.path.dirname(stores), cache_dir]
         self.manifest = Manifest.load(self.path)
@@ -45,15 +45,15 @@ class PluginStore:
         return os.path.join(self.path, _SET_ASIDE, name)
 
     def put(self, path: str, content: bytes) -> None:
-        """Keep a file; it counts from when the manifest lists it."""
+        """Write a file; it belongs to the store when the manifest lists it."""
         durable.make_directory(os.path.dirname(path), mode=0o700)
         durable.write(path, content, mode=0o600)
 
     def has(self, release: Release, names: t.Iterable[str]) -> bool:
         """Return whether plugins of a release are kept unchanged."""
-        return all(self._is_right(release, name) for name in names)
+        return all(self._is_unchanged(release, name) for name in names)
 
-    def _is_right(self, release: Release, name: str) -> bool:
+    def _is_unchanged(self, release: Release, name: str) -> bool:
         try:
             return digest_of(self.file(release, name)) == release.files.get(name)
         except CniError:
@@ -68,8 +68,8 @@ class PluginStore:
         content = read(path)
         actual = sha256(content)
         if actual != digest:
-            advice = f"put it back as it was, or remove {self.path} to disown the plugins that its manifest lists"
-            problem = f"{path} is not as it was kept: expected sha256:{digest}, found sha256:{actual}"
+            problem = f"{path} was changed after it was kept: expected sha256:{digest}, found sha256:{actual}"
+            advice = f"restore its content, or remove {self.path}; the installed plugins then count as foreign files"
             raise CniError(Code.IO_FAILURE, problem, advice)
         return content
 
@@ -77,8 +77,8 @@ class PluginStore:
         durable.make_directory(self.path, mode=0o700)
         self.manifest.save(self.path)
 
-    def sweep(self) -> None:
-        """Remove what the manifest on disk does not list."""
+    def remove_unlisted(self) -> None:
+        """Remove files that the manifest on disk does not list."""
         manifest = Manifest.load(self.path)
         listed = {self.file(release, name) for release in manifest.releases for name in release.files}
         listed |= {self.set_aside(name) for name in manifest.set_aside}
@@ -99,7 +99,7 @@ class PluginStore:
 
 
 def read(path: str) -> bytes:
-    """Return the content of a file that should exist.
+    """Return the content of a file, which must exist.
 
     Raises:
         CniError: ``IO_FAILURE``.

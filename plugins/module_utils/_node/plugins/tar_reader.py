@@ -13,8 +13,8 @@ import typing as t
 
 _BLOCK: t.Final = tarfile.BLOCKSIZE
 _CHUNK: t.Final = 1024 * 1024
-# Headers of an archive, and bytes of what extends one. Python's own reader follows any number of them, each by a call of
-# itself, and reads each of them whole, whatever its size.
+# Number of headers of an archive, and bytes of an extension header. Python's own reader has no such limits: it calls itself
+# for each extension header, and reads each of them whole.
 _HEADER_LIMIT: t.Final = 1024
 _EXTENSION_LIMIT: t.Final = 64 * 1024
 _SIZE_DIGITS: t.Final = 20
@@ -28,48 +28,48 @@ class Stream(t.Protocol):
     """A source of bytes."""
 
     def read(self, size: int) -> bytes:
-        """Return at most so many bytes, and none at the end."""
+        """Return at most ``size`` bytes; at the end, none."""
 
 
 class TarReader:
-    """The members of a tar archive, one after the other, in bounded memory and time.
+    """An iterator over the members of a tar archive, in bounded memory and time.
 
-    Its methods raise `tarfile.TarError` for what is not an archive, is cut off, or has headers that no archive needs.
+    Its methods raise `tarfile.TarError` for a stream that is not an archive, is incomplete, or exceeds the limits.
     """
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._headers = 0
-        # Of the current member's content, with what fills its last block.
+        # Bytes of the current member's content, with the padding of its last block.
         self._unread = 0
 
     def __iter__(self) -> t.Iterator[tarfile.TarInfo]:
         keys: dict[str, str] = {}
         kinds: set[bytes] = set()
-        while (header := self._header()) is not None:
+        while (header := self._read_header()) is not None:
             if header.type not in _EXTENSIONS:
-                yield self._member(header, keys)
+                yield self._complete(header, keys)
                 keys, kinds = {}, set()
                 continue
             if header.type in kinds:
-                raise tarfile.ReadError("it has two extension headers of one kind for one member")
+                raise tarfile.ReadError("it has two extension headers of the same type for one member")
             if header.type != tarfile.XGLTYPE:
                 kinds.add(header.type)
-            keys = {**self._extension(header), **keys}
+            keys = {**self._read_extension(header), **keys}
 
     def content(self, member: tarfile.TarInfo) -> bytes:
-        """Return the content of the member that came last; to be asked for once."""
-        content = self._exactly(member.size)
+        """Return the content of the current member; it can be read once."""
+        content = self._read(member.size)
         self._unread -= member.size
         return content
 
-    def _header(self) -> tarfile.TarInfo | None:
+    def _read_header(self) -> tarfile.TarInfo | None:
         """Return the next header, or None at the end of the archive."""
         self._skip()
         block = self._stream.read(_BLOCK)
         if not block:
-            raise tarfile.ReadError("it is cut off: its end is missing" if self._headers else "it is empty")
-        block += self._exactly(_BLOCK - len(block))
+            raise tarfile.ReadError("it is incomplete: its end is missing" if self._headers else "it is empty")
+        block += self._read(_BLOCK - len(block))
         if not any(block):
             return None
         self._headers += 1
@@ -78,45 +78,45 @@ class TarReader:
         try:
             header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
         except (ValueError, IndexError, OverflowError) as exc:
-            raise tarfile.ReadError(f"it has a header that is broken: {exc}") from exc
+            raise tarfile.ReadError(f"it has an invalid header: {exc}") from exc
         if header.size < 0:
-            raise tarfile.ReadError(f"it has a header with the size {header.size}")
+            raise tarfile.ReadError(f"it has a header with a negative size: {header.size}")
         return header
 
-    def _member(self, header: tarfile.TarInfo, keys: t.Mapping[str, str]) -> tarfile.TarInfo:
+    def _complete(self, header: tarfile.TarInfo, keys: t.Mapping[str, str]) -> tarfile.TarInfo:
         header.name = keys.get("path", header.name)
-        header.size = _size(keys["size"]) if "size" in keys else header.size
+        header.size = _parse_size(keys["size"]) if "size" in keys else header.size
         if header.type == tarfile.GNUTYPE_SPARSE or any(key.startswith("GNU.sparse.") for key in keys):
-            raise tarfile.ReadError(f"{header.name!r} is sparse; expected: files that are stored whole")
+            raise tarfile.ReadError(f"{header.name!r} is a sparse file; expected: files that are stored completely")
         self._unread = _pad(header.size) if header.isreg() else 0
         return header
 
-    def _extension(self, header: tarfile.TarInfo) -> dict[str, str]:
-        """Return what a header says about the member after it."""
+    def _read_extension(self, header: tarfile.TarInfo) -> dict[str, str]:
+        """Return the keys that an extension header sets for the member after it."""
         if header.size > _EXTENSION_LIMIT:
             what = f"it has an extension header of {header.size} bytes"
-            raise tarfile.ReadError(f"{what}; expected: not more than {_EXTENSION_LIMIT}")
-        content = self._exactly(_pad(header.size))[: header.size]
+            raise tarfile.ReadError(f"{what}; expected: at most {_EXTENSION_LIMIT}")
+        content = self._read(_pad(header.size))[: header.size]
         if header.type in _LONG:
             name = content.partition(b"\0")[0].decode("utf-8", "surrogateescape")
             return {"path": name} if header.type == tarfile.GNUTYPE_LONGNAME else {}
-        keys = dict(_records(content))
+        keys = dict(_parse_records(content))
         if header.type == tarfile.XGLTYPE:
             if "size" in keys or "path" in keys:
-                raise tarfile.ReadError("it has a name or a size for all members")
+                raise tarfile.ReadError("it has a global header that sets a name or a size")
             return {}
         return keys
 
     def _skip(self) -> None:
         while self._unread > 0:
-            self._unread -= len(self._exactly(min(self._unread, _CHUNK)))
+            self._unread -= len(self._read(min(self._unread, _CHUNK)))
 
-    def _exactly(self, size: int) -> bytes:
+    def _read(self, size: int) -> bytes:
         content = io.BytesIO()
         while size > 0:
             chunk = self._stream.read(min(size, _CHUNK))
             if not chunk:
-                raise tarfile.ReadError("it is cut off")
+                raise tarfile.ReadError("it is incomplete")
             size -= content.write(chunk)
         return content.getvalue()
 
@@ -125,24 +125,24 @@ def _pad(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
 
 
-def _size(text: str) -> int:
+def _parse_size(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _SIZE_DIGITS):
-        raise tarfile.ReadError(f"{text[:60]!r} in a pax header is not a size")
+        raise tarfile.ReadError(f"{text[:60]!r} in a pax header is not a valid size")
     return int(text)
 
 
-def _records(content: bytes) -> t.Iterator[tuple[str, str]]:
-    """Return the keys and values of a pax header: each is ``LENGTH KEY=VALUE`` on a line."""
-    at = 0
-    while at < len(content) and content[at]:
-        digits = content[at : content.find(b" ", at, at + _SIZE_DIGITS)]
+def _parse_records(content: bytes) -> t.Iterator[tuple[str, str]]:
+    """Yield the keys and values of a pax header, which has lines of the form ``LENGTH KEY=VALUE``."""
+    offset = 0
+    while offset < len(content) and content[offset]:
+        digits = content[offset : content.find(b" ", offset, offset + _SIZE_DIGITS)]
         length = int(digits) if digits.isdigit() else 0
-        record = content[at + len(digits) + 1 : at + length]
+        record = content[offset + len(digits) + 1 : offset + length]
         key, equals, value = record[:-1].partition(b"=")
-        if at + length > len(content) or not record.endswith(b"\n") or not equals:
-            raise tarfile.ReadError("it has a pax header that is broken")
+        if offset + length > len(content) or not record.endswith(b"\n") or not equals:
+            raise tarfile.ReadError("it has an invalid pax header")
         yield key.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape")
-        at += length
+        offset += length
 
 
 __all__ = ("Stream", "TarReader")

@@ -18,17 +18,17 @@ _HOST: t.Final = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
 
 
 class Credentials(t.NamedTuple):
-    """Who asks a server for a file."""
+    """A user name and a password for a server."""
 
     username: str = ""
     password: str = ""
 
 
 def separate(location: str) -> tuple[str, Credentials]:
-    """Return a URL without credentials, and those that it has; a path is returned as it is.
+    """Return a URL without its credentials, and the credentials; a path is returned unchanged.
 
     Raises:
-        CniError: ``INVALID_CONFIG`` for a URL whose credentials end where they should not; it is not shown.
+        CniError: ``INVALID_CONFIG`` if a password ends the host. The error does not show the URL.
     """
     url = _URL.fullmatch(location)
     if url is None:
@@ -38,8 +38,8 @@ def separate(location: str) -> tuple[str, Credentials]:
     if "@" in rest and not _HOST.fullmatch(host):
         raise CniError(
             Code.INVALID_CONFIG,
-            "source: what follows the host in the URL is no port",
-            "in a password, / is written as %2F, ? as %3F, # as %23; or give it as url_password",
+            "source: the URL has an invalid port",
+            "in a password, write / as %2F, ? as %3F and # as %23, or use url_password",
         )
     username, dummy, password = credentials.partition(":")
     return scheme + host + rest, Credentials(*map(urllib.parse.unquote, (username, password)))

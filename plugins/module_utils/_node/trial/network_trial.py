@@ -89,7 +89,7 @@ class Verification:
         self._reconciler = Reconciler(runtime, conf_dir, Policy())
 
     def plan(self, names: t.Sequence[str]) -> list[Trial]:
-        """Return a trial for each name, or for every network without names; trials may be failed or skipped already."""
+        """Return a trial for each name; without names, for every network. Some may be failed or skipped already."""
         trials = [Trial(name) for name in dict.fromkeys(names) or sorted(self._conf_dir.networks)]
         for trial in trials:
             try:
@@ -108,7 +108,7 @@ class Verification:
         return [self._conf_dir.networks[name] for name in names if name in self._conf_dir.networks]
 
     def predict(self, trials: t.Sequence[Trial]) -> None:
-        """Skip all trials, with the error that a run would have now as the reason: an earlier task may fix it."""
+        """Skip all trials. The reason is the error that a run would have now; an earlier task may still prevent it."""
         for trial in trials:
             try:
                 self._runtime.require_plugins(self._conf_dir.get(trial.network))

@@ -158,11 +158,11 @@ def test_a_source_that_the_node_fetches_is_not_read_on_the_controller(
 
 BAD: dict[str, tuple[JsonObject, str]] = {
     "missing": ({"source": "none.tgz"}, "source: none.tgz does not exist on the controller; set its absolute path"),
-    "digest": ({"source": "x.tgz", "checksum": "sha256:" + "0" * 64}, "x.tgz is not the archive it should be"),
-    "version": ({"source": "x.tgz", "version": "1.7.0"}, "version 1.7.0 of the plugins is not installed"),
+    "digest": ({"source": "x.tgz", "checksum": "sha256:" + "0" * 64}, "x.tgz has the wrong digest"),
+    "version": ({"source": "x.tgz", "version": "1.7.0"}, "version 1.7.0 of the reference plugins is refused"),
     "digest of a directory": (
         {"source": "mine", "checksum": "sha256:" + "0" * 64},
-        "files/mine is a directory; checksum is for archives",
+        "files/mine is a directory; a checksum is allowed for archives only",
     ),
     "nothing in it": (
         {"source": "."},

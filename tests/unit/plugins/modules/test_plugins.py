@@ -110,7 +110,7 @@ def test_check_mode_accepts_a_source_that_an_earlier_task_would_create(
     places: JsonObject = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     ran = run("plugins", **given, **places, check_mode=True)
     assert (ran.ok()["changed"], ran.ok()["plugins"], ran.ok()["version"]) == (True, [], "1")
-    assert ran.warnings == ["/nowhere/x.tgz is not on the node yet: what it holds cannot be told before"]
+    assert ran.warnings == ["/nowhere/x.tgz is not on the node yet, so its plugins cannot be listed"]
     assert "cannot read /nowhere/x.tgz" in run("plugins", **given, **places).require_refusal()
 
 
@@ -122,7 +122,7 @@ def test_an_unreadable_source_is_named_with_its_machine(run: ModuleRunner, tmp_p
     problem = {"none": f"cannot read {path}: No such file or directory", "empty": f"{path} has no plugin; "}[name]
     message = run("plugins", source=str(path), remote_src=True, **places).require_refusal()
     assert message.startswith(f"source on the node: {problem}")
-    assert "for one on the controller, set remote_src to false (cni_plugins_remote_src or" in message
+    assert "for a source on the controller, set remote_src to false (cni_plugins_remote_src or" in message
 
 
 def test_a_failure_leaves_no_directory_behind(ensure: Ensure, tmp_path: pathlib.Path) -> None:
@@ -195,7 +195,7 @@ REFUSED: dict[str, tuple[JsonObject, str]] = {
     "no time": ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
     "a way back with a version": ({"state": "rolled_back", "version": "1"}, "takes neither version nor source"),
     "nothing": ({}, "state is present but any of the following are missing: version, source"),
-    "a broken release": ({"version": "1.6.1"}, "version 1.6.1 of the plugins is not installed"),
+    "a broken release": ({"version": "1.6.1"}, "version 1.6.1 of the reference plugins is refused"),
 }
 
 
@@ -273,7 +273,7 @@ def test_a_controller_directory_that_changes_after_listing_is_refused(
     refused = run(
         "plugins", source="mine", _controller={"digest": listed, "archive": str(archive)}, **places
     ).require_refusal()
-    assert f"the plugins are not those that were listed: expected {listed}, found files:" in refused
+    assert f"the plugins have changed since they were listed: expected {listed}, found files:" in refused
     assert os.listdir(tmp_path) == ["sent.tar"]
 
 

@@ -68,11 +68,11 @@ def place(run: ModuleRunner, tmp_path: pathlib.Path) -> PluginSource:
 
 
 CONTRADICTED = {
-    "another version": ("1.9.1", "v1.8.0", NEW, "its plugin bridge says that it is 1.8.0"),
+    "another version": ("1.9.1", "v1.8.0", NEW, "its plugin bridge reports version 1.8.0"),
     "too old": ("1.9.1", UNKNOWN, OLD, "its plugin bridge does not support version 1.1.0 of the specification"),
     "just too old": ("1.6.0", UNKNOWN, OLD, "its plugin bridge does not support version 1.1.0 of the specification"),
     "too new": ("1.5.1", UNKNOWN, NEW, "its plugin bridge supports version 1.1.0 of the specification"),
-    "with a v": ("v1.9.1", "v1.1.1", OLD, "its plugin bridge says that it is 1.1.1"),
+    "with a v": ("v1.9.1", "v1.1.1", OLD, "its plugin bridge reports version 1.1.1"),
 }
 
 
@@ -86,8 +86,8 @@ def test_a_contradicted_version_is_refused(
     source = place.pack() if kind == "archive" else str(place.source)
     before = sorted(os.listdir(place.directory))
     message = place.ensure(version, source=source, check_mode=check_mode).require_refusal()
-    assert message.startswith(f"version: {version.strip('v')} is not the release's: {reason}")
-    assert "correct the version or the source" in message
+    assert message.startswith(f"version: the release is not {version.strip('v')}: {reason}")
+    assert "correct version or source" in message
     assert sorted(os.listdir(place.directory)) == before
 
 
@@ -140,7 +140,7 @@ def test_a_hanging_plugin_is_not_waited_for(place: PluginSource, monkeypatch: py
 def test_one_contradicting_plugin_suffices_and_excluded_ones_do_not_count(place: PluginSource) -> None:
     place.put("bridge", plugin("bridge", "v1.9.1", NEW))
     place.put("ptp", plugin("ptp", "v1.8.0", NEW))
-    assert "its plugin ptp says that it is 1.8.0" in place.ensure("1.9.1").require_refusal()
+    assert "its plugin ptp reports version 1.8.0" in place.ensure("1.9.1").require_refusal()
     place.ensure("1.9.1", only=["bridge"]).ok()
 
 
@@ -150,7 +150,7 @@ def test_the_name_of_an_installed_release_does_not_become_a_contradicted_one(
 ) -> None:
     place.put("bridge", plugin("bridge", "v1.8.0", NEW))
     place.ensure("1.8.0").ok()
-    assert "its plugin bridge says that it is 1.8.0" in place.ensure("1.9.1", check_mode=check_mode).require_refusal()
+    assert "its plugin bridge reports version 1.8.0" in place.ensure("1.9.1", check_mode=check_mode).require_refusal()
     assert place.ensure("1.8.0").ok()["changed"] is False
     assert place.ensure("mine", check_mode=check_mode).ok()["version"] == "mine"
 
@@ -158,7 +158,7 @@ def test_the_name_of_an_installed_release_does_not_become_a_contradicted_one(
 def test_a_converged_run_runs_no_plugin(place: PluginSource, monkeypatch: pytest.MonkeyPatch) -> None:
     place.put("bridge", plugin("bridge", "v1.9.1", NEW))
     place.ensure("1.9.1").ok()
-    monkeypatch.setattr(plugin_label, "_about", None)
+    monkeypatch.setattr(plugin_label, "_run_without_command", None)
     assert place.ensure("1.9.1").ok()["changed"] is False
 
 
@@ -171,8 +171,8 @@ def test_an_archive_with_a_known_digest_has_one_version(
     digest = hashlib.sha256(pathlib.Path(archive).read_bytes()).hexdigest()
     monkeypatch.setitem(PINNED, "1.8.0", {"amd64": digest})
     message = place.ensure("1.9.1", source=archive, check_mode=check_mode).require_refusal()
-    assert message.startswith("version: 1.9.1 is not the release's: the digest of its archive is that of 1.8.0")
-    monkeypatch.setattr(plugin_label, "_about", None)
+    assert message.startswith("version: the release is not 1.9.1: its archive has the digest of 1.8.0")
+    monkeypatch.setattr(plugin_label, "_run_without_command", None)
     place.ensure("1.8.0", source=archive, check_mode=check_mode).ok()
 
 

@@ -99,10 +99,10 @@ def make(place: InstalledNode, kind: str) -> JsonObject:
 def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: InstalledNode, kind: str, check_mode: bool) -> None:
     options = make(place, kind)
     message = place.ensure(only=["bridge"], check_mode=check_mode, **options).require_refusal()
-    assert message.startswith(f"{place.bin_dir}: 3 plugins that are needed would be removed: host-local, by ")
+    assert message.startswith(f"{place.bin_dir}: 3 needed plugins would be removed: host-local, needed by ")
     assert message.count(WHO[kind].replace("net.d", str(place.conf_dir))) == 3
-    assert "; ptp, by " in message
-    assert "; tuning, by " in message
+    assert "; ptp, needed by " in message
+    assert "; tuning, needed by " in message
     assert "remove_needed to true" in message
     assert place.installed() == sorted(NAMES)
 
@@ -111,7 +111,10 @@ def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: InstalledNode
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_release_is_not_removed_while_a_plugin_is_needed(place: InstalledNode, kind: str, check_mode: bool) -> None:
     make(place, kind)
-    assert "would be removed: host-local, by " in place.ensure(state="absent", check_mode=check_mode).require_refusal()
+    assert (
+        "would be removed: host-local, needed by "
+        in place.ensure(state="absent", check_mode=check_mode).require_refusal()
+    )
     assert place.installed() == sorted(NAMES)
 
 
@@ -124,14 +127,14 @@ def test_a_rollback_to_a_release_without_a_needed_plugin_is_refused(
     place.ensure().ok()
     options = make(place, kind)
     refused = place.ensure(state="rolled_back", check_mode=check_mode, **options).require_refusal()
-    assert "would be removed: host-local, by " in refused
+    assert "would be removed: host-local, needed by " in refused
     assert place.installed() == sorted(NAMES)
 
 
 def test_an_upgrade_to_a_release_without_a_needed_plugin_is_refused_and_not_kept(place: InstalledNode) -> None:
     place.record()
     before = sorted(map(str, place.cache_dir.rglob("*")))
-    assert "would be removed: host-local, by " in place.ensure_older().require_refusal()
+    assert "would be removed: host-local, needed by " in place.ensure_older().require_refusal()
     assert sorted(map(str, place.cache_dir.rglob("*"))) == before
 
 
@@ -142,8 +145,8 @@ def test_the_refusal_can_be_overridden_and_becomes_a_warning(place: InstalledNod
     removed = {plugin["name"] for plugin in done.ok()["plugins"] if plugin["action"] == "removed"}
     assert removed == {"host-local", "ptp", "tuning"}
     assert done.warnings == [
-        f"{place.bin_dir}: 3 plugins that are needed are removed: "
-        + "; ".join(f"{name}, by the {BLUE}" for name in sorted(removed))
+        f"{place.bin_dir}: 3 needed plugins are removed: "
+        + "; ".join(f"{name}, needed by the {BLUE}" for name in sorted(removed))
     ]
 
 
@@ -156,9 +159,9 @@ def test_an_unneeded_plugin_is_removed(place: InstalledNode) -> None:
 def test_a_plugin_of_another_directory_satisfies_the_need(place: InstalledNode) -> None:
     place.record()
     put(place.elsewhere, "host-local", "ptp")
-    assert "1 plugin that is needed would be removed: tuning, by " in place.ensure(only=["bridge"]).require_refusal()
+    assert "1 needed plugin would be removed: tuning, needed by " in place.ensure(only=["bridge"]).require_refusal()
     (place.elsewhere / "tuning").write_text("tuning", encoding="ascii")
-    assert "tuning, by " in place.ensure(only=["bridge"]).require_refusal(), "a file that cannot be run"
+    assert "tuning, needed by " in place.ensure(only=["bridge"]).require_refusal(), "a file that cannot be run"
     (place.elsewhere / "tuning").chmod(0o755)
     place.ensure(only=["bridge"]).ok()
 
@@ -166,7 +169,7 @@ def test_a_plugin_of_another_directory_satisfies_the_need(place: InstalledNode) 
 def test_a_link_to_the_same_directory_is_not_another_directory(place: InstalledNode) -> None:
     place.record()
     place.elsewhere.symlink_to(place.bin_dir)
-    assert "3 plugins that are needed" in place.ensure(only=["bridge"]).require_refusal()
+    assert "3 needed plugins" in place.ensure(only=["bridge"]).require_refusal()
 
 
 def test_only_some_of_many_users_of_a_plugin_are_named(place: InstalledNode) -> None:
@@ -175,7 +178,8 @@ def test_only_some_of_many_users_of_a_plugin_are_named(place: InstalledNode) -> 
         store.write(Record(Attachment("pods", f"c{number}", "eth0"), json.dumps(NETWORK).encode(), version="1.0.0"))
     message = place.ensure(only=["bridge"]).require_refusal()
     assert (
-        "ptp, by the attachment of c0 (eth0) to network pods, the attachment of c1 (eth0) to network pods, " in message
+        "ptp, needed by the attachment of c0 (eth0) to network pods, the attachment of c1 (eth0) to network pods, "
+        in message
     )
     assert message.count(" and 6 more") == 3
 
@@ -196,10 +200,10 @@ def test_check_mode_treats_items_that_earlier_tasks_would_remove_as_removed(plac
     for kept in gone:
         planned = {name: value for name, value in gone.items() if name != kept}
         assert (
-            "would be removed: host-local, by "
+            "would be removed: host-local, needed by "
             in place.ensure(state="absent", check_mode=True, **planned).require_refusal()
         )
-    assert "would be removed: host-local, by " in place.ensure(state="absent", **gone).require_refusal()
+    assert "would be removed: host-local, needed by " in place.ensure(state="absent", **gone).require_refusal()
 
 
 def test_unreadable_files_do_not_block_removal(place: InstalledNode) -> None:

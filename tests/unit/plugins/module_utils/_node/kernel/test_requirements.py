@@ -46,7 +46,7 @@ CASES: dict[str, tuple[list[JsonObject], set[str], set[str], set[str]]] = {
         {FORWARD, BRIDGED},
         set(),
     ),
-    "a gateway that is told to be none": (
+    "a gateway that is switched off": (
         [{"type": "bridge", "isGateway": False, "ipMasq": False, "ipam": V4}],
         {"bridge", "veth"},
         set(),
@@ -82,27 +82,27 @@ CASES: dict[str, tuple[list[JsonObject], set[str], set[str], set[str]]] = {
         {FORWARD, FORWARD_6},
         {"nft"},
     ),
-    "a guard against false addresses": (
+    "protection against spoofed addresses": (
         [{"type": "bridge", "macspoofchk": True}],
         {"bridge", "veth", "nf_tables"},
         set(),
         {"nft"},
     ),
     "a point-to-point link": ([{"type": "ptp", "ipam": V4}], {"veth"}, {FORWARD}, set()),
-    "one that masquerades": (
+    "a point-to-point link that masquerades": (
         [{"type": "ptp", "ipMasq": True, "ipam": BOTH}],
         {"veth", *MASQUERADE},
         {FORWARD, FORWARD_6},
         {"iptables", "ip6tables"},
     ),
     "ports without a bridge": ([{"type": "portmap"}], PORTMAP, {FORWARD}, {"iptables"}),
-    "ports that lead to others only": (
+    "ports without snat": (
         [{"type": "portmap", "snat": False}],
         PORTMAP - {"xt_MASQUERADE", "xt_mark"},
         {FORWARD},
         {"iptables"},
     ),
-    "ports by nftables that lead to others only": (
+    "ports with nftables and without snat": (
         [{"type": "portmap", "snat": False, "backend": "nftables"}],
         {*PORTMAP_NFT, "nft_fib_ipv4"} - {"nft_masq"},
         {FORWARD},
@@ -151,7 +151,7 @@ CASES: dict[str, tuple[list[JsonObject], set[str], set[str], set[str]]] = {
         {FORWARD},
         {"iptables", "ip6tables"},
     ),
-    "bandwidth that nobody limits": ([{"type": "bandwidth"}], set(), set(), set()),
+    "bandwidth without a limit": ([{"type": "bandwidth"}], set(), set(), set()),
     "bandwidth towards the container": ([{"type": "bandwidth", "ingressRate": 1000}], {"sch_tbf"}, set(), set()),
     "bandwidth both ways": (
         [{"type": "bandwidth", "capabilities": {"bandwidth": True}}],
@@ -166,9 +166,9 @@ CASES: dict[str, tuple[list[JsonObject], set[str], set[str], set[str]]] = {
     "vlan": ([{"type": "vlan", "vlanId": 5}], {"8021q"}, set(), set()),
     "vrf": ([{"type": "vrf"}], {"vrf"}, set(), set()),
     "dummy": ([{"type": "dummy"}], {"dummy"}, set(), set()),
-    "settings of the container's own": ([{"type": "tuning", "sysctl": {"net.core.somaxconn": "5"}}], set(), set(), set()),
+    "settings in the container's namespace": ([{"type": "tuning", "sysctl": {"net.core.somaxconn": "5"}}], set(), set(), set()),
     "plugins that need nothing": ([{"type": "loopback"}, {"type": "host-device"}, {"type": "sbr"}], set(), set(), set()),
-    "plugins of others": ([{"type": "calico", "ipam": {"type": "calico-ipam"}}], set(), set(), set()),
+    "other plugins": ([{"type": "calico", "ipam": {"type": "calico-ipam"}}], set(), set(), set()),
 }  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def test_every_requirement_names_its_plugin_network_and_reason() -> None:
     assert needs.programs["iptables"] == ["network a, plugins[0] bridge: ipMasq", "network a, plugins[1] portmap"]
 
 
-def test_a_reason_is_given_once() -> None:
+def test_a_reason_is_listed_once() -> None:
     network = [{"type": "firewall"}]
     assert needs_of(network, network).programs["iptables"] == [
         "network a, plugins[0] firewall",
@@ -220,5 +220,5 @@ def test_a_reason_is_given_once() -> None:
 @pytest.mark.parametrize(
     "ipam", [{"type": "x", "subnet": 5}, {"type": "x", "ranges": [5, [None]]}, {"type": "x", "addresses": {}}]
 )
-def test_addresses_of_an_unknown_form_count_for_nothing(ipam: JsonObject) -> None:
+def test_addresses_of_an_unknown_form_are_ignored(ipam: JsonObject) -> None:
     assert set(needs_of([{"type": "ptp", "ipam": ipam}]).settings) == {FORWARD}

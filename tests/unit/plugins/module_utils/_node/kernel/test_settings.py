@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Modules and settings are loaded, set, kept for the next boot and reset, on a kernel made of files."""
+"""Modules are loaded, settings are set, persisted and restored, on a kernel made of files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BRIDGED = "net.bridge.bridge-nf-call-iptables"
 
 
 def needs(*modules: str, **settings: str) -> Needs:
-    """Return requirements of modules and of settings; two underscores in a key stand for a dot."""
+    """Return needs of modules and settings; keys have two underscores for each dot."""
     values = {key.replace("__", "."): value for key, value in settings.items()}
     return Needs({name: ["m"] for name in modules}, {name: ["s"] for name in values}, {}, values)
 
@@ -48,7 +48,7 @@ class KernelSettingsNode:
         return KernelSettings(str(self.cache), self.paths).plan(required, persist=persist)
 
     def ensure(self, required: Needs, *, persist: bool = True) -> Plan:
-        """Return the prediction and the change; a second run changes nothing."""
+        """Return the plan of a run; require the same prediction before, and no change afterwards."""
         predicted = self.plan(required, persist=persist)
         plan = KernelSettings(str(self.cache), self.paths).ensure(required, persist=persist)
         assert plan == predicted
@@ -56,9 +56,9 @@ class KernelSettingsNode:
         return plan
 
     def files(self) -> list[pathlib.Path]:
-        """Return all files that it keeps on the node."""
-        memory = self.cache / "cni.node" / "kernel.json"
-        return [path for path in (memory, self.modules_file, self.settings_file) if path.exists()]
+        """Return the files that a run has written."""
+        saved_values = self.cache / "cni.node" / "kernel.json"
+        return [path for path in (saved_values, self.modules_file, self.settings_file) if path.exists()]
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_check_mode_predicts_a_setting_that_a_module_creates(node: KernelSetting
     assert node.kernel.setting("net/bridge/bridge-nf-call-iptables") == "0"
 
 
-def test_a_setting_that_no_module_brings_is_an_error_and_no_setting_is_changed(node: KernelSettingsNode) -> None:
+def test_a_setting_that_no_module_adds_is_an_error_before_any_setting_changes(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
     node.kernel.has_on_disk("br_netfilter")
     settings = KernelSettings(str(node.cache), node.paths)
@@ -427,7 +427,7 @@ def test_a_setting_that_cannot_be_restored_is_named(
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"settings": 5}', '{"settings": {"a": {"before": "1"}}}', "{}"])
-def test_a_broken_memory_is_an_error(node: KernelSettingsNode, text: str) -> None:
+def test_a_broken_file_of_saved_values_is_an_error(node: KernelSettingsNode, text: str) -> None:
     path = node.cache / "cni.node" / "kernel.json"
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
@@ -440,14 +440,14 @@ def test_a_run_killed_after_saving_values_can_be_restored(
     node.kernel.has_settings(core__a="1", core__b="1")
     write = sysctl.write
 
-    def killed(key: str, value: str) -> None:
+    def kill_at_b(key: str, value: str) -> None:
         if key.endswith("b"):
             raise KeyboardInterrupt
         write(key, value)
 
     settings = KernelSettings(str(node.cache), node.paths)
     plan = settings.plan(needs(net__core__a="2", net__core__b="2"), persist=True)
-    monkeypatch.setattr(sysctl, "write", killed)
+    monkeypatch.setattr(sysctl, "write", kill_at_b)
     with pytest.raises(KeyboardInterrupt):
         settings.apply(plan)
     monkeypatch.setattr(sysctl, "write", write)
@@ -457,7 +457,7 @@ def test_a_run_killed_after_saving_values_can_be_restored(
     assert node.files() == []
 
 
-@pytest.mark.parametrize("end", [KeyboardInterrupt(), CniError(Code.IO_FAILURE, "it is refused")])
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), CniError(Code.IO_FAILURE, "refused")])
 def test_the_first_value_can_be_restored_after_a_second_was_refused(
     node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch, end: BaseException
 ) -> None:
@@ -465,12 +465,12 @@ def test_the_first_value_can_be_restored_after_a_second_was_refused(
     node.ensure(needs(net__core__a="2"))
     write = sysctl.write
 
-    def ended(key: str, value: str) -> None:
+    def end_run(key: str, value: str) -> None:
         raise end
 
     for value in ("3", "4"):
         settings = KernelSettings(str(node.cache), node.paths)
-        monkeypatch.setattr(sysctl, "write", ended)
+        monkeypatch.setattr(sysctl, "write", end_run)
         with pytest.raises(type(end)):
             settings.apply(settings.plan(needs(net__core__a=value), persist=True))
         monkeypatch.setattr(sysctl, "write", write)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A directory of plugins below a temporary one, and runs that work on it."""
+"""A bin dir in a temporary directory, and runs that change it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Files = dict[str, bytes]
 
 
 class NotKept(Exception):
-    """The release was asked for, and there is no source."""
+    """The source was fetched, although the release should have been kept."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,11 +101,11 @@ class BinDir:
         return path
 
     def files(self) -> Files:
-        """Return the files that are not temporary."""
+        """Return the files that are not temporary, with their content."""
         names = [name for name in sorted(os.listdir(self.path)) if not durable.is_temporary(name)]
         return {name: (self.path / name).read_bytes() for name in names}
 
-    def list_left_over(self) -> list[str]:
+    def list_unlisted(self) -> list[str]:
         """Return temporary files, and kept files that no release lists."""
         listed = {self.store.file(release, name) for release in self.manifest.releases for name in release.files}
         listed |= {self.store.set_aside(name) for name, file in self.manifest.set_aside.items() if not file.link}
@@ -114,5 +114,5 @@ class BinDir:
         return sorted(temporary + list(kept - listed - {os.path.join(self.store.path, "manifest.json")}))
 
 
-def actions(outcome: InstallResult) -> dict[str, str]:
-    return {change.name: change.action for change in outcome.changes}
+def actions(result: InstallResult) -> dict[str, str]:
+    return {change.name: change.action for change in result.changes}

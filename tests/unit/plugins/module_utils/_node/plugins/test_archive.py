@@ -74,15 +74,17 @@ def refusal_of(path: pathlib.Path) -> str:
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress], ids=["plain", "gzip", "xz"])
-def test_the_executables_at_its_root_are_taken(tmp_path: pathlib.Path, compress: t.Callable[[bytes], bytes]) -> None:
+def test_the_executable_files_at_the_root_are_plugins(
+    tmp_path: pathlib.Path, compress: t.Callable[[bytes], bytes]
+) -> None:
     assert read(tmp_path / "a", compress(packed(*GOOD))) == {"bridge": b"#!/bin/sh\n", "ptp": b"ptp"}
 
 
 UNSAFE: dict[str, tuple[Member, str]] = {
-    "traversal": (member("../bridge"), "'../bridge' is not at its root"),
-    "traversal behind": (member("./../../etc/cron.d/x"), "is not at its root"),
-    "absolute": (member("/opt/cni/bin/bridge"), "'/opt/cni/bin/bridge' is not at its root"),
-    "below": (member("bin/bridge"), "'bin/bridge' is not at its root"),
+    "traversal": (member("../bridge"), "'../bridge' is hidden or not at its root"),
+    "traversal behind": (member("./../../etc/cron.d/x"), "is hidden or not at its root"),
+    "absolute": (member("/opt/cni/bin/bridge"), "'/opt/cni/bin/bridge' is hidden or not at its root"),
+    "below": (member("bin/bridge"), "'bin/bridge' is hidden or not at its root"),
     "hidden": (member(".bridge"), "hidden"),
     "two dots": (member(".."), "hidden"),
     "a directory": (member("bin", b"", type=tarfile.DIRTYPE), "'bin' is not a regular file"),
@@ -90,9 +92,9 @@ UNSAFE: dict[str, tuple[Member, str]] = {
     "a hard link": (member("x", b"", type=tarfile.LNKTYPE, linkname="bridge"), "'x' is not a regular file"),
     "a device": (member("x", b"", type=tarfile.CHRTYPE), "'x' is not a regular file"),
     "a pipe": (member("x", b"", type=tarfile.FIFOTYPE), "'x' is not a regular file"),
-    "setuid": (member("x", mode=0o4755), "'x' is to run as another user"),
-    "setgid": (member("x", mode=0o2755), "'x' is to run as another user"),
-    "twice": (member("bridge"), "'bridge' is one member too many"),
+    "setuid": (member("x", mode=0o4755), "'x' has a setuid or setgid bit"),
+    "setgid": (member("x", mode=0o2755), "'x' has a setuid or setgid bit"),
+    "twice": (member("bridge"), "it has 'bridge' twice"),
     "empty": (member("x", b""), "'x' is empty"),
 }
 
@@ -102,7 +104,7 @@ def test_an_archive_with_unexpected_members_is_refused(tmp_path: pathlib.Path, b
     assert problem in find_refusal(tmp_path / "a", packed(*GOOD, bad))
 
 
-def test_a_name_that_cannot_be_a_plugins_is_refused(tmp_path: pathlib.Path) -> None:
+def test_a_name_that_is_not_a_plugin_type_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a").write_bytes(packed(member("a\nb")))
     assert "is not a plugin type" in str(error_of(unpacked, tmp_path / "a"))
 
@@ -114,9 +116,9 @@ def test_an_archive_cannot_fill_the_memory(tmp_path: pathlib.Path, monkeypatch: 
     assert "it unpacks to more than 1000000 bytes" in find_refusal(tmp_path / "a", bomb)
     monkeypatch.undo()
     monkeypatch.setattr(plugin_archive, "_MEMBER_LIMIT", 1_000_000)
-    assert "'bridge' has 10000000 bytes; expected: not more than 1000000" in find_refusal(tmp_path / "a", bomb)
+    assert "'bridge' has 10000000 bytes; expected: at most 1000000" in find_refusal(tmp_path / "a", bomb)
     many = packed(*(member(f"p{number}") for number in range(300)))
-    assert "one member too many" in find_refusal(tmp_path / "a", many)
+    assert "it has more than 256 members" in find_refusal(tmp_path / "a", many)
 
 
 NO_ARCHIVE = {
@@ -151,7 +153,7 @@ def test_a_damaged_archive_is_an_error_or_has_its_content(
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
-def test_the_digest_is_checked_and_both_are_named(tmp_path: pathlib.Path, algorithm: str) -> None:
+def test_a_wrong_digest_is_refused_with_both_digests(tmp_path: pathlib.Path, algorithm: str) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"<html>502 Bad Gateway")
     digest = hashlib.new(algorithm, path.read_bytes()).hexdigest()
@@ -159,19 +161,19 @@ def test_the_digest_is_checked_and_both_are_named(tmp_path: pathlib.Path, algori
     with open(path, "rb") as file:
         plugin_archive.verify(file, f"{algorithm}:{digest}", "x.tgz")
         error = str(error_of(plugin_archive.verify, file, other, "x.tgz"))
-    assert error.startswith(f"x.tgz is not the archive it should be: expected {other}, found {algorithm}:{digest}; ")
-    assert "it has 21 bytes and looks like an HTML page, such as a mirror" in error
+    assert error.startswith(f"x.tgz has the wrong digest: expected {other}, found {algorithm}:{digest}; ")
+    assert "it has 21 bytes and looks like an HTML page, perhaps an error of a mirror" in error
 
 
 def header(kind: bytes, size: int, name: str = "x") -> bytes:
-    """Return a header without its content."""
+    """Return a header without content."""
     info = tarfile.TarInfo(name)
     info.type, info.size, info.mode = kind, size, 0o755
     return info.tobuf(tarfile.GNU_FORMAT)
 
 
 def extended(kind: bytes, content: bytes) -> bytes:
-    """Return an extended header, which changes the next one."""
+    """Return an extension header with its content."""
     return header(kind, len(content)) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
 
 
@@ -189,17 +191,20 @@ CRAFTED: dict[str, tuple[bytes, str]] = {
     "a chain of pax headers": (extended(b"x", record("comment", "x")) * DEEP + BRIDGE, "two extension headers"),
     "a chain of GNU long names": (extended(b"L", b"bridge\0") * DEEP + BRIDGE, "two extension headers"),
     "a chain of global headers": (extended(b"g", record("comment", "x")) * DEEP + BRIDGE, "more than 1024 headers"),
-    "a broken sparse map": (extended(b"x", SPARSE_MAP) + packed(member("bridge", b"x\ny\n")), "is sparse"),
-    "an old sparse map": (header(b"S", 4, "bridge") + b"data" + bytes(508 + 1024), "'bridge' is sparse"),
+    "a broken sparse map": (extended(b"x", SPARSE_MAP) + packed(member("bridge", b"x\ny\n")), "is a sparse file"),
+    "an old sparse map": (header(b"S", 4, "bridge") + b"data" + bytes(508 + 1024), "'bridge' is a sparse file"),
     "a huge pax header": (header(b"x", 480_000_000) + bytes(4096), "an extension header of 480000000 bytes"),
     "a huge long name": (header(b"L", 480_000_000) + bytes(4096), "an extension header of 480000000 bytes"),
-    "a size in a pax header": (extended(b"x", record("size", "9" * 30)) + BRIDGE, "is not a size"),
+    "a size in a pax header": (extended(b"x", record("size", "9" * 30)) + BRIDGE, "is not a valid size"),
     "another size in a pax header": (extended(b"x", record("size", "999999999999")) + BRIDGE, "has 999999999999 bytes"),
     "a negative size": (header(b"0", 0, "bridge")[:124] + b"\xff" * 12, "cannot be unpacked"),
-    "a size of all members": (extended(b"g", record("size", "10")) + BRIDGE, "a size for all members"),
-    "records that do not end": (extended(b"x", b"99 path=bridge\n") + BRIDGE, "a pax header that is broken"),
-    "records of nothing": (extended(b"x", b"0 =\n") + BRIDGE, "a pax header that is broken"),
-    "no end": (packed(member("bridge"))[:1024], "it is cut off"),
+    "a size of all members": (
+        extended(b"g", record("size", "10")) + BRIDGE,
+        "a global header that sets a name or a size",
+    ),
+    "records that do not end": (extended(b"x", b"99 path=bridge\n") + BRIDGE, "an invalid pax header"),
+    "records of nothing": (extended(b"x", b"0 =\n") + BRIDGE, "an invalid pax header"),
+    "no end": (packed(member("bridge"))[:1024], "it is incomplete"),
 }
 
 
@@ -215,7 +220,7 @@ LONG = "a" * 120
 
 
 @pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT], ids=["pax", "GNU"])
-def test_a_long_name_is_read_whole(tmp_path: pathlib.Path, form: int) -> None:
+def test_a_long_name_is_read_completely(tmp_path: pathlib.Path, form: int) -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
         info, content = t.cast("tuple[tarfile.TarInfo, bytes]", member(LONG, b"long"))
@@ -261,13 +266,13 @@ def test_an_odd_header_is_an_error_of_the_archive(
         read(path, bytes(block[:512]) + junk + bytes(2048) + BRIDGE)
 
 
-def test_xz_is_not_given_the_memory_that_it_asks_for(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_of_xz_is_limited(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decompression, "_MEMORY_LIMIT", 1_000_000)
     assert "emory usage limit" in find_refusal(tmp_path / "a", lzma.compress(packed(*GOOD)))
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
-def test_streams_one_after_the_other_are_one_archive(
+def test_consecutive_compressed_streams_are_one_archive(
     tmp_path: pathlib.Path, compress: t.Callable[[bytes], bytes]
 ) -> None:
     whole = packed(*GOOD)

@@ -49,7 +49,7 @@ def test_a_release_is_installed_once(bin_dir: BinDir) -> None:
     assert inodes == {path.name: path.stat().st_ino for path in bin_dir.path.iterdir()}
 
 
-def test_another_name_for_the_same_release_is_a_change(bin_dir: BinDir) -> None:
+def test_another_version_for_the_same_release_is_a_change(bin_dir: BinDir) -> None:
     bin_dir.present(OLD)
     renamed = Release("1-lts", OLD.files)
     predicted, done = (bin_dir.present(renamed, has_source=False, dry_run=dry) for dry in (True, False))
@@ -59,7 +59,7 @@ def test_another_name_for_the_same_release_is_a_change(bin_dir: BinDir) -> None:
     assert not bin_dir.present(renamed, has_source=False).changed
 
 
-def test_a_name_once_given_stays_where_none_is_given(bin_dir: BinDir) -> None:
+def test_a_release_keeps_its_version_if_none_is_given(bin_dir: BinDir) -> None:
     unnamed = Release("", OLD.files)
     bin_dir.present(OLD, ["ptp"])
     for plugins in (["ptp"], ["ptp", "bridge"]):
@@ -90,11 +90,11 @@ def test_as_many_releases_are_kept_as_requested(bin_dir: BinDir) -> None:
         bin_dir.present(release("1", "bridge"), has_source=False)
     fewer = bin_dir.present(release("4", "bridge"), keep=0, has_source=False)
     assert (fewer.kept, fewer.changed) == ([], True)
-    assert bin_dir.list_left_over() == []
+    assert bin_dir.list_unlisted() == []
     assert "no version before 4 is kept" in str(error_of(bin_dir.roll_back))
 
 
-def test_a_rollback_goes_one_release_back_and_not_two(bin_dir: BinDir) -> None:
+def test_a_repeated_rollback_goes_back_one_release_only(bin_dir: BinDir) -> None:
     for number in "123":
         bin_dir.present(release(number, "bridge"), keep=5)
     assert [bin_dir.roll_back(keep=5).version for dummy in range(3)] == ["2", "2", "2"]
@@ -102,13 +102,13 @@ def test_a_rollback_goes_one_release_back_and_not_two(bin_dir: BinDir) -> None:
     assert bin_dir.roll_back(keep=5).version == "2"
 
 
-def test_there_may_be_nothing_to_roll_back(bin_dir: BinDir) -> None:
-    assert "no plugins are installed here" in str(error_of(bin_dir.roll_back))
+def test_a_rollback_without_an_earlier_release_is_refused(bin_dir: BinDir) -> None:
+    assert f"no plugins are installed in {bin_dir.path}" in str(error_of(bin_dir.roll_back))
     bin_dir.present(OLD)
     assert "no version before 1 is kept" in str(error_of(bin_dir.roll_back))
 
 
-def test_a_damaged_copy_is_not_rolled_back_to(bin_dir: BinDir) -> None:
+def test_a_rollback_to_a_damaged_release_is_refused(bin_dir: BinDir) -> None:
     bin_dir.present(OLD)
     bin_dir.present(NEW)
     kept = pathlib.Path(bin_dir.store.file(bin_dir.manifest.releases[0], "bridge"))
@@ -135,10 +135,10 @@ def test_drift_is_repaired_from_kept_releases(bin_dir: BinDir) -> None:
     assert not bin_dir.present(installed, has_source=False).changed
 
 
-def test_only_some_are_installed_and_the_others_pruned(bin_dir: BinDir) -> None:
+def test_only_installs_some_plugins_and_removes_the_others(bin_dir: BinDir) -> None:
     assert actions(bin_dir.present(OLD, ["bridge", "ptp"])) == {"bridge": "installed", "ptp": "installed"}
     assert actions(bin_dir.present(OLD, ["ptp"], has_source=False)) == {"ptp": "unchanged", "bridge": "removed"}
-    assert bin_dir.list_left_over() == []
+    assert bin_dir.list_unlisted() == []
     assert actions(bin_dir.present(OLD)) == {"bridge": "installed", "flannel": "installed", "ptp": "unchanged"}
     unknown = error_of(bin_dir.present, OLD, ["bridge", "brigde"])
     assert str(unknown) == "only: the release has no plugin brigde; it has bridge, flannel, ptp"
@@ -184,7 +184,7 @@ def test_a_file_that_was_set_aside_is_restored(bin_dir: BinDir) -> None:
     assert sorted(os.listdir(bin_dir.path)) == ["bridge", "ptp"]
 
 
-def test_a_file_that_is_right_already_is_taken_over_and_given_back(bin_dir: BinDir) -> None:
+def test_an_identical_file_is_adopted_and_remains_after_removal(bin_dir: BinDir) -> None:
     path = bin_dir.put("bridge", OLD.files["bridge"])
     inode = path.stat().st_ino
     adopted = bin_dir.present(OLD, ["bridge"])
@@ -215,7 +215,7 @@ def test_a_foreign_file_in_place_of_a_plugin_is_not_removed(bin_dir: BinDir) -> 
     bin_dir.put("bridge", b"from a package")
     bin_dir.put("flannel", b"from another one")
     upgraded = bin_dir.present(Release("2", {"ptp": b"ptp of 1"}))
-    assert (actions(upgraded), upgraded.left) == ({"ptp": "unchanged"}, ["bridge", "flannel"])
+    assert (actions(upgraded), upgraded.not_removed) == ({"ptp": "unchanged"}, ["bridge", "flannel"])
     assert actions(bin_dir.absent()) == {"ptp": "removed"}
     assert bin_dir.files() == {"bridge": b"from a package", "flannel": b"from another one"}
 
@@ -238,9 +238,13 @@ def test_a_file_that_was_set_aside_is_kept_while_another_file_has_its_path(
     for changed in (True, False):
         predicted, removal = (leave(bin_dir, dry_run=dry) for dry in (True, False))
         assert predicted == removal
-        assert (removal.left, removal.set_aside, removal.changed) == (["bridge"], {"bridge": str(aside)}, changed)
+        assert (removal.not_removed, removal.set_aside, removal.changed) == (
+            ["bridge"],
+            {"bridge": str(aside)},
+            changed,
+        )
         assert (foreign.read_bytes(), aside.read_bytes()) == (b"from a package", b"foreign")
-    assert bin_dir.list_left_over() == []
+    assert bin_dir.list_unlisted() == []
     foreign.unlink()
     assert actions(leave(bin_dir))["bridge"] == "restored"
     assert (foreign.read_bytes(), stat.S_IMODE(foreign.stat().st_mode)) == (b"foreign", 0o750)
@@ -267,7 +271,8 @@ def test_a_second_file_does_not_replace_the_one_set_aside(bin_dir: BinDir) -> No
     for dry_run in (True, False):
         error = str(error_of(bin_dir.present, OLD, force=True, dry_run=dry_run))
         assert (
-            "for which others have already been set aside: bridge; exclude these plugins with 'only', or move" in error
+            "cannot be set aside, because earlier ones already are: bridge; exclude these plugins with 'only', or move"
+            in error
         )
     bin_dir.put("bridge", OLD.files["bridge"])
     assert actions(bin_dir.present(OLD))["bridge"] == "adopted"
@@ -283,7 +288,7 @@ def test_a_path_that_is_no_file_is_not_touched(bin_dir: BinDir, kind: str) -> No
 
 
 class Labels:
-    """Every file that got its label in time is right."""
+    """Labels by inode, as files get them."""
 
     def __init__(self) -> None:
         self.given: dict[tuple[int, int], str] = {}
@@ -291,7 +296,7 @@ class Labels:
     def is_right(self, path: str) -> bool:
         return self.given.get(_inode(path)) == os.path.basename(path)
 
-    def give(self, path: str, name: str) -> None:
+    def apply(self, path: str, name: str) -> None:
         self.given[_inode(path)] = os.path.basename(name)
 
 
@@ -300,7 +305,7 @@ def _inode(path: str) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def test_files_have_their_label_from_the_beginning_and_get_it_again(tmp_path: pathlib.Path) -> None:
+def test_a_plugin_gets_its_label_and_a_wrong_one_is_repaired(tmp_path: pathlib.Path) -> None:
     labels = Labels()
     bin_dir = BinDir(tmp_path, labels)
     bin_dir.present(OLD)
@@ -318,11 +323,11 @@ def test_a_copy_damaged_after_its_check_is_not_installed(bin_dir: BinDir, monkey
     old = bin_dir.manifest.releases[0]
     monkeypatch.setattr(PluginStore, "has", lambda *dummy: True)
     pathlib.Path(bin_dir.store.file(old, "bridge")).write_bytes(b"evil")
-    assert "bridge is not as it was kept: expected sha256:" in str(error_of(bin_dir.roll_back))
+    assert "bridge was changed after it was kept: expected sha256:" in str(error_of(bin_dir.roll_back))
     assert bin_dir.files() == before
 
 
-def test_a_file_that_was_set_aside_and_is_damaged_does_not_come_back(bin_dir: BinDir) -> None:
+def test_a_damaged_file_that_was_set_aside_is_not_restored(bin_dir: BinDir) -> None:
     bin_dir.put("bridge", b"foreign")
     bin_dir.present(OLD, force=True)
     aside = pathlib.Path(bin_dir.store.set_aside("bridge"))
@@ -330,8 +335,8 @@ def test_a_file_that_was_set_aside_and_is_damaged_does_not_come_back(bin_dir: Bi
     before = bin_dir.files()
     for dry_run in (True, False):
         message = str(error_of(bin_dir.absent, dry_run=dry_run))
-        assert f"{aside} is not as it was kept: expected sha256:" in message
-        assert f"put it back as it was, or remove {bin_dir.store.path}" in message
+        assert f"{aside} was changed after it was kept: expected sha256:" in message
+        assert f"restore its content, or remove {bin_dir.store.path}" in message
     assert bin_dir.files() == before
     aside.write_bytes(b"foreign")
     bin_dir.absent()

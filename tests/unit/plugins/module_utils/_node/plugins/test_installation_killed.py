@@ -24,7 +24,7 @@ FOREIGN = {"calico": b"calico", "vlan": b"foreign"}
 CHANGES = ("open", "os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink")
 
 
-def killed_before(step: int, run: t.Callable[[], object]) -> bool:
+def is_killed_before(step: int, run: t.Callable[[], object]) -> bool:
     """Return whether a run was killed before its n-th change of a file; False if it made fewer changes."""
     pid = os.fork()
     if pid == 0:
@@ -66,32 +66,32 @@ AFTER = {
 }
 
 
-def killed_runs(path: pathlib.Path, name: str) -> t.Iterator[BinDir]:
-    """Yield a directory for each moment at which a run can be killed."""
+def kill_at_each_step(path: pathlib.Path, name: str) -> t.Iterator[BinDir]:
+    """Yield a bin dir for each moment at which a run can be killed."""
     for step in range(1000):
         bin_dir = a_directory(path / str(step))
         if name == "rolled back":
             bin_dir.present(NEW, force=True)
-        if not killed_before(step, lambda bin_dir=bin_dir: RUNS[name](bin_dir)):  # type: ignore[misc]
+        if not is_killed_before(step, lambda bin_dir=bin_dir: RUNS[name](bin_dir)):  # type: ignore[misc]
             break
         yield bin_dir
     assert step > {"upgrade": 20, "absent": 4, "rolled back": 10}[name], "it was not killed often enough to tell"
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_next_run_finishes_it(tmp_path: pathlib.Path, name: str) -> None:
-    for bin_dir in killed_runs(tmp_path, name):
+def test_the_next_run_finishes_a_killed_one(tmp_path: pathlib.Path, name: str) -> None:
+    for bin_dir in kill_at_each_step(tmp_path, name):
         _check_between(bin_dir)
         RUNS[name](bin_dir)
         assert bin_dir.files() == AFTER[name]
-        assert name == "absent" or bin_dir.list_left_over() == []
+        assert name == "absent" or bin_dir.list_unlisted() == []
         bin_dir.absent()
         assert bin_dir.files() == FOREIGN
 
 
 @pytest.mark.parametrize("name", ["upgrade", "rolled back"])
-def test_another_run_can_undo_it(tmp_path: pathlib.Path, name: str) -> None:
-    for bin_dir in killed_runs(tmp_path, name):
+def test_another_run_can_undo_a_killed_one(tmp_path: pathlib.Path, name: str) -> None:
+    for bin_dir in kill_at_each_step(tmp_path, name):
         bin_dir.absent()
         assert bin_dir.files() == FOREIGN
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The manifest is read as it was written, or refused."""
+"""The manifest of installed plugins is read as written, or refused."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_it_is_read_back_unchanged_and_written_once(tmp_path: pathlib.Path) -> N
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "releases": [{}]}', "{"])
-def test_one_that_cannot_be_read_is_not_guessed_at(tmp_path: pathlib.Path, content: str) -> None:
+def test_an_unreadable_manifest_is_an_error(tmp_path: pathlib.Path, content: str) -> None:
     (tmp_path / "manifest.json").write_text(content, encoding="utf-8")
     assert f"{tmp_path}/manifest.json" in str(error_of(Manifest.load, str(tmp_path)))
 
 
-def test_a_file_is_read_again_only_where_it_is_another_one(
+def test_a_digest_is_read_again_only_for_a_changed_file(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "bridge"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which archive is meant by a version, a source and a checksum, and which are not to be had."""
+"""The archive for a version, a source and a checksum, and requests that are refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import ask
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import resolve_request
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 UPSTREAM = "https://github.com/containernetworking/plugins/releases/download"
@@ -21,7 +21,7 @@ ASSET = "cni-plugins-linux-amd64-v1.9.1.tgz"
 PIN = f"sha256:{PINNED['1.9.1']['amd64']}"
 
 
-def test_the_table_is_complete_and_has_no_digest_twice() -> None:
+def test_each_pinned_release_has_four_unique_digests() -> None:
     digests = [digest for architectures in PINNED.values() for digest in architectures.values()]
     assert {tuple(architectures) for architectures in PINNED.values()} == {("amd64", "arm", "arm64", "ppc64le")}
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests)
@@ -29,61 +29,64 @@ def test_the_table_is_complete_and_has_no_digest_twice() -> None:
 
 
 @pytest.mark.parametrize("version", ["1.9.1", "v1.9.1", " V1.9.1 "])
-def test_a_version_alone_is_a_pinned_archive(version: str) -> None:
-    asked = ask(version, "", "", "x86_64")
-    assert (asked.location, asked.checksum) == (f"{UPSTREAM}/v1.9.1/{ASSET}", PIN)
-    assert (asked.version, asked.warning) == ("1.9.1", "")
+def test_a_version_selects_the_pinned_archive(version: str) -> None:
+    request = resolve_request(version, "", "", "x86_64")
+    assert (request.location, request.checksum) == (f"{UPSTREAM}/v1.9.1/{ASSET}", PIN)
+    assert (request.version, request.warning) == ("1.9.1", "")
 
 
 @pytest.mark.parametrize(
     ("machine", "architecture"),
     [("x86_64", "amd64"), ("aarch64", "arm64"), ("armv7l", "arm"), ("armv6l", "arm"), ("ppc64le", "ppc64le")],
 )
-def test_the_architecture_is_the_nodes(machine: str, architecture: str) -> None:
-    asked = ask("1.8.0", "", "", machine)
-    assert asked.location.endswith(f"/cni-plugins-linux-{architecture}-v1.8.0.tgz")
-    assert asked.checksum == f"sha256:{PINNED['1.8.0'][architecture]}"
+def test_the_archive_is_for_the_architecture_of_the_node(machine: str, architecture: str) -> None:
+    request = resolve_request("1.8.0", "", "", machine)
+    assert request.location.endswith(f"/cni-plugins-linux-{architecture}-v1.8.0.tgz")
+    assert request.checksum == f"sha256:{PINNED['1.8.0'][architecture]}"
 
 
 def test_a_mirror_gets_the_archives_name() -> None:
-    asked = ask("1.9.1", "http://mirror/cni/", "", "aarch64")
-    assert asked.location == "http://mirror/cni/cni-plugins-linux-arm64-v1.9.1.tgz"
-    assert asked.checksum == f"sha256:{PINNED['1.9.1']['arm64']}"
+    request = resolve_request("1.9.1", "http://mirror/cni/", "", "aarch64")
+    assert request.location == "http://mirror/cni/cni-plugins-linux-arm64-v1.9.1.tgz"
+    assert request.checksum == f"sha256:{PINNED['1.9.1']['arm64']}"
 
 
 @pytest.mark.parametrize("source", [ASSET, f"/srv/{ASSET}", f"https://mirror/{ASSET}"])
-def test_an_archive_named_as_upstreams_is_that_one_wherever_it_is(source: str) -> None:
-    asked = ask("", source, "", "x86_64")
-    assert (asked.version, asked.checksum) == ("1.9.1", PIN)
-    assert ask("", source, OWN.upper(), "x86_64").checksum == OWN, "who gives a digest means it"
+def test_an_archive_with_an_upstream_name_has_its_version_and_digest(source: str) -> None:
+    request = resolve_request("", source, "", "x86_64")
+    assert (request.version, request.checksum) == ("1.9.1", PIN)
+    assert resolve_request("", source, OWN.upper(), "x86_64").checksum == OWN, "a given digest wins"
 
 
 @pytest.mark.parametrize("source", ["plugins.tgz", "/usr/lib/cni", "cni-plugins-linux-amd64-v1.9.1.tgz.part"])
 def test_any_other_source_is_used_unchanged(source: str) -> None:
-    asked = ask("site-7", source, "", "x86_64")
-    assert (asked.location, asked.version, asked.checksum) == (source, "site-7", "")
+    request = resolve_request("site-7", source, "", "x86_64")
+    assert (request.location, request.version, request.checksum) == (source, "site-7", "")
 
 
-def test_a_version_built_twice_is_worth_a_warning() -> None:
-    asked = ask("1.4.1", "", OWN, "x86_64")
-    assert asked.checksum == OWN
-    assert "1.4.1 of the plugins: its archives were built again under the same name" in asked.warning
-    assert "no digest is known" in str(error_of(ask, "1.4.1", "", "", "x86_64"))
+def test_a_rebuilt_release_gives_a_warning() -> None:
+    request = resolve_request("1.4.1", "", OWN, "x86_64")
+    assert request.checksum == OWN
+    assert "1.4.1 of the reference plugins: its archives were rebuilt under the same name" in request.warning
+    assert "no digest is known" in str(error_of(resolve_request, "1.4.1", "", "", "x86_64"))
 
 
 REFUSED: dict[str, tuple[tuple[str, str, str, str], tuple[str, ...]]] = {
     "no archives": (("0.9.0", "", OWN, "x86_64"), ("published without archives", "use 0.9.1")),
     "broken": (("v1.0.0", "", OWN, "x86_64"), ("use 1.0.1",)),
-    "mixed": (("1.6.1", "", OWN, "x86_64"), ("mixture of two builds", "use 1.6.2")),
+    "mixed": (("1.6.1", "", OWN, "x86_64"), ("mix two builds", "use 1.6.2")),
     "incomplete": (("1.7.0", "", OWN, "x86_64"), ("incomplete", "use 1.7.1")),
     "by its name": (("", "cni-plugins-linux-amd64-v1.7.0.tgz", "", "x86_64"), ("version 1.7.0", "use 1.7.1")),
-    "unknown version": (("9.9.9", "", "", "x86_64"), ("no digest is known for", "v9.9.9.tgz", "known are 1.9.1, ")),
-    "architecture": (("1.9.1", "", "", "s390x"), ("no digest is known for", "s390x", "give checksum, as sha256:HEX")),
+    "unknown version": (
+        ("9.9.9", "", "", "x86_64"),
+        ("no digest is known for", "v9.9.9.tgz", "digests are known of 1.9.1, "),
+    ),
+    "architecture": (("1.9.1", "", "", "s390x"), ("no digest is known for", "s390x", "set checksum to sha256:HEX")),
     "no release": (("1.9.1", "", "", "i686"), ("no release for this node's architecture, i686", "source and checksum")),
     "a URL": (("1.9.1", "https://m/x.tgz", "", "x86_64"), ("no digest is known for https://m/x.tgz",)),
-    "contradiction": (("1.8.0", ASSET, "", "x86_64"), ("version: 1.8.0, but", "is version 1.9.1 by its name")),
-    "another node's": (("", ASSET, "", "aarch64"), ("is for amd64 by its name, and this node is aarch64", "for arm64")),
-    "nothing": (("", "https://mirror/", "", "x86_64"), ("neither a version nor an archive",)),
+    "contradiction": (("1.8.0", ASSET, "", "x86_64"), ("version: 1.8.0, but", "says version 1.9.1")),
+    "another node's": (("", ASSET, "", "aarch64"), ("says architecture amd64, but this node has aarch64", "for arm64")),
+    "nothing": (("", "https://mirror/", "", "x86_64"), ("version is missing",)),
     "no version": (("../1", "", "", "x86_64"), ("version: '../1' is not a version",)),
     "short": (("1.9.1", "", "sha256:12", "x86_64"), ("checksum: 'sha256:12' is not a checksum", "64 hexadecimal")),
     "weak": (("1.9.1", "", "md5:" + "0" * 32, "x86_64"), ("is not a checksum",)),
@@ -92,7 +95,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, str], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("arguments", "fragments"), REFUSED.values(), ids=REFUSED)
-def test_the_error_of_a_failed_download_names_a_remedy(arguments: t.Any, fragments: tuple[str, ...]) -> None:
-    error = str(error_of(ask, *arguments))
+def test_a_refused_request_says_what_to_do(arguments: t.Any, fragments: tuple[str, ...]) -> None:
+    error = str(error_of(resolve_request, *arguments))
     for fragment in fragments:
         assert fragment in error

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A URL is shown without the credentials that stand in it."""
+"""Credentials are separated from a URL, so that results do not show them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SEPARATED = {
 
 
 @pytest.mark.parametrize(("url", "parts"), SEPARATED.items(), ids=SEPARATED)
-def test_credentials_are_taken_out_of_a_url(url: str, parts: tuple[str, str, str]) -> None:
+def test_credentials_are_separated_from_a_url(url: str, parts: tuple[str, str, str]) -> None:
     location, credentials = separate(url)
     assert (location, *credentials) == parts
 
@@ -36,5 +36,5 @@ def test_credentials_are_taken_out_of_a_url(url: str, parts: tuple[str, str, str
 @pytest.mark.parametrize("password", ["sec/ret", "sec?ret", "sec#ret"])
 def test_a_password_that_ends_the_host_is_refused_and_not_shown(password: str) -> None:
     error = error_of(separate, f"http://me:{password}@host/x")
-    assert "give it as url_password" in str(error)
+    assert "use url_password" in str(error)
     assert password[:3] not in str(error)

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base import lock
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, netns_directory
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
@@ -87,7 +87,7 @@ def test_a_namespace_that_another_run_has_just_created_is_no_change(
         (path.touch if present else path.unlink)()
         yield
 
-    monkeypatch.setattr(netns_directory, "hold_lock", overtake)
+    monkeypatch.setattr(lock, "hold_lock", overtake)
     if not present:
         path.touch()
     assert trial_netns.ensure(paths, ["red"], present=present, dry_run=False) == []

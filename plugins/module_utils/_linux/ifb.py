@@ -30,7 +30,7 @@ def names() -> list[str]:
 
 
 def targets() -> set[str] | None:
-    """Return the links to which others redirect their ingress traffic; None if `tc` is not installed.
+    """Return the links to which others redirect their ingress traffic; None if tc is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.

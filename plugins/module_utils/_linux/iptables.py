@@ -54,7 +54,7 @@ class Listing(t.NamedTuple):
 
 
 def listing() -> Listing:
-    """Return all tables; none of a family whose tool is not installed."""
+    """Return all tables of the families whose tool is installed."""
     snapshot = Listing({}, {})
     for family in FAMILIES:
         try:

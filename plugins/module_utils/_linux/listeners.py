@@ -40,17 +40,20 @@ class Listener(t.NamedTuple):
     inode: str
 
 
-def listeners() -> list[Listener]:
+def listeners(directory: str = _DIRECTORY) -> list[Listener]:
     """Return the listening sockets of TCP and SCTP, and those of UDP that are not connected.
+
+    Args:
+        directory: The files with which the kernel lists the sockets of a network namespace.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     sockets: list[Listener] = []
     for family in ("", "6"):
-        sockets += _tcp(f"tcp{family}")
-        sockets += _udp(f"udp{family}")
-    return [*sockets, *_sctp()]
+        sockets += _tcp(f"{directory}/tcp{family}")
+        sockets += _udp(f"{directory}/udp{family}")
+    return [*sockets, *_sctp(f"{directory}/sctp/eps")]
 
 
 def find_process(listener: Listener) -> str:
@@ -62,22 +65,22 @@ def find_process(listener: Listener) -> str:
     return ""
 
 
-def _tcp(name: str) -> t.Iterator[Listener]:
+def _tcp(path: str) -> t.Iterator[Listener]:
     """Return the listening sockets, which the kernel lists before the connections, of which there may be many."""
-    for words in _rows(name):
+    for words in _rows(path):
         if words[3] != _LISTEN:
             return
         yield _listener("tcp", words)
 
 
-def _udp(name: str) -> t.Iterator[Listener]:
-    for words in _rows(name):
+def _udp(path: str) -> t.Iterator[Listener]:
+    for words in _rows(path):
         if words[3] == _CLOSE:
             yield _listener("udp", words)
 
 
-def _sctp() -> t.Iterator[Listener]:
-    for words in _rows("sctp/eps"):
+def _sctp(path: str) -> t.Iterator[Listener]:
+    for words in _rows(path):
         if words[3] == _SCTP_LISTEN:
             for address in words[8:]:
                 yield Listener("sctp", _unmap(ipaddress.ip_address(address.lstrip("*"))), int(words[5]), words[7])
@@ -98,8 +101,7 @@ def _unmap(address: IpAddress) -> IpAddress:
     return (address.version == 6 and address.ipv4_mapped) or address
 
 
-def _rows(name: str) -> t.Iterator[list[str]]:
-    path = f"{_DIRECTORY}/{name}"
+def _rows(path: str) -> t.Iterator[list[str]]:
     try:
         with open(path, encoding="ascii") as stream:
             next(stream, None)

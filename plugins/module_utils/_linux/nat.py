@@ -52,7 +52,7 @@ def rules(family: int, chain: str) -> list[Rule]:
 
 
 def rules_and_orphan(family: int, chain: str, own: str) -> tuple[list[Rule], bool]:
-    """Return the same, and whether the chain `own` exists without a rule that jumps to it.
+    """Return the same as `rules`, and whether the chain `own` exists without a rule that jumps to it.
 
     Raises:
         CniError: ``IO_FAILURE``.

@@ -51,7 +51,7 @@ def path_of(directory: str, name: str) -> str:
 
 
 def is_namespace(path: str) -> bool:
-    """Return whether a path is that of a network namespace."""
+    """Return whether a path leads to a network namespace."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -110,12 +110,12 @@ def run_inside(path: str, operation: t.Callable[[], T]) -> T:
 
 
 def open_inside(path: str, operation: t.Callable[[], T]) -> T:
-    """Open a socket or the like inside a network namespace, in which it stays.
+    """Open a socket or the like inside a network namespace, where it stays.
 
     One thread opens all of them and never returns to its own namespace: a new thread for each takes ten times as long.
 
     Raises:
-        OSError: As `inside`.
+        OSError: As `run_inside`.
     """
     return _namespace_thread().submit(_enter_and_run, path, operation).result()
 

@@ -10,7 +10,6 @@ import ipaddress
 import os
 import pathlib
 import socket
-import typing as t
 
 import pytest
 
@@ -71,9 +70,7 @@ def test_the_process_that_has_a_socket_is_named() -> None:
     assert listeners.find_process(listener._replace(inode="0")) == ""
 
 
-def test_sockets_of_sctp_are_read_as_the_kernel_shows_them(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sockets_of_sctp_are_read_as_the_kernel_shows_them(tmp_path: pathlib.Path) -> None:
     (tmp_path / "sctp").mkdir()
     (tmp_path / "sctp" / "eps").write_text(
         " ENDPT     SOCK   STY SST HBKT LPORT   UID INODE LADDRS\n"
@@ -82,10 +79,8 @@ def test_sockets_of_sctp_are_read_as_the_kernel_shows_them(
         " 5b521e0 757f67f0 0   7   43   35150     0 14591 127.0.0.1 \n",
         encoding="ascii",
     )
-    monkeypatch.setattr(listeners, "_DIRECTORY", str(tmp_path))
-    sockets: list[t.Any] = [
-        (listener.protocol, str(listener.address), listener.port, listener.inode) for listener in listeners.listeners()
-    ]
+    found = listeners.listeners(str(tmp_path))
+    sockets = [(listener.protocol, str(listener.address), listener.port, listener.inode) for listener in found]
     assert sockets == [
         ("sctp", "::", 48995, "14593"),
         ("sctp", "10.0.0.1", 58750, "15524"),

@@ -34,8 +34,8 @@ class RecordedState:
         """Return the recorded facts about an attachment.
 
         Args:
-            locked: Whether the caller holds the attachment's lock. If so, a killed run has left an intent of ADD beside
-                the record, and it is removed. Otherwise it may belong to a run that is about to finish.
+            locked: Whether the caller holds the attachment's lock. If so, an intent of ADD beside the record is that of a
+                killed run, and is removed. Otherwise it may belong to a run that is about to finish.
 
         Raises:
             CniError: The record cannot be read at all, or it is broken and the network has no configuration to use

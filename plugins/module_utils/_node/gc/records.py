@@ -189,7 +189,7 @@ class RecordCollector:
 
     @functools.cached_property
     def _mounted(self) -> frozenset[str]:
-        """The identities of the mounted network namespaces."""
+        """Return the identities of the mounted network namespaces."""
         from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
 
         return frozenset(map(netns_identity, live_namespaces.mount_points().values()))

@@ -68,7 +68,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - Lists of sentences, as C(errors) and C(warnings).
+    - Lists of messages, as C(errors) and C(warnings).
   type: dict
   sample:
     errors:

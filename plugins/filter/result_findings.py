@@ -72,7 +72,7 @@ _value:
       path: /ips/0/address
       value: 10.1.0.5
       message: "'10.1.0.5' is not an address with its prefix length"
-      hint: "expected: such as 10.1.0.0/16 or fd00::/64"
+      hint: "expected: a value such as 10.1.0.0/16 or fd00::/64"
 """
 
 import typing as t

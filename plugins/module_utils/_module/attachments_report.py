@@ -99,7 +99,7 @@ def _after(outcome: AttachmentResult) -> str:
 def _restoration_text(restoration: Restoration | None) -> str:
     if restoration is None:
         return ""
-    return f", after a reboot too (by {':'.join(restoration.plugin_dirs)}, {restoration.timeout:g} s)"
+    return f", restored at boot (plugins in {':'.join(restoration.plugin_dirs)}, time limit {restoration.timeout:g} s)"
 
 
 __all__ = ("entries_and_diff", "timing", "warnings")

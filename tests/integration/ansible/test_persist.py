@@ -74,8 +74,8 @@ def test_persist_is_turned_on_and_off_without_changing_the_attachment(clean: Eng
     attached = "attachment of red (eth0) to network lab"
     dirs = "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
     for name, before, after in (
-        ("on", "attached", f"attached, after a reboot too (by {dirs}, 60 s)"),
-        ("off", f"attached, after a reboot too (by {dirs}, 30 s)", "attached"),
+        ("on", "attached", f"attached, restored at boot (plugins in {dirs}, time limit 60 s)"),
+        ("off", f"attached, restored at boot (plugins in {dirs}, time limit 30 s)", "attached"),
     ):
         first, *files = reports[name].result["diff"]
         assert (first["before"][attached], first["after"][attached]) == (before, after)

@@ -18,10 +18,10 @@ if t.TYPE_CHECKING:
     from jsonschema import ValidationError
 
 _FORMATS: t.Final = {
-    "ip": ("an IP address", "such as 10.1.0.1 or fd00::1, without a prefix length"),
-    "ip-or-cidr": ("an IP address", "such as 10.1.0.5 or 10.1.0.5/16"),
-    "cidr": ("an address with its prefix length", "such as 10.1.0.0/16 or fd00::/64"),
-    "mac": ("a MAC address", "such as 02:00:00:00:00:01"),
+    "ip": ("an IP address", "an address such as 10.1.0.1 or fd00::1, without a prefix length"),
+    "ip-or-cidr": ("an IP address", "an address such as 10.1.0.5 or 10.1.0.5/16"),
+    "cidr": ("an address with its prefix length", "a value such as 10.1.0.0/16 or fd00::/64"),
+    "mac": ("a MAC address", "an address such as 02:00:00:00:00:01"),
     "ifname": ("an interface name", "1 to 15 bytes, without '/', ':' and white space"),
 }
 _NAMES: t.Final = {

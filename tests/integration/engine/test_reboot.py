@@ -206,7 +206,9 @@ def test_name_servers_of_the_results_are_restored(clean: EngineNode) -> None:
         RESOLV_CONF.write_text("nameserver 192.0.2.1\n", encoding="ascii")
         done = node.run("attachments", attachments=[item()]).succeeded()
         assert done.result["changed"] is False
-        assert any("/etc/netns/blue/resolv.conf was not written by cni.node" in str(text) for text in done.result["warnings"])
+        assert any(
+            "/etc/netns/blue/resolv.conf was not written by cni.node" in str(text) for text in done.result["warnings"]
+        )
         RESOLV_CONF.unlink()
         (path,) = node.run("attachments", attachments=[item()]).succeeded().result["files"]
         assert path == {"path": str(RESOLV_CONF), "action": "created"}

@@ -20,6 +20,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 
 Excuses = t.Callable[[Record, PluginConfiguration, CniError], bool]
 
+# Gets the error of DEL, or None after a success. Returns whether a second DEL may succeed.
+CleanUp = t.Callable[[t.Optional[CniError]], bool]
+
 
 class Checked(t.NamedTuple):
     """The outcome of a CHECK that found no fault.
@@ -138,6 +141,28 @@ class Conversation:
         return True
 
 
+def delete_with(start: t.Callable[[], Conversation], clean_up: CleanUp) -> None:
+    """Run DEL of each plugin, then remove what plugins leave behind; run DEL once more if that may help.
+
+    Raises:
+        CniError: The errors of all plugins that failed, or of the removal.
+    """
+    try:
+        start().delete()
+    except CniError as exc:
+        if not _try_clean_up(clean_up, exc):
+            raise
+        start().delete()
+    clean_up(None)
+
+
+def _try_clean_up(clean_up: CleanUp, failure: CniError) -> bool:
+    try:
+        return clean_up(failure)
+    except CniError as exc:
+        raise failure.with_detail(f"what it left behind could not be removed either: {exc}") from exc
+
+
 T = t.TypeVar("T")
 
 # Seconds. Each pause is twice the previous one.
@@ -198,4 +223,4 @@ def retry(operation: t.Callable[[], T], limit: float) -> T:
         pause, times = min(2 * pause, _LONGEST_PAUSE), times + 1
 
 
-__all__ = ("AddNotUndone", "Checked", "Conversation", "Excuses", "RetryingExecutor", "retry")
+__all__ = ("AddNotUndone", "Checked", "CleanUp", "Conversation", "Excuses", "RetryingExecutor", "delete_with", "retry")

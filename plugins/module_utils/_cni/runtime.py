@@ -19,9 +19,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.conversation import (
     AddNotUndone,
     Checked,
+    CleanUp,
     Conversation,
     Excuses,
     RetryingExecutor,
+    delete_with,
     retry,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
@@ -32,17 +34,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 
 NestedTypes = t.Callable[[NetworkConfiguration], t.Iterable[str]]
-
-# Gets the error of DEL, or None after a success. Returns whether a second DEL may succeed.
-CleanUp = t.Callable[[t.Optional[CniError]], bool]
-
-
-def _no_type(network: NetworkConfiguration) -> t.Iterable[str]:
-    return ()
-
-
-def _nothing_to_clean_up(error: CniError | None) -> bool:
-    return False
 
 
 class Runtime:
@@ -63,7 +54,7 @@ class Runtime:
         executor: Executor,
         cache_dir: str,
         lock_timeout: float,
-        nested_types: NestedTypes = _no_type,
+        nested_types: NestedTypes = lambda dummy: (),
         paths: NodePaths = NODE_PATHS,
     ) -> None:
         self.paths = paths
@@ -82,7 +73,7 @@ class Runtime:
         restoration: Restoration | None = None,
         *,
         again: bool = False,
-        clean_up: CleanUp = _nothing_to_clean_up,
+        clean_up: CleanUp = lambda dummy: False,
     ) -> Result:
         """Add a container to a network ("Adding an attachment").
 
@@ -183,7 +174,7 @@ class Runtime:
             return conversation.check(excuses)
 
     def delete(
-        self, record: Record, restoration: Restoration | None = None, clean_up: CleanUp = _nothing_to_clean_up
+        self, record: Record, restoration: Restoration | None = None, clean_up: CleanUp = lambda dummy: False
     ) -> None:
         """Remove a container from a network as it was added ("Deleting an attachment").
 
@@ -203,7 +194,7 @@ class Runtime:
             # Flushed, as otherwise a loss of power could bring back a record that is restored at boot.
             is_lasting = record.restoration is not None
             self.intents.write(intent, flush=is_lasting or restoration is not None)
-            self._delete_whole(record, clean_up)
+            delete_with(lambda: self._start_conversation(record), clean_up)
             self._forget(intent, flush=is_lasting)
 
     def _add(self, network: NetworkConfiguration, intent: Record, again: bool, clean_up: CleanUp) -> Result:
@@ -235,7 +226,7 @@ class Runtime:
             # A record whose flush failed must not count as complete. A repeated DEL needs the result.
             if intent.result is not None or self.records.may_have(intent.attachment.key):
                 self.intents.write(dataclasses.replace(intent, command="DEL"))
-            self._delete_whole(intent, clean_up)
+            delete_with(lambda: self._start_conversation(intent), clean_up)
             if intent.restoration is not None:
                 self.intents.write(dataclasses.replace(intent, command="DEL"))
             self._forget(intent)
@@ -249,24 +240,8 @@ class Runtime:
         if intent.restoration is None:
             self.intents.remove(intent.attachment.key)
 
-    def _delete_whole(self, record: Record, clean_up: CleanUp) -> None:
-        try:
-            self._start_conversation(record).delete()
-        except CniError as exc:
-            if not _try_clean_up(clean_up, exc):
-                raise
-            self._start_conversation(record).delete()
-        clean_up(None)
-
     def _start_conversation(self, record: Record) -> Conversation:
         return Conversation(self._retrying, self.versions, record)
-
-
-def _try_clean_up(clean_up: CleanUp, failure: CniError) -> bool:
-    try:
-        return clean_up(failure)
-    except CniError as exc:
-        raise failure.with_detail(f"what it left behind could not be removed either: {exc}") from exc
 
 
 __all__ = ("Runtime",)

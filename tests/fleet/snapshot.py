@@ -110,7 +110,7 @@ def _inside(node: FleetNode) -> dict[str, list[str]]:
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _tell(handles, writer)
+        _write_state(handles, writer)
     for descriptor in (*handles, writer):
         os.close(descriptor)
     with os.fdopen(reader, encoding="utf-8") as stream:
@@ -120,7 +120,7 @@ def _inside(node: FleetNode) -> dict[str, list[str]]:
     return t.cast("dict[str, list[str]]", json.loads(text))
 
 
-def _tell(handles: t.Sequence[int], stream: int) -> t.NoReturn:
+def _write_state(handles: t.Sequence[int], stream: int) -> t.NoReturn:
     """Write the state from a child process: only a child is in the PID namespace that its parent has entered."""
     status = 1
     with os.fdopen(stream, "w", encoding="utf-8") as out:

@@ -52,7 +52,7 @@ class RecordedState:
         return record.attachment.key not in self.removed and not _netns_change(record, record.attachment)
 
     def _read(self, attachment: Attachment, locked: bool) -> tuple[Record | None, str]:
-        """Return the record, or else the intent, and the record's defect, or an empty string."""
+        """Return the record or, without one, the intent; and the defect of the record, or an empty string."""
         try:
             record = self._record(attachment)
             intent = self._intent(attachment.key, required=record is None)

@@ -31,7 +31,7 @@ class Datagram(t.NamedTuple):
 
 
 class Socket:
-    """Gives out these datagrams one after the other, and after the last one nothing comes."""
+    """A socket that receives the given datagrams in order, and then no more."""
 
     def __init__(self, datagrams: t.Iterable[Datagram]) -> None:
         self._datagrams = iter(datagrams)

@@ -39,7 +39,7 @@ def _link(name: str, number: int, **keys: t.Any) -> Link:
 
 
 class RenamedLinkKernel:
-    """Its answers; the link number 5 of the container has the address."""
+    """A kernel in which link 5 of the container has the recorded address, whatever its name."""
 
     def __init__(self, node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
         self._node = node

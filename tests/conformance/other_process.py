@@ -16,6 +16,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child im
 
 PROGRAM = """
 import pathlib, sys
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 
 directory, command, name, container = sys.argv[1:]

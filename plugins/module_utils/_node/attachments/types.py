@@ -35,7 +35,7 @@ class OnDrift(str, enum.Enum):
 
 
 class Action(str, enum.Enum):
-    """What a run did about an attachment, as results name it."""
+    """The change that a run made to an attachment, as results name it."""
 
     ADDED = "added"
     CHECKED = "checked"

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
@@ -59,7 +57,7 @@ def test_check_changes_nothing(node: ConformanceNode) -> None:
 
 
 def test_an_attachment_without_a_result_is_not_checked_differs_from_libcni(node: ConformanceNode) -> None:
-    record = dataclasses.replace(node.added(node.network("a")), result=None)
+    record = node.added(node.network("a"))._replace(result=None)
     assert error_of(node.runtime.check, record).code == Code.DECODE_FAILURE
     assert node.ran() == []
 

@@ -50,8 +50,7 @@ class Restoration:
         return {"pluginDirs": self.plugin_dirs, "timeout": self.timeout, "addresses": self.addresses, **allowed}
 
 
-@dataclasses.dataclass(frozen=True)
-class Record:
+class Record(t.NamedTuple):
     """The record of an attachment: all that CHECK and DEL need, independent of the current files.
 
     Attributes:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import ipaddress
 import typing as t
 
@@ -27,8 +26,7 @@ _DNS_LISTS: t.Final = ("nameservers", "search", "options")
 _INTEGERS: t.Final = range(-(1 << 63), 1 << 63)
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
+class Result(t.NamedTuple):
     """The result of a successful ADD (section 5), in one version of the specification.
 
     Attributes:

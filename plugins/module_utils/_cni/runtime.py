@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import typing as t
 
@@ -190,7 +189,7 @@ class Runtime:
         self.require_safe_plugins(record)
         with self.exclusion.lock_attachment(record.attachment.require_valid()):
             # The record is on disk already; the intent only tells a later run that a DEL has begun.
-            intent = dataclasses.replace(record, command="DEL", restoration=restoration)
+            intent = record._replace(command="DEL", restoration=restoration)
             # Flushed, as otherwise a loss of power could bring back a record that is restored at boot.
             is_lasting = record.restoration is not None
             self.intents.write(intent, flush=is_lasting or restoration is not None)
@@ -205,7 +204,7 @@ class Runtime:
                 if last is not None and intent.result is None:
                     # If this run is killed, DEL needs the result: plugins such as firewall clean up only what it names.
                     # After a loss of power there is nothing to clean up.
-                    intent = dataclasses.replace(intent, result=last)
+                    intent = intent._replace(result=last)
                     self.intents.write(intent, flush=intent.restoration is not None)
                 prev_result = None if last is None else last.keys
                 content = request.for_attachment(network, plugin, intent.version, intent.attachment, prev_result)
@@ -213,10 +212,10 @@ class Runtime:
                 last = result.decode(output, intent.version, f"the result of plugin {plugin.type}").to(intent.version)
             if last is None:
                 raise CniError(Code.INVALID_CONFIG, f"network {network.name} has no plugin")
-            self.records.write(dataclasses.replace(intent, result=last, command=""))
+            self.records.write(intent._replace(result=last, command=""))
         except Exception as exc:
             remaining = intent.restoration if again else None
-            failed = dataclasses.replace(intent, result=last, restoration=remaining)
+            failed = intent._replace(result=last, restoration=remaining)
             raise self._undo_add(failed, as_error(exc), clean_up) from exc
         self.intents.remove(intent.attachment.key)
         return last
@@ -225,10 +224,10 @@ class Runtime:
         try:
             # A record whose flush failed must not count as complete. A repeated DEL needs the result.
             if intent.result is not None or self.records.may_have(intent.attachment.key):
-                self.intents.write(dataclasses.replace(intent, command="DEL"))
+                self.intents.write(intent._replace(command="DEL"))
             delete_with(lambda: self._start_conversation(intent), clean_up)
             if intent.restoration is not None:
-                self.intents.write(dataclasses.replace(intent, command="DEL"))
+                self.intents.write(intent._replace(command="DEL"))
             self._forget(intent)
         except CniError as exc:
             stuck = failure.with_detail(f"the DEL that followed failed too and will be repeated by the next run: {exc}")

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
@@ -90,8 +89,8 @@ def _report(module: AnsibleModule, plan: Plan, programs: t.Sequence[dict[str, t.
     missing = ", ".join(entry["name"] for entry in programs if not entry["path"])
     return {
         "changed": plan.changed,
-        "modules": [dataclasses.asdict(change) for change in plan.modules],
-        "sysctls": [dataclasses.asdict(change) for change in plan.settings],
+        "modules": [change._asdict() for change in plan.modules],
+        "sysctls": [change._asdict() for change in plan.settings],
         "commands": programs,
         "diff": _make_diff(plan),
         "msg": f"{_summarize(plan, module.check_mode and plan.changed)}{f'; not installed: {missing}' if missing else ''}",

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import pathlib
@@ -194,7 +193,7 @@ class Engine:
         record = self.runtime.records.read(Attachment(**item).key)
         assert record is not None
         assert record.attachment.netns in ("", item["netns"])
-        return dataclasses.replace(record, attachment=record.attachment.with_netns(item["netns"]))
+        return record._replace(attachment=record.attachment.with_netns(item["netns"]))
 
     def result(self, item: JsonObject) -> JsonObject:
         result = self.record(item).result

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import typing as t
 
@@ -166,7 +165,7 @@ def with_current_config(record: Record, network: NetworkConfiguration) -> Record
     """
     if record.network().disabled_operations == network.disabled_operations:
         return record
-    return dataclasses.replace(record, config=network.content)
+    return record._replace(config=network.content)
 
 
 def _changed_request(record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:

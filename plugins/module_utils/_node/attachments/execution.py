@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -68,7 +67,7 @@ class Execution(Transition):
     def _update_record(self, record: Record) -> None:
         identity = record.netns_identity or netns_identity(record.attachment.netns)  # other runtimes keep none
         restoration = self._desired.restoration
-        self._runtime.records.write(dataclasses.replace(record, restoration=restoration, netns_identity=identity))
+        self._runtime.records.write(record._replace(restoration=restoration, netns_identity=identity))
 
     def _require_possible(self, desired: DesiredAttachment) -> None:
         self._prerequisites.require_values(desired)

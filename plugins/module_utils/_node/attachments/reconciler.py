@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import threading
 import time
@@ -86,7 +85,7 @@ class Reconciler:
                 return None
         except Exception:  # reconcile() reports the error
             return None
-        return dataclasses.replace(_unchanged_result(desired, recorded, decision), seconds=time.monotonic() - started)
+        return _unchanged_result(desired, recorded, decision)._replace(seconds=time.monotonic() - started)
 
     def reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None = None) -> AttachmentResult:
         """Bring an attachment to its desired state; an error is part of the result.
@@ -103,7 +102,7 @@ class Reconciler:
                 result = self._reconcile(desired, replacement)
         except Exception as exc:
             result = AttachmentResult(desired.attachment, Action.FAILED, error=as_error(exc))
-        return dataclasses.replace(result, seconds=time.monotonic() - started)
+        return result._replace(seconds=time.monotonic() - started)
 
     def roll_back(
         self, removed: AttachmentResult, failed: AttachmentResult

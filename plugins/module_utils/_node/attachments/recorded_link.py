@@ -92,7 +92,7 @@ def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
         return Preparation(record)
     if is_name_needed or (link is not None and not recorded.is_removable):
         raise _name_conflict(record.attachment, link, path)
-    without_netns = dataclasses.replace(record, attachment=record.attachment.with_netns(""))
+    without_netns = record._replace(attachment=record.attachment.with_netns(""))
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
 
 

@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
@@ -62,7 +60,7 @@ class RecordedState:
             return self._from_configuration(attachment, exc), f"its record is broken: {exc.msg}"
         reason = ""
         if record is not None and _has_moved(record, attachment):
-            record = dataclasses.replace(record, attachment=record.attachment.with_netns(attachment.netns))
+            record = record._replace(attachment=record.attachment.with_netns(attachment.netns))
             reason = "its network namespace has another path now"
         if intent is None:
             return record, reason
@@ -80,7 +78,7 @@ class RecordedState:
             return None
         record.network()
         if not record.attachment.netns:  # libcni did not record it before 1.2
-            return dataclasses.replace(record, attachment=record.attachment.with_netns(attachment.netns))
+            return record._replace(attachment=record.attachment.with_netns(attachment.netns))
         return record
 
     def _intent(self, key: Key, *, required: bool) -> Record | None:

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
@@ -64,14 +63,13 @@ def roll_back_removal(
         return removed, failed
     record = removed.removed_record
     outcome = roll_back(record, failed.error, conf_dir, restore)
-    rolled_back = dataclasses.replace(
-        removed,
+    rolled_back = removed._replace(
         action=Action.RECREATED if outcome.is_attached else Action.REMOVED,
         reason=f"its replacement, the {failed.attachment}, could not be added",
         result=outcome.result,
         after=AttachmentState(record.restoration) if outcome.is_attached else None,
     )
-    return rolled_back, dataclasses.replace(failed, error=outcome.error)
+    return rolled_back, failed._replace(error=outcome.error)
 
 
 def _configuration_hint(record: Record, conf_dir: ConfDir) -> str:

@@ -92,9 +92,9 @@ def _with_current_values(
     )
     network = networks.networks.get(attachment.network)
     if network is None:
-        return dataclasses.replace(record, attachment=attachment)
+        return record._replace(attachment=attachment)
     version = runtime.versions.select(network)
-    return dataclasses.replace(record, attachment=attachment, config=network.content, version=version)
+    return record._replace(attachment=attachment, config=network.content, version=version)
 
 
 def _with_advice(runtime: Runtime, record: Record, error: CniError) -> CniError:

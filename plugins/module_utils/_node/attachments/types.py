@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import typing as t
 
@@ -93,8 +92,7 @@ class AttachmentState(t.NamedTuple):
     restoration: Restoration | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class AttachmentResult:
+class AttachmentResult(t.NamedTuple):
     """Result of one attachment.
 
     Attributes:

@@ -20,8 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 _FILENAME: t.Final = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.@+\-]*", re.ASCII)
 
 
-@dataclasses.dataclass(frozen=True)
-class DesiredConflist:
+class DesiredConflist(t.NamedTuple):
     """A network configuration that a task wants to be present or absent.
 
     Attributes:

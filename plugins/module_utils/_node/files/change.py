@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import stat
 import typing as t
@@ -22,8 +21,7 @@ _MODE: t.Final = 0o644
 _REMOVAL: t.Final = {"before": "file", "after": "absent"}
 
 
-@dataclasses.dataclass(frozen=True)
-class FileChange:
+class FileChange(t.NamedTuple):
     """The change of one file.
 
     Attributes:

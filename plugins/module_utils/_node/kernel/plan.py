@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import os
 import re
@@ -26,8 +25,7 @@ _NUMBERS: t.Final = re.compile(r"-?\d+( -?\d+)*", re.ASCII)
 SYSCTLS_BY_MODULE: t.Final = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
 
 
-@dataclasses.dataclass(frozen=True)
-class ModuleChange:
+class ModuleChange(t.NamedTuple):
     """The change of one kernel module.
 
     Attributes:
@@ -39,8 +37,7 @@ class ModuleChange:
     reasons: t.Sequence[str]
 
 
-@dataclasses.dataclass(frozen=True)
-class SettingChange:
+class SettingChange(t.NamedTuple):
     """The change of one kernel setting.
 
     Attributes:
@@ -55,8 +52,7 @@ class SettingChange:
     reasons: t.Sequence[str] = ()
 
 
-@dataclasses.dataclass(frozen=True)
-class Plan:
+class Plan(t.NamedTuple):
     """The changes of one call."""
 
     modules: t.Sequence[ModuleChange]

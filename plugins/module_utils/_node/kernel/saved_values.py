@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import typing as t
 
@@ -17,8 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 _SIZE_LIMIT: t.Final = 1024 * 1024
 
 
-@dataclasses.dataclass(frozen=True)
-class SavedValue:
+class SavedValue(t.NamedTuple):
     """The values of a kernel setting that this collection has changed.
 
     Attributes:
@@ -74,7 +72,7 @@ class SavedValues:
 
 
 def _content(saved: SavedValue) -> dict[str, str]:
-    return {key: value for key, value in dataclasses.asdict(saved).items() if value is not None}
+    return {key: value for key, value in saved._asdict().items() if value is not None}
 
 
 __all__ = ("SavedValue", "SavedValues")

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -146,7 +145,7 @@ def _with_current_values(planned: t.Iterable[SettingChange]) -> list[SettingChan
                 f"kernel setting {change.name}: no loaded module has added it ({'; '.join(change.reasons)})",
                 "modules that were loaded stay loaded; no setting was changed",
             )
-        changes.append(dataclasses.replace(change, before=current))
+        changes.append(change._replace(before=current))
     return changes
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import pathlib
@@ -186,10 +185,10 @@ def test_a_directory_among_the_records_is_reported(store: RecordStore) -> None:
 
 
 def test_a_record_is_written_only_where_it_can_be_read_again(store: RecordStore) -> None:
-    largest = dataclasses.replace(ONE, config=b" " * 4 * 1024 * 1024)
+    largest = ONE._replace(config=b" " * 4 * 1024 * 1024)
     store.write(largest)
     assert store.read(ONE.attachment.key) == largest
-    error = error_of(store.write, dataclasses.replace(ONE, config=b" " * 7 * 1024 * 1024))
+    error = error_of(store.write, ONE._replace(config=b" " * 7 * 1024 * 1024))
     assert (error.code, "too many to be read back" in error.msg) == (Code.INVALID_CONFIG, True)
     assert store.read(ONE.attachment.key) == largest
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
@@ -173,7 +172,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object
 
 def test_the_family_of_an_address_is_that_of_its_text() -> None:
     given = result.from_keys({"cniVersion": "0.4.0", "ips": [{"address": V4}]}, "0.4.0", "test")
-    record = dataclasses.replace(_record(("portmap",), None), result=given)
+    record = _record(("portmap",), None)._replace(result=given)
     assert is_false_alarm(record, record.network().plugins[0], CniError(0, MISSED_V6))
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import threading
 import typing as t
@@ -186,7 +185,7 @@ def test_an_attachment_with_an_intent_is_locked_and_reconciled(node: FakeNode) -
     record = runtime.records.read(desired.attachment.key)
     assert record is not None
     with node.runtime().exclusion.lock_attachment(desired.attachment):
-        runtime.intents.write(dataclasses.replace(record, command="ADD"))
+        runtime.intents.write(record._replace(command="ADD"))
         reconciler = Reconciler(runtime, conf_dir.load(str(node.conf_dir)), Policy(check=Check.NEVER))
         (outcome,) = reconcile_all(reconciler, [desired], 1)
         assert (outcome.action, outcome.error and outcome.error.code) == ("failed", Code.TRY_AGAIN)

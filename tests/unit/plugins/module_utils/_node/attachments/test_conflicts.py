@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
@@ -85,7 +83,7 @@ def begun(occupied: FakeNode) -> FakeNode:
     """Return a node on which a run was killed in ADD."""
     record = occupied.record()
     assert record is not None
-    occupied.runtime().intents.write(dataclasses.replace(record, result=None, command="ADD"))
+    occupied.runtime().intents.write(record._replace(result=None, command="ADD"))
     occupied.record_file().unlink()
     return occupied
 

@@ -44,7 +44,7 @@ def network(**keys: object) -> config.NetworkConfiguration:
 RESULT = Result("1.0.0", {"cniVersion": "1.0.0"})
 ATTACHMENT = Attachment("net", "blue", "eth0", "/run/netns/blue", args={"K": "V"})
 RECORD = Record(ATTACHMENT, content(), RESULT, version="1.0.0", netns_identity="identity")
-INTENT = dataclasses.replace(RECORD, result=None, command="ADD")
+INTENT = RECORD._replace(result=None, command="ADD")
 DESIRED = DesiredAttachment(ATTACHMENT, network=network())
 OTHER_ARGS = DESIRED._replace(attachment=dataclasses.replace(ATTACHMENT, args={"K": "W"}))
 RESTORED = DESIRED._replace(restoration=Restoration(("/opt/cni/bin",), 60.0))

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import typing as t
 
@@ -39,7 +38,7 @@ def _interrupted(command: str, *, recorded: bool) -> Spoil:
     def spoil(node: FakeNode) -> None:
         record = node.record()
         assert record is not None
-        node.runtime().intents.write(dataclasses.replace(record, command=command))
+        node.runtime().intents.write(record._replace(command=command))
         if not recorded:
             node.record_file().unlink()
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pathlib
 import socket
 import typing as t
@@ -55,7 +54,7 @@ def rewrite(node: FakeNode, **changes: t.Any) -> Record:
     """Change the record of the container blue."""
     record = node.record()
     assert record is not None
-    changed = dataclasses.replace(record, **changes)
+    changed = record._replace(**changes)
     node.runtime().records.write(changed)
     return changed
 
@@ -126,7 +125,7 @@ def test_an_interrupted_attachment_holds_its_port(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     record = mapping.record()
     assert record is not None
-    mapping.runtime().intents.write(dataclasses.replace(record, result=None, command="ADD"))
+    mapping.runtime().intents.write(record._replace(result=None, command="ADD"))
     mapping.record_file().unlink()
     require_refused(ensure(mapping, mapped(mapping, "red")), "is mapped by the attachment of blue")
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import pathlib
 import typing as t
@@ -76,7 +75,7 @@ def test_an_attachment_does_not_keep_its_own_rules_and_another_of_the_container_
     tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)
     tool("iptables-restore")
     own = record("10.1.0.2/16")
-    records.write(dataclasses.replace(own, attachment=own.attachment.with_netns("")))
+    records.write(own._replace(attachment=own.attachment.with_netns("")))
     assert remove_leaked_rules(own, records) == 1
     records.write(record("10.1.0.2/16", ifname="eth1"))
     assert remove_leaked_rules(own, records) == 0

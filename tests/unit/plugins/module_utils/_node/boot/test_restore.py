@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 import pytest
@@ -67,7 +66,7 @@ def test_only_missing_attachments_are_restored_as_recorded(node: FakeNode) -> No
     assert (restored(node).action, node.commands()) == ("recreated", ["DEL", "ADD"])
     record = node.record()
     assert record is not None
-    assert dataclasses.replace(record, netns_identity=made.netns_identity) == made
+    assert record._replace(netns_identity=made.netns_identity) == made
 
 
 def test_an_attachment_that_another_run_changed_is_not_restored(node: FakeNode) -> None:
@@ -142,7 +141,7 @@ def test_a_taken_address_is_not_requested(node: FakeNode) -> None:
 def test_a_record_of_another_runtime_with_restoration_is_restored(node: FakeNode) -> None:
     """It does not say which namespace it is about; ours does from then on."""
     made = attach(node)
-    node.runtime().records.write(dataclasses.replace(made, version="", netns_identity="", restoration=None))
+    node.runtime().records.write(made._replace(version="", netns_identity="", restoration=None))
     (outcome,) = node.converge(DesiredAttachment(node.attachment(), restoration=MEANS))
     assert (outcome.action, outcome.changed) == ("checked", True)
     node.make_namespace()
@@ -153,7 +152,7 @@ def test_a_namespace_outside_the_directory_fails_on_one_line(
     node: FakeNode, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = attach(node)
-    node.runtime().records.write(dataclasses.replace(made, attachment=made.attachment.with_netns("/elsewhere/blue")))
+    node.runtime().records.write(made._replace(attachment=made.attachment.with_netns("/elsewhere/blue")))
     assert boot_main.main([str(node.cache_dir)], node.paths) == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("failed: the attachment of blue (eth0) to network net: /elsewhere/blue is not restored;")

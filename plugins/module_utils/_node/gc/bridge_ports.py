@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
 
 # The names that the reference plugins give to the node's end.
-_NAME: t.Final = re.compile(r"veth[0-9a-f]{8}")
+_NAME: t.Final = r"veth[0-9a-f]{8}"
 
 
 class BridgePort(t.NamedTuple):
@@ -55,7 +55,7 @@ class BridgePortFinder:
 
     def snapshot(self, node: NodeSnapshot) -> Items[str]:
         names = sorted(node.link_names) if self._bridges else ()
-        return {name: name for name in names if _NAME.fullmatch(name)}
+        return {name: name for name in names if re.fullmatch(_NAME, name)}
 
     def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[BridgePort]]:
         owned = {name for record in owners.records for name in _host_ends(record)} if items else set()

@@ -110,7 +110,7 @@ class Collector:
         own_files = OwnFiles(self._cache_dir, self._networks.path, locks, self._policy)
         checked = list(dict.fromkeys(names)) or all_names
         run = GcRun(
-            self._policy, frozenset(checked), not names, self._configurations(records, names), leaks, self._paths
+            self._policy, self._paths, leaks, frozenset(checked), not names, self._configurations(records, names)
         )
         finders = [make(run) for make in FINDERS]
         with self._exclusive():

@@ -7,14 +7,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import functools
 import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
@@ -59,43 +58,42 @@ class NodeSnapshot:
         return [Leak(Kind.CHAIN, "", tool, f"cannot list {failure}") for tool, failure in failures.items()]
 
 
-@dataclasses.dataclass(frozen=True)
-class GcRun:
+class GcRun(t.NamedTuple):
     """One run of the collector.
 
     Attributes:
+        paths: Where plugins keep their files by default.
+        leaks: All leaks that have been reported so far.
         networks: Names of the networks that are checked.
         all_networks: Whether these are all networks of the node.
         configurations: The configurations of these networks, those in files and those in records.
-        leaks: All leaks that have been reported so far.
-        paths: Where plugins keep their files by default.
     """
 
     policy: GcPolicy
+    paths: NodePaths
+    leaks: list[Leak]
     networks: frozenset[str] = frozenset()
     all_networks: bool = True
     configurations: tuple[NetworkConfiguration, ...] = ()
-    leaks: list[Leak] = dataclasses.field(default_factory=list)
-    paths: NodePaths = NODE_PATHS
 
     def list_collected(self, *kinds: Kind) -> set[str]:
         """Return the subjects of the leaks of these kinds, or of all, that are collected, or would be in a dry run."""
         return {leak.subject for leak in self.leaks if leak.collected and (not kinds or leak.kind in kinds)}
 
 
-@dataclasses.dataclass(frozen=True)
 class Suspect(t.Generic[Item]):
-    """Items without an owner that are reported and removed together.
+    """Items without an owner that are reported and removed together."""
 
-    Attributes:
-        proof: Added to the evidence when there is no reason to keep them.
-        container_id: The container that the items name, or an empty string.
-    """
-
-    leak: Leak
-    items: tuple[Item, ...]
-    proof: str = ""
-    container_id: str = ""
+    def __init__(self, leak: Leak, items: tuple[Item, ...], proof: str = "", container_id: str = "") -> None:
+        """
+        Args:
+            proof: Added to the evidence when there is no reason to keep them.
+            container_id: The container that the items name, or an empty string.
+        """
+        self.leak = leak
+        self.items = items
+        self.proof = proof
+        self.container_id = container_id
 
 
 class Scope(enum.Enum):

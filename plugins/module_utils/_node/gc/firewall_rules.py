@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Ow
 _TABLE: t.Final = "filter"
 _CHAIN: t.Final = "CNI-FORWARD"
 # The two rules that the plugin firewall makes for an address.
-_TO: t.Final = re.compile(rf"-A {_CHAIN} -d (\S+)/(?:32|128) -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT")
-_FROM: t.Final = re.compile(rf"-A {_CHAIN} -s (\S+)/(?:32|128) -j ACCEPT")
+_TO: t.Final = rf"-A {_CHAIN} -d (\S+)/(?:32|128) -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"
+_FROM: t.Final = rf"-A {_CHAIN} -s (\S+)/(?:32|128) -j ACCEPT"
 
 
 class AddressRules(t.NamedTuple):
@@ -72,8 +72,8 @@ def _pairs(family: int, table: iptables.Table) -> t.Iterator[AddressRules]:
             yield AddressRules(str(ipaddress.ip_address(address)), family, (to[address], source[address]))
 
 
-def _by_address(rules: t.Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
-    return {match[1]: rule for rule in rules if (match := pattern.fullmatch(rule))}
+def _by_address(rules: t.Iterable[str], pattern: str) -> dict[str, str]:
+    return {match[1]: rule for rule in rules if (match := re.fullmatch(pattern, rule))}
 
 
 def _reason_by_incomplete_add(owners: Owners) -> str:

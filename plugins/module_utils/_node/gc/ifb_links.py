@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
-_NAME: t.Final = re.compile(r"bwp[0-9a-f]{12}")
+_NAME: t.Final = r"bwp[0-9a-f]{12}"
 
 
 class IfbLinkFinder:
@@ -28,7 +28,7 @@ class IfbLinkFinder:
         pass
 
     def snapshot(self, node: NodeSnapshot) -> Items[str]:
-        return {name: name for name in sorted(node.link_names) if _NAME.fullmatch(name)}
+        return {name: name for name in sorted(node.link_names) if re.fullmatch(_NAME, name)}
 
     def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[str]]:
         # Their names contain only a digest of network and container.

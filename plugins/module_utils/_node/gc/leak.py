@@ -71,18 +71,18 @@ class Leak:
         return self
 
 
-@dataclasses.dataclass(frozen=True)
 class GcPolicy:
-    """Limits of what a run may remove.
+    """Limits of what a run may remove."""
 
-    Attributes:
-        min_age: Seconds; younger items may belong to an ADD still in progress.
-        dry_run: Collect nothing; report what would be collected.
-    """
-
-    min_age: float
-    dry_run: bool
-    now: float = dataclasses.field(default_factory=time.time)
+    def __init__(self, min_age: float, dry_run: bool) -> None:
+        """
+        Args:
+            min_age: Seconds; younger items may belong to an ADD still in progress.
+            dry_run: Collect nothing; report what would be collected.
+        """
+        self.min_age = min_age
+        self.dry_run = dry_run
+        self.now = time.time()
 
     def is_young(self, changed: float) -> bool:
         """Return whether the last change, in seconds of the epoch, is too recent."""

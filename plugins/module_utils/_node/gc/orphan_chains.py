@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
-_NAME: t.Final = re.compile(r"CNI-(DN-[0-9a-f]{21}|[0-9a-f]{24})")
+_NAME: t.Final = r"CNI-(DN-[0-9a-f]{21}|[0-9a-f]{24})"
 
 
 class OrphanChain(t.NamedTuple):
@@ -42,7 +42,7 @@ class OrphanChainFinder:
             (family, name): OrphanChain(family, name, rules)
             for family, table in tables.items()
             for name, rules in table.rules.items()
-            if _NAME.fullmatch(name) and name not in table.jumps
+            if re.fullmatch(_NAME, name) and name not in table.jumps
         }
 
     def find(self, items: Items[OrphanChain], owners: Owners) -> t.Iterator[Suspect[OrphanChain]]:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import pkgutil
 import typing as t
@@ -14,6 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._node import gc
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import FINDERS
@@ -120,7 +120,7 @@ def test_an_item_that_cannot_be_removed_does_not_stop_the_others() -> None:
 
 @pytest.mark.parametrize("scope", Scope)
 def test_every_scope_has_finders(scope: Scope) -> None:
-    run = GcRun(POLICY)
+    run = GcRun(POLICY, NODE_PATHS, [])
     assert [finder for finder in (make(run) for make in FINDERS) if finder.scope is scope]
 
 
@@ -134,5 +134,5 @@ def test_every_finder_is_in_the_tuple() -> None:
 
 def test_a_run_lists_the_collected_leaks_of_a_kind() -> None:
     leaks = [Leak(kind, "", str(kind), "", "removed") for kind in (Kind.LINK, Kind.RULE)]
-    run = dataclasses.replace(GcRun(DRY), leaks=[*leaks, Leak(Kind.LINK, "", "kept", "")])
+    run = GcRun(DRY, NODE_PATHS, [*leaks, Leak(Kind.LINK, "", "kept", "")])
     assert (run.list_collected(Kind.LINK), run.list_collected()) == ({"link"}, {"link", "rule"})

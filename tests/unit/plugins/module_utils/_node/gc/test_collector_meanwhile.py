@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import fcntl
 import json
 import os
@@ -17,6 +16,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -44,7 +44,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import firewal
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 POLICY = GcPolicy(0, dry_run=False)
-RUN = GcRun(POLICY, frozenset(["net"]))
+RUN = GcRun(POLICY, NODE_PATHS, [], frozenset(["net"]))
 NO_OWNERS = Owners("net")
 
 # It prints the first text, then the later one, and logs all other commands.
@@ -203,7 +203,7 @@ def test_a_port_is_kept_if_a_namespace_cannot_be_inspected_for_its_other_end(
     monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: {os.stat(own).st_ino: own})
     monkeypatch.setattr(netns, "run_inside", lambda path, look: look())
     monkeypatch.setattr(rtnetlink, "links", Ports())
-    (leak,) = collect(BridgePortFinder(dataclasses.replace(RUN, configurations=(BRIDGED,))))
+    (leak,) = collect(BridgePortFinder(RUN._replace(configurations=(BRIDGED,))))
     assert (leak.action, leak.error) == (KEPT, None)
     assert leak.evidence.endswith(
         "its other end may be in a network namespace that cannot be inspected: the kernel does not say"
@@ -238,5 +238,5 @@ def test_an_interface_of_a_result_may_have_no_name(tools: ScriptedTools, monkeyp
     result = Result("1.0.0", {"interfaces": [{"mac": "02:00:00:00:00:01"}, {"name": PORT_NAME}]})
     record = Record(Attachment("net", "blue", "eth0"), b"", result)
     monkeypatch.setattr(rtnetlink, "links", lambda: PORT)
-    run = dataclasses.replace(RUN, configurations=(BRIDGED,))
+    run = RUN._replace(configurations=(BRIDGED,))
     assert collect(BridgePortFinder(run), Owners(records=(record,))) == []

@@ -13,6 +13,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -33,8 +34,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Ow
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
 DRY = GcPolicy(0, dry_run=True)
-RUN = GcRun(DRY, frozenset(["net"]))
-ONE_NETWORK = GcRun(DRY, frozenset(["net"]), all_networks=False)
+RUN = GcRun(DRY, NODE_PATHS, [], frozenset(["net"]))
+ONE_NETWORK = GcRun(DRY, NODE_PATHS, [], frozenset(["net"]), all_networks=False)
 
 
 def owners(

@@ -14,6 +14,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
@@ -145,7 +146,7 @@ def test_chains_of_other_names_are_ignored(table: Table) -> None:
 
 
 def findings(table: Table, owners: Owners, *removed_links: str) -> list[tuple[str, str]]:
-    run = GcRun(GcPolicy(0, dry_run=True))
+    run = GcRun(GcPolicy(0, dry_run=True), NODE_PATHS, [])
     run.leaks.extend(Leak(Kind.LINK, "", name, "", "removed") for name in removed_links)
     finder = SpoofChainFinder(run)
     items = finder.snapshot(NodeSnapshot())
@@ -172,7 +173,7 @@ def test_an_attachment_owns_every_check_that_its_names_fit(table: Table) -> None
 def test_a_check_that_is_made_or_changed_meanwhile_is_ignored(table: Table) -> None:
     table.has(*check("lost-eth0", "vetha"), *check("back-eth0", "vethb", 10))
     policy = GcPolicy(0, dry_run=False)
-    finder = SpoofChainFinder(GcRun(policy))
+    finder = SpoofChainFinder(GcRun(policy, NODE_PATHS, []))
     items = finder.snapshot(NodeSnapshot())
     table.has(*check("lost-eth0", "vetha"), *check("back-eth0", "vethc", 20), *check("new-eth0", "vethd", 30))
     leaks = collect_leaks(finder, items, NO_OWNERS, lambda: (NO_OWNERS, NodeSnapshot()), policy)

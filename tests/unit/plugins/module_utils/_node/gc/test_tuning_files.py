@@ -35,7 +35,7 @@ def saved(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def collect(saved: pathlib.Path, first: Owners, later: Owners, min_age: float = 60) -> list[Leak]:
     policy = GcPolicy(min_age, dry_run=False)
-    finder = SavedValueFinder(GcRun(policy, paths=NodePaths(tuning_dir=str(saved.parent))))
+    finder = SavedValueFinder(GcRun(policy, NodePaths(tuning_dir=str(saved.parent)), []))
     return list(collect_leaks(finder, finder.snapshot(NodeSnapshot()), first, lambda: (later, NodeSnapshot()), policy))
 
 

@@ -80,6 +80,12 @@ class Record(t.NamedTuple):
         """The addresses of its result; empty without a result."""
         return self.result.addresses if self.result else ()
 
+    @property
+    def node_interfaces(self) -> list[str]:
+        """The interfaces of its result that are on the node, such as the host end of a veth pair."""
+        interfaces = (self.result.keys.get("interfaces") if self.result else None) or ()
+        return [interface["name"] for interface in interfaces if interface.get("name") and not interface.get("sandbox")]
+
     def network(self) -> NetworkConfiguration:
         """Return the recorded network configuration.
 

@@ -64,6 +64,14 @@ def is_namespace(path: str) -> bool:
         os.close(descriptor)
 
 
+def inode(path: str) -> int:
+    """Return the inode number of the network namespace at a path, or 0 if there is no file."""
+    try:
+        return os.stat(path).st_ino
+    except (OSError, ValueError):
+        return 0
+
+
 def require_foreign(path: str) -> None:
     """Refuse a path that is not a network namespace, or is the node's own.
 

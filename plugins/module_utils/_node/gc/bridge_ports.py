@@ -8,13 +8,12 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
@@ -58,14 +57,14 @@ class BridgePortFinder:
         return {name: name for name in names if re.fullmatch(_NAME, name)}
 
     def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[BridgePort]]:
-        owned = {name for record in owners.records for name in _host_ends(record)} if items else set()
+        owned = {name for record in owners.records for name in record.node_interfaces} if items else set()
         unowned = [name for name in items.values() if name not in owned]
         if not unowned:
             return
-        attached = {_inode(record.attachment.netns) for record in owners.records} - {0}
+        attached = {netns.inode(record.attachment.netns) for record in owners.records} - {0}
         for port in self._ports(unowned):
             # Results of versions before 0.3.0 do not name the node's end. In a dry run, DEL has not removed it either.
-            if _inode(port.netns) not in attached:
+            if netns.inode(port.netns) not in attached:
                 evidence = f"no runtime has a record of this port of {port.veth.master}"
                 proof = ", and its other end is in no network namespace that has a name or a process"
                 yield Suspect(Leak(Kind.LINK, "", port.veth.name, evidence), (port,), proof)
@@ -97,19 +96,6 @@ class BridgePortFinder:
 def _bridges(networks: t.Iterable[NetworkConfiguration]) -> set[str]:
     plugins = [plugin for network in networks for plugin in network.plugins]
     return {bridge_name(plugin.keys) for plugin in plugins if catalogue.row(plugin.type).is_bridge}
-
-
-def _inode(path: str) -> int:
-    """Return the inode number of a network namespace, or 0."""
-    try:
-        return os.stat(path).st_ino
-    except OSError:
-        return 0
-
-
-def _host_ends(record: Record) -> list[str]:
-    interfaces = (record.result.keys.get("interfaces") if record.result else None) or ()
-    return [interface["name"] for interface in interfaces if interface.get("name") and not interface.get("sandbox")]
 
 
 __all__ = ("BridgePort", "BridgePortFinder")

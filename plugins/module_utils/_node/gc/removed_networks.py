@@ -7,12 +7,11 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import Removal
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
@@ -70,9 +69,8 @@ class SharedResources:
 
 def _pending_ports(pending: t.Sequence[Record], view: View) -> set[str]:
     """Return the ports of attachments that are pending removal."""
-    interfaces = [interface for record in pending for interface in _interfaces(record)]
-    ports = {interface["name"] for interface in interfaces if interface.get("name") and not interface.get("sandbox")}
-    namespaces = {_inode(record.attachment.netns) for record in pending} - {0}
+    ports = {name for record in pending for name in record.node_interfaces}
+    namespaces = {netns.inode(record.attachment.netns) for record in pending} - {0}
     unknown = [link for link in view.links if link.kind == "veth" and link.master and link.name not in ports]
     if not namespaces or not unknown:
         return ports
@@ -80,18 +78,7 @@ def _pending_ports(pending: t.Sequence[Record], view: View) -> set[str]:
     from ansible_collections.cni.node.plugins.module_utils._linux import veth
 
     ends = veth.other_ends().found
-    return ports | {link.name for link in unknown if _inode(ends.get((link.peer, link.ifindex), "")) in namespaces}
-
-
-def _interfaces(record: Record) -> t.Sequence[t.Mapping[str, t.Any]]:
-    return (record.result.keys.get("interfaces") if record.result else None) or ()
-
-
-def _inode(path: str) -> int:
-    try:
-        return os.stat(path).st_ino
-    except (OSError, ValueError):
-        return 0
+    return ports | {link.name for link in unknown if netns.inode(ends.get((link.peer, link.ifindex), "")) in namespaces}
 
 
 def _expect_removal(pending: t.Iterable[Record], collected: t.Iterable[str]) -> Expected:

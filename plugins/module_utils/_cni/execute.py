@@ -7,23 +7,20 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import signal
 import stat
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import json_text, printable, process
+from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._cni.plugin_output import PluginOutput
+
 # Plugins run iptables, nft and sysctl by name. The PATH of an SSH login often lacks their directories.
 _SYSTEM_PATH: t.Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-_GO_TRACE: t.Final = b"\n\ngoroutine "
-_STDERR_LINES: t.Final = 10
-_SHORTAGES: t.Final = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _IN_UTF_8: t.Final = ("CNI_IFNAME", "CNI_ARGS")
 
 
@@ -142,13 +139,21 @@ class ProcessExecutor:
         try:
             outcome = process.run([path], environment, request, self._timeout)
         except OSError as exc:
-            raise _not_started(path, parameters, exc) from exc
+            raise _output_of(path, parameters, request).not_started(exc) from exc
         if outcome.stopped or outcome.status:
-            raise _failure(path, parameters, request, outcome, self._timeout)
+            raise _output_of(path, parameters, request).failure(outcome, self._timeout)
         if outcome.stderr and self._listener is not None:
-            shown = _without_secrets(parameters, request)
-            self._listener(plugin_type, parameters, shown(outcome.stderr.decode("utf-8", "replace")).encode())
+            shown = _output_of(path, parameters, request).without_secrets(outcome.stderr.decode("utf-8", "replace"))
+            self._listener(plugin_type, parameters, shown.encode())
         return outcome.stdout
+
+
+def _output_of(path: str, parameters: Parameters, request: bytes) -> PluginOutput:
+    # Loaded late: most calls succeed in silence.
+    from ansible_collections.cni.node.plugins.module_utils._cni.plugin_output import PluginOutput
+
+    args = parameters.attachment.args if parameters.attachment else {}
+    return PluginOutput(path, parameters.command, args, request)
 
 
 def _encode(environment: t.Mapping[str, str]) -> dict[bytes, bytes]:
@@ -200,88 +205,6 @@ def _executable(path: str) -> str:
             Code.INVALID_CONFIG, f"plugin {path} is not executable", "expected: mode 0755, on a mount without noexec"
         )
     return path
-
-
-def _not_started(path: str, parameters: Parameters, exc: OSError) -> CniError:
-    what = f"plugin {path} cannot be started for {parameters.command}: {exc.strerror}"
-    advice = "check that it is built for this architecture and that no process is writing to it"
-    if exc.errno in _SHORTAGES:
-        advice = "processes, open files or memory are exhausted: check ulimit -a and systemd's TasksMax"
-    return CniError(Code.IO_FAILURE, what, advice)
-
-
-def _failure(
-    path: str, parameters: Parameters, request: bytes, outcome: process.ProcessResult, timeout: float
-) -> CniError:
-    """Return the error of a failed plugin from its output and exit status (section 5, "Error")."""
-    shown = _without_secrets(parameters, request)
-    stopped = f"{outcome.stopped} (limit {timeout:g} s) and was killed" if outcome.stopped else ""
-    reported, is_all = ({}, False) if stopped else _parse_error(outcome.stdout)
-    # A plugin that was killed reports nothing about the attachment.
-    default = Code.IO_FAILURE if stopped or outcome.status < 0 else Code.UNKNOWN
-    code, msg, details = (
-        reported.get("code", default),
-        shown(reported.get("msg", "")),
-        shown(reported.get("details", "")),
-    )
-    ending = stopped or _describe_status(outcome.status)
-    lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, is_all, shown)]
-    what = f"plugin {os.path.basename(path)} failed ({parameters.command}): {msg or ending}"
-    return CniError(code, what, "\n".join(line for line in lines if line))
-
-
-def _without_secrets(parameters: Parameters, request: bytes) -> t.Callable[[str], str]:
-    # Loaded late: most runs have no failure.
-    from ansible_collections.cni.node.plugins.module_utils._cni.redaction import without_values
-
-    args = parameters.attachment.args if parameters.attachment else {}
-    return lambda text: without_values(text, args, request)
-
-
-def _parse_error(stdout: bytes) -> tuple[JsonObject, bool]:
-    """Return the valid values among code, message and details, and whether all given ones are valid."""
-    try:
-        keys = json_text.decode(stdout, "")
-    except CniError:
-        return {}, False
-    if not isinstance(keys, dict) or not ("code" in keys or "msg" in keys):
-        return {}, False
-    types = {"code": int, "msg": str, "details": str}
-    present = {key: keys[key] for key in types if keys.get(key) is not None}
-    valid = {
-        key: value for key, value in present.items() if isinstance(value, types[key]) and not isinstance(value, bool)
-    }
-    return valid, bool(valid) and valid.keys() == present.keys()
-
-
-def _describe_status(status: int) -> str:
-    if status >= 0:
-        return f"exit status {status}"
-    try:
-        return f"killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"killed by signal {-status}"
-
-
-def _output(outcome: process.ProcessResult, understood: bool, shown: t.Callable[[str], str]) -> str:
-    parts = []
-    if not understood and outcome.stdout.strip():
-        parts.append(f"stdout (not a CNI error): {_last_lines(outcome.stdout, shown)}")
-    if outcome.stderr.strip():
-        parts.append(f"stderr (last lines): {_last_lines(outcome.stderr, shown)}")
-    return "\n".join(parts)
-
-
-def _last_lines(output: bytes, shown: t.Callable[[str], str]) -> str:
-    # Secrets are hidden before the text is cut, which could split them.
-    text = printable.lines(shown(_without_trace(output).decode("utf-8", "replace"))[-4096:])
-    return "\n".join(text.strip().split("\n")[-_STDERR_LINES:])
-
-
-def _without_trace(output: bytes) -> bytes:
-    """Return the output of a plugin without the stack trace of a Go panic, which is long."""
-    head, trace, dummy = output.partition(_GO_TRACE)
-    return head if trace and any(line.startswith(b"panic: ") for line in head.split(b"\n")) else output
 
 
 __all__ = ("Executor", "Listener", "NotFound", "Parameters", "ProcessExecutor", "UnsafePlugin")

@@ -78,10 +78,10 @@ def encode(value: t.Any) -> bytes:
         _refuse_unpaired_surrogates(text, value)
         return text.encode("ascii")
     except UnicodeEncodeError as exc:
-        what = f"this cannot be written as JSON: {_UNPAIRED_SURROGATE}"
+        what = f"the value cannot be written as JSON: {_UNPAIRED_SURROGATE}"
         raise CniError(Code.DECODE_FAILURE, what, _SURROGATE_ADVICE) from exc
     except (TypeError, ValueError, RecursionError) as exc:
-        raise CniError(Code.DECODE_FAILURE, f"this cannot be written as JSON: {exc}") from exc
+        raise CniError(Code.DECODE_FAILURE, f"the value cannot be written as JSON: {exc}") from exc
 
 
 def is_same(first: object, second: object) -> bool:

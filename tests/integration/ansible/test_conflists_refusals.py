@@ -78,7 +78,7 @@ def test_one_invalid_item_prevents_all_writing(project: Project) -> None:
         ),
         "date": (
             {"config": network_named("a", day=datetime.date(2024, 1, 1))},
-            "conflists[1]: this cannot be written as JSON: ",
+            "conflists[1]: the configuration cannot be written as JSON: ",
         ),
         "twice": (
             {"config": network_named("good"), "priority": 20},

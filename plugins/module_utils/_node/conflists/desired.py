@@ -76,7 +76,7 @@ def to_content(network: t.Mapping[str, t.Any], default: t.Callable[[t.Any], t.An
     try:
         return (json.dumps(network, indent=2, ensure_ascii=False, default=default) + "\n").encode()
     except (TypeError, ValueError, RecursionError) as exc:
-        raise CniError(Code.INVALID_CONFIG, f"this cannot be written as JSON: {exc}") from exc
+        raise CniError(Code.INVALID_CONFIG, f"the configuration cannot be written as JSON: {exc}") from exc
 
 
 def locate(items: t.Iterable[DesiredConflist], directory: str) -> DesiredFiles:

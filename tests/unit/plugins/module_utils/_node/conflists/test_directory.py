@@ -247,4 +247,7 @@ def test_data_is_written_as_indented_json() -> None:
 @pytest.mark.parametrize("value", [{1, 2}, b"x", "\udc80", object()], ids=lambda value: type(value).__name__)
 def test_data_that_json_cannot_represent_is_refused(value: object) -> None:
     error = error_of(to_content, {"key": value})
-    assert (error.code, error.msg.startswith("this cannot be written as JSON: ")) == (Code.INVALID_CONFIG, True)
+    assert (error.code, error.msg.startswith("the configuration cannot be written as JSON: ")) == (
+        Code.INVALID_CONFIG,
+        True,
+    )

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
@@ -164,6 +165,21 @@ def parse_plugin(keys: object, index: int, source: str, pointer: str) -> PluginC
     return PluginConfiguration(index, plugin_type, keys)
 
 
+def encode(network: t.Mapping[str, t.Any], default: t.Callable[[t.Any], t.Any] | None = None) -> bytes:
+    """Return a network configuration given as data as indented JSON text.
+
+    Args:
+        default: Converts values that JSON cannot represent, as for `json.dumps`.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: JSON cannot represent it.
+    """
+    try:
+        return (json.dumps(network, indent=2, ensure_ascii=False, default=default) + "\n").encode()
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise CniError(Code.INVALID_CONFIG, f"the configuration cannot be written as JSON: {exc}") from exc
+
+
 def as_list_content(document: t.Mapping[str, t.Any], plugins: t.Sequence[PluginConfiguration]) -> bytes:
     """Encode the network as one list with all plugins inlined, for the record."""
     network = ("cniVersion", "cniVersions", "name", "disableCheck", "disableGC")
@@ -276,6 +292,7 @@ __all__ = (
     "check_single",
     "check_version_entry",
     "check_well_known_keys",
+    "encode",
     "parse",
     "parse_flag",
     "parse_plugin",

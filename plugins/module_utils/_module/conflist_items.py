@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import config
 
 # Kept in step with plugins/doc_fragments/_conflist_items.py.
 CONFLISTS: t.Final[dict[str, dict[str, t.Any]]] = {
@@ -50,14 +51,11 @@ RETURNED: t.Final[dict[str, t.Any]] = {
 PLANNED: t.Final[dict[str, dict[str, t.Any]]] = {"planned_conflists": RETURNED}
 
 
-def content_of(item: t.Mapping[str, t.Any], where: str, as_text: t.Callable[[t.Any], bytes]) -> bytes | None:
+def content_of(item: t.Mapping[str, t.Any], where: str) -> bytes | None:
     """Return the JSON text of an item, or None for state absent.
 
-    Args:
-        as_text: Converts a configuration given as data to JSON text.
-
     Raises:
-        CniError: ``INTERNAL``.
+        CniError: ``INVALID_CONFIG``: the configuration cannot be represented in JSON; ``INTERNAL``.
     """
     if item["state"] != "present":
         return None
@@ -66,7 +64,7 @@ def content_of(item: t.Mapping[str, t.Any], where: str, as_text: t.Callable[[t.A
             Code.INTERNAL, f"{where}: a template reached the node", "templates are rendered on the controller"
         )
     if item["config"] is not None:
-        return as_text(item["config"])
+        return config.encode(item["config"])
     return t.cast(str, item["content"]).encode("utf-8", "surrogateescape")
 
 

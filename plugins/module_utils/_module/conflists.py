@@ -28,7 +28,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired i
     DesiredConflist,
     DesiredFiles,
     locate,
-    to_content,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import (
     ConflistDirectory,
@@ -107,7 +106,7 @@ def _to_desired(item: t.Mapping[str, t.Any], where: str) -> DesiredConflist:
         )
     return DesiredConflist(
         where=where,
-        content=content_of(item, where, to_content),
+        content=content_of(item, where),
         network=item["name"] or "",
         filename=item["filename"] or "",
         priority=item["priority"],

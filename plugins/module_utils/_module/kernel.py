@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
@@ -60,7 +59,7 @@ def _add_each(
 
 
 def _add_network(needs: Needs, where: str, item: t.Mapping[str, t.Any]) -> None:
-    content = content_of(item, where, json_text.encode)
+    content = content_of(item, where)
     if content is not None:
         add_network(needs, config.parse(content, where))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
@@ -70,7 +69,7 @@ def _node_networks(module: AnsibleModule) -> t.Iterable[NetworkConfiguration]:
 
 def _task_networks(params: t.Mapping[str, t.Any]) -> t.Iterator[NetworkConfiguration]:
     for position, item in enumerate(params["conflists"] if params["state"] != "absent" else ()):
-        content = content_of(item, f"conflists[{position}]", json_text.encode)
+        content = content_of(item, f"conflists[{position}]")
         if content is not None:
             yield config.parse(content, f"conflists[{position}]")
 

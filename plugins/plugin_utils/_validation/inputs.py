@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import to_content
+from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import SIZE_LIMIT, Document, read
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks as fleet_networks
@@ -128,7 +128,7 @@ def content_of(network: collections.abc.Mapping[str, t.Any]) -> bytes:
     Raises:
         CniError: ``INVALID_CONFIG``: a value cannot be expressed in JSON.
     """
-    return to_content(network, _decrypt)
+    return config.encode(network, _decrypt)
 
 
 def _source(conflist: t.Any, name: str) -> Source:

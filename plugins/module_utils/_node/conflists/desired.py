@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import re
 import typing as t
@@ -62,21 +61,6 @@ class DesiredFiles(t.NamedTuple):
 
     present: list[FileToWrite]
     absent: list[FileToRemove]
-
-
-def to_content(network: t.Mapping[str, t.Any], default: t.Callable[[t.Any], t.Any] | None = None) -> bytes:
-    """Return a network configuration given as data as indented JSON text.
-
-    Args:
-        default: Converts values that JSON cannot represent, as for `json.dumps`.
-
-    Raises:
-        CniError: ``INVALID_CONFIG``: JSON cannot represent it.
-    """
-    try:
-        return (json.dumps(network, indent=2, ensure_ascii=False, default=default) + "\n").encode()
-    except (TypeError, ValueError, RecursionError) as exc:
-        raise CniError(Code.INVALID_CONFIG, f"the configuration cannot be written as JSON: {exc}") from exc
 
 
 def locate(items: t.Iterable[DesiredConflist], directory: str) -> DesiredFiles:
@@ -144,4 +128,4 @@ def _require_distinct(network: NetworkConfiguration, item: DesiredConflist, othe
         )
 
 
-__all__ = ("DesiredConflist", "DesiredFiles", "FileToRemove", "FileToWrite", "locate", "to_content")
+__all__ = ("DesiredConflist", "DesiredFiles", "FileToRemove", "FileToWrite", "locate")

@@ -241,3 +241,18 @@ def test_the_deepest_readable_plugin_can_be_written_into_a_list() -> None:
     assert nested in network.content
     assert config.parse(network.content, SOURCE, recorded=True) == network
     assert "nested" in error_of(config.parse, b'{"name":"n","type":"t","x":[' + nested + b"]}", SOURCE).msg
+
+
+def test_data_is_written_as_indented_json() -> None:
+    assert config.encode({"name": "é", "plugins": [{"n": 9007199254740993}]}).decode() == (
+        '{\n  "name": "é",\n  "plugins": [\n    {\n      "n": 9007199254740993\n    }\n  ]\n}\n'
+    )
+
+
+@pytest.mark.parametrize("value", [{1, 2}, b"x", "\udc80", object()], ids=lambda value: type(value).__name__)
+def test_data_that_json_cannot_represent_is_refused(value: object) -> None:
+    error = error_of(config.encode, {"key": value})
+    assert (error.code, error.msg.startswith("the configuration cannot be written as JSON: ")) == (
+        Code.INVALID_CONFIG,
+        True,
+    )

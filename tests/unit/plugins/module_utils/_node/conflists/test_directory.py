@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist, to_content
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
@@ -236,18 +236,3 @@ def test_a_directory_in_place_of_a_file_fails_only_its_own_network(net_d: NetD) 
     assert error_of(net_d.ensure, present("a")).code == Code.IO_FAILURE
     assert net_d.ensure(present("b")) == {"10-b.conflist": "created"}
     assert not (net_d.path / "10-b.conflist").is_symlink()
-
-
-def test_data_is_written_as_indented_json() -> None:
-    assert to_content({"name": "é", "plugins": [{"n": 9007199254740993}]}).decode() == (
-        '{\n  "name": "é",\n  "plugins": [\n    {\n      "n": 9007199254740993\n    }\n  ]\n}\n'
-    )
-
-
-@pytest.mark.parametrize("value", [{1, 2}, b"x", "\udc80", object()], ids=lambda value: type(value).__name__)
-def test_data_that_json_cannot_represent_is_refused(value: object) -> None:
-    error = error_of(to_content, {"key": value})
-    assert (error.code, error.msg.startswith("the configuration cannot be written as JSON: ")) == (
-        Code.INVALID_CONFIG,
-        True,
-    )

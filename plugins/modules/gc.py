@@ -284,7 +284,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    run(module, lambda module: collect(module, paths))
+    run(module, collect, paths)
 
 
 if __name__ == "__main__":

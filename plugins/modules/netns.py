@@ -125,7 +125,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    run(module, lambda module: ensure(module, paths))
+    run(module, ensure, paths)
 
 
 if __name__ == "__main__":

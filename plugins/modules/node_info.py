@@ -468,7 +468,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    run(module, lambda module: describe(module, paths))
+    run(module, describe, paths)
 
 
 if __name__ == "__main__":

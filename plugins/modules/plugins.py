@@ -339,7 +339,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
         required_if=[("state", "present", ("version", "source"), True)],
         supports_check_mode=True,
     )
-    run(module, lambda module: ensure(module, paths))
+    run(module, ensure, paths)
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    run(module, lambda module: verify(module, paths))
+    run(module, verify, paths)
 
 
 if __name__ == "__main__":

@@ -23,11 +23,15 @@ if t.TYPE_CHECKING:
 _OBSERVED: t.Final = ("checked", "failed", "kept", "left", "unchanged")
 
 
-def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
-    """Run a module's operation and exit: errors become a failure, and text in the result is escaped."""
+def run(module: AnsibleModule, operation: t.Callable[..., dict[str, t.Any]], *arguments: object) -> t.NoReturn:
+    """Run a module's operation and exit: errors become a failure, and text in the result is escaped.
+
+    Args:
+        operation: Called with the module and the arguments; returns the module's result.
+    """
     try:
         require_plain_paths(module.argument_spec, module.params)
-        result = printable.everything(operation(module))
+        result = printable.everything(operation(module, *arguments))
     except Exception as exc:
         module.fail_json(**as_failure(as_error(exc)))
     if result.get("failed"):

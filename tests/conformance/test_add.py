@@ -77,7 +77,7 @@ def test_a_failed_del_of_a_failed_add_leaves_an_intent_differs_from_libcni(node:
     assert (node.ran(), node.leftovers()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
 
 
-def test_that_del_has_a_time_limit_of_its_own(node: ConformanceNode) -> None:
+def test_del_after_a_failed_add_has_its_own_time_limit(node: ConformanceNode) -> None:
     node.timeout = 3
     node.runtime = node.new_runtime()
     node.write("b", ADD=ScriptedAnswer(hang="yes"))

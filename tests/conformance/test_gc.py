@@ -67,7 +67,7 @@ def test_invalid_attachments_are_deleted_first(node: ConformanceNode, network: N
     assert [record.attachment.container_id for record in node.leftovers()[0]] == ["red"]
 
 
-def test_that_del_is_run_as_recorded_differs_from_libcni(node: ConformanceNode) -> None:
+def test_the_del_of_gc_is_run_as_recorded_differs_from_libcni(node: ConformanceNode) -> None:
     attachment = node.attachment(args={"K": "V"}, capability_args={"mac": "x"})
     node.added(node.network({"type": "a", "capabilities": {"mac": True}, "mtu": 1400}, "b"), attachment)
     network_operations.gc(node.runtime, node.network("a"), [])

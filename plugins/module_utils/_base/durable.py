@@ -162,7 +162,7 @@ def sync_directory(path: str) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a name is that of a temporary file of `write`, as a killed process leaves it."""
+    """Return whether a name is one that `write` gives its temporary files, which a killed process leaves."""
     return name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
 
 

@@ -22,9 +22,9 @@ Name = tuple[str, str]
 
 
 def gc(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name] | None = None) -> bool:
-    """Return whether plugins ran GC ("Garbage-collecting a network").
+    """Return whether plugins ran GC, after deleting this collection's recorded attachments that are not valid.
 
-    Own attachments that are recorded and not valid are deleted first. The network is locked meanwhile.
+    Hold the network's lock (section 3, "Garbage-collecting a network").
 
     Args:
         valid: The valid attachments; None for all recorded ones.
@@ -74,10 +74,9 @@ def collect(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection
 
 
 def status(runtime: Runtime, network: NetworkConfiguration) -> bool:
-    """Return whether all plugins report that they are ready for ADD (section 2, "STATUS").
+    """Return whether the version has STATUS, after every plugin has reported that it is ready for ADD.
 
-    Returns:
-        False if the version has no STATUS, which came with 1.1.0.
+    See section 2, "STATUS", which came with 1.1.0.
 
     Raises:
         CniError: The error of the first plugin that is not ready; codes 50 and 51 are specific to STATUS.

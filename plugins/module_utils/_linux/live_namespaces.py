@@ -38,7 +38,7 @@ class Addresses(t.NamedTuple):
 def reachable_paths() -> dict[int, str]:
     """Return a path to each reachable network namespace, by inode number.
 
-    Reachable are the namespaces of processes and those mounted in this mount namespace, as ``ip netns`` and runtimes do.
+    Namespaces of processes and those mounted in this mount namespace, as by ``ip netns`` and runtimes, are reachable.
     A namespace kept only by an open file or by another mount namespace has no path.
     """
     return {**_of_processes(), **mount_points()}

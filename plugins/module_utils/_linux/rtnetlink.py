@@ -162,10 +162,10 @@ def _wrap_errors(what: str, which: str) -> t.Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise io_error(f"ask the kernel for {what}", which, exc) from exc
+        raise io_error(f"get {what}", which, exc) from exc
     except (LookupError, ValueError, struct.error) as exc:
-        unread = OSError(errno.EBADMSG, f"its answer cannot be read ({exc})")
-        raise io_error(f"ask the kernel for {what}", which, unread) from exc
+        unread = OSError(errno.EBADMSG, f"the kernel's answer cannot be read ({exc})")
+        raise io_error(f"get {what}", which, unread) from exc
 
 
 def connect(path: str) -> Connection:

@@ -78,7 +78,7 @@ def _spoof_checking(record: Record, result: t.Mapping[str, t.Any], network: Netw
 def _port_mappings(
     record: Record, address: ContainerAddress, ports: t.Any, plugin: PluginConfiguration
 ) -> list[PortMapping]:
-    """Return the mappings to an address; an empty list if one of them is malformed, so that only portmap can read it."""
+    """Return the mappings to an address, or an empty list if one has a form that only portmap may understand."""
     mappings = []
     options = _backend(plugin, "backend"), plugin.keys.get("snat") is not False
     try:

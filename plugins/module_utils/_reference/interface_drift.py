@@ -134,12 +134,12 @@ def _node_link_drift(name: str, link: Link | None, bridge: Link | None) -> list[
         if not _leads_to_port(link, bridge):
             messages.append(f"interface {name} of the node does not lead to a port of {bridge.name}")
     elif link.master != bridge.ifindex:
-        messages.append(f"interface {name} of the node is no port of {bridge.name}")
+        messages.append(f"interface {name} of the node is not a port of {bridge.name}")
     return messages
 
 
 def _leads_to_port(link: Link, bridge: Link) -> bool:
-    """Return whether the other end of a veth is a port. The gateway of a VLAN has the end that is not."""
+    """Return whether the peer of a veth is a port of the bridge. A VLAN's gateway address is on the end that is not a port."""
     port = rtnetlink.link_by_index(link.peer)
     return port is not None and port.peer == link.ifindex and port.master == bridge.ifindex
 

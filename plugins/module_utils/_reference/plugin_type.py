@@ -96,7 +96,7 @@ class PluginType(t.NamedTuple):
         gateway_on_link: Whether containers reach their gateway only on the link itself.
         routes: Whether the node always routes to the containers.
         masquerades: Whether it understands ``ipMasq``.
-        maps_ports: Whether it maps ports of the node to containers.
+        maps_ports: Whether it maps host ports to containers.
         checks_macs: Whether it understands ``macspoofchk``.
         filters: Whether it lets traffic of containers pass the node's firewall.
         limits_bandwidth: Whether it limits the rates of an interface.

@@ -566,7 +566,7 @@ def test_a_link_of_the_plugin_bandwidth_is_removed_when_no_link_redirects_to_it(
             if finding["subject"] in of.values()
         }
         assert links == {of["red"]: "kept", of["lost"]: "removed"}
-        assert "a link of the node sends to it" in evidence(done)
+        assert "a link of the node redirects traffic to it" in evidence(done)
         names = [link["ifname"] for link in ip("link", "show", "type", "ifb") if link]
         assert {*names} >= {of["blue"], of["red"], "bwp1"}
         assert of["lost"] not in names

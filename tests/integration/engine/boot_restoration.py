@@ -87,7 +87,7 @@ def interface_addresses(name: str, ifname: str = "eth0") -> list[str]:
     return sorted(container.addresses(ifname)) if ifname in container.links() else []
 
 
-def stalling(node: EngineNode, **answers: t.Any) -> None:
-    """Return the network of bridge and a plugin that can be held."""
+def write_stalling_network(node: EngineNode, **answers: t.Any) -> None:
+    """Write a network of bridge and a plugin `stall` with the given answers."""
     node.plugins.write("stall", **answers)
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))

@@ -120,7 +120,9 @@ BYTES: dict[str, tuple[bytes, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("text", "fragments"), CASES.values(), ids=CASES)
-def test_conflists_refuses_it_and_keeps_the_old_file(node: EngineNode, text: str, fragments: tuple[str, ...]) -> None:
+def test_conflists_refuses_an_invalid_configuration_and_keeps_the_old_file(
+    node: EngineNode, text: str, fragments: tuple[str, ...]
+) -> None:
     node.write(GOOD)
     before = node.state()
     done = node.run("conflists", conflists=[{"content": TEXT}, {"content": text}])

@@ -76,7 +76,7 @@ SPOILED = {
     "host end off its bridge": (
         "ip link set {host} nomaster",
         False,
-        "interface {host} of the node is no port of cni0",
+        "interface {host} of the node is not a port of cni0",
     ),
     "bridge deleted": ("ip link delete cni0", False, "interface cni0 of the node is gone"),
 }

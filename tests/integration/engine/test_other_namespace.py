@@ -125,7 +125,8 @@ def test_an_attachment_at_a_removed_path_is_added_again_at_the_other(
     engine.add({**item, "netns": str(path)})
     subprocess.run(["umount", path], check=True)
     path.unlink()
-    assert require_success(engine.ensure(item)) == ("recreated", True, "its network namespace has another path now")
+    reason = f"its network namespace moved from {path} to {blue.path}"
+    assert require_success(engine.ensure(item)) == ("recreated", True, reason)
     assert require_success(engine.ensure(item)) == ("checked", False, "")
     blue.run("ping", "-c1", "-W5", "10.1.0.1")
     assert len(node.leases("net")) == 1

@@ -30,7 +30,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     item,
     make,
     records,
-    stalling,
+    write_stalling_network,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
@@ -132,7 +132,7 @@ def test_an_address_that_was_allocated_since_is_replaced(clean: EngineNode) -> N
 
 def test_a_failed_restoration_does_not_stop_the_others_and_is_retried(clean: EngineNode) -> None:
     node = clean
-    stalling(node)
+    write_stalling_network(node)
     node.write(
         {
             **reference_networks.network(
@@ -145,30 +145,30 @@ def test_a_failed_restoration_does_not_stop_the_others_and_is_retried(clean: Eng
     node.attach(item("red"), item("blue", "b"))
     had = addresses(node)
     with rebooted():
-        stalling(node, ADD=ScriptedAnswer(error={"code": 100, "msg": "not today"}))
+        write_stalling_network(node, ADD=ScriptedAnswer(error={"code": 100, "msg": "not today"}))
         lines = boot(status=1).splitlines()
         assert sorted(line.partition(":")[0] for line in lines) == ["failed", "recreated"]
         assert any("not today" in line for line in lines)
         assert node.leases("net") == []
         node.run("gc", min_age=0).succeeded()
     with rebooted():
-        stalling(node)
+        write_stalling_network(node)
         boot()
         assert addresses(node) == had
 
 
 def test_an_interrupted_removal_is_finished_and_not_restored(clean: EngineNode) -> None:
     node = clean
-    stalling(node)
+    write_stalling_network(node)
     make(node, "blue")
     node.attach(item())
     with node.plugins.gate() as gate:
-        stalling(node, DEL=ScriptedAnswer(hold=gate))
+        write_stalling_network(node, DEL=ScriptedAnswer(hold=gate))
         running = node.start("attachments", attachments=[{**item(), "state": "absent"}])
         node.plugins.wait_for_held(1)
         running.kill()
         running.communicate()
-    stalling(node)
+    write_stalling_network(node)
     with rebooted():
         assert boot() == "removed: the attachment of blue (eth0) to network net\n"
         assert (records(node), node.intents(), node.leases("net")) == ([], [], [])
@@ -191,7 +191,7 @@ def test_gc_before_the_restoration_removes_nothing_of_it(clean: EngineNode) -> N
 
 def test_name_servers_of_the_results_are_restored(clean: EngineNode) -> None:
     node = clean
-    stalling(node)
+    write_stalling_network(node)
     node.write(reference_networks.network({**reference_networks.bridge(), "dns": DNS}, {"type": "stall"}))
     make(node, "blue")
     (entry,) = node.attach(item())

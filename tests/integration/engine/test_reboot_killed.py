@@ -25,8 +25,8 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     interface_addresses,
     item,
     make,
-    stalling,
     unfinished_intents,
+    write_stalling_network,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
@@ -41,19 +41,19 @@ LOG = logging.getLogger(__name__)
 def killed_in(node: EngineNode, command_held: str) -> None:
     """Kill a restoration while `stall` is in the middle of a command."""
     with node.plugins.gate() as gate:
-        stalling(node, **{command_held: ScriptedAnswer(hold=gate)})
+        write_stalling_network(node, **{command_held: ScriptedAnswer(hold=gate)})
         running = subprocess.Popen(command(), stdout=subprocess.DEVNULL)
         (call,) = node.plugins.wait_for_held(1)
         running.kill()
         running.wait()
     until(lambda: not pathlib.Path(f"/proc/{call.pid}").exists() or None)
-    stalling(node)
+    write_stalling_network(node)
 
 
 @pytest.mark.parametrize("held", ["DEL", "ADD"])
 def test_a_killed_restoration_is_finished_by_the_next_with_the_same_address(clean: EngineNode, held: str) -> None:
     node = clean
-    stalling(node)
+    write_stalling_network(node)
     make(node, "red", "blue")
     node.attach(item("red"), item("blue"))
     node.detach(item("red"))

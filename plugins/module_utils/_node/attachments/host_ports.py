@@ -68,7 +68,7 @@ class _Holder(t.NamedTuple):
 
 
 class HostPorts:
-    """The ports of the node that processes and attachments use, read once."""
+    """The host ports that processes and attachments use, read once."""
 
     def __init__(self, runtime: Runtime, networks: ConfDir, listed: t.Sequence[DesiredAttachment]) -> None:
         """

@@ -60,8 +60,8 @@ class RecordedState:
             return self._from_configuration(attachment, exc), f"its record is broken: {exc.msg}"
         reason = ""
         if record is not None and _has_moved(record, attachment):
+            reason = f"its network namespace moved from {record.attachment.netns} to {attachment.netns}"
             record = record._replace(attachment=record.attachment.with_netns(attachment.netns))
-            reason = "its network namespace has another path now"
         if intent is None:
             return record, reason
         if locked:

@@ -64,11 +64,11 @@ class DesiredAttachment(t.NamedTuple):
 
 
 class Policy(t.NamedTuple):
-    """How far records are trusted, and what follows from drift.
+    """The checks of a run, its reaction to drift, and what it may change.
 
     Attributes:
         dry_run: Predict changes instead of making them (check mode).
-        allow_ports_in_use: Map ports of the node on which a process listens.
+        allow_ports_in_use: Map host ports even if a process listens on them.
     """
 
     check: Check = Check.ALWAYS

@@ -41,7 +41,11 @@ def check(planned: PlannedDirectory) -> t.Iterator[Finding]:
         yield from _find_preferred(planned, next((name for name in read if name[0] != "."), ""))
     for path, error in planned.broken.items():
         is_first = os.path.basename(path) == first
-        hint = "fix or remove it; containerd has no network while it sorts first" if is_first else "fix or remove it"
+        hint = (
+            "fix or remove it; containerd has no network while this file sorts first"
+            if is_first
+            else "fix or remove it"
+        )
         yield Finding("broken-file", path, "", error.msg.replace(f"{printable.line(path)}: ", ""), hint)
     for name in names:
         yield from _find_leftover(planned, name, is_first=name == first)

@@ -77,7 +77,11 @@ class GcRun(t.NamedTuple):
     configurations: tuple[NetworkConfiguration, ...] = ()
 
     def list_collected(self, *kinds: Kind) -> set[str]:
-        """Return the subjects of the leaks of these kinds, or of all, that are collected, or would be in a dry run."""
+        """Return the subjects of the leaks that are collected, or would be in a dry run.
+
+        Args:
+            kinds: The kinds to include; all by default.
+        """
         return {leak.subject for leak in self.leaks if leak.collected and (not kinds or leak.kind in kinds)}
 
 

@@ -20,7 +20,7 @@ _NAME: t.Final = r"bwp[0-9a-f]{12}"
 
 
 class IfbLinkFinder:
-    """Finds links through which the plugin bandwidth sends the traffic of lost containers."""
+    """Finds links to which the plugin bandwidth redirects the traffic of lost containers."""
 
     scope = Scope.ALL_NETWORKS
 
@@ -40,7 +40,7 @@ class IfbLinkFinder:
 
         for name in (name for name in ifb.names() if name in unowned):
             leak = Leak(Kind.LINK, "", name, "no recorded attachment has a link of this name")
-            yield Suspect(leak, (name,), proof=", and no link sends to it")
+            yield Suspect(leak, (name,), proof=", and no link redirects traffic to it")
 
     def reason_to_keep(self, suspect: Suspect[str], owners: Owners) -> str:
         return owners.reason_to_keep("", ()) or owners.add_in_progress or self._reason_by_traffic(suspect.leak.subject)
@@ -53,14 +53,14 @@ class IfbLinkFinder:
 
     def _reason_by_traffic(self, name: str) -> str:
         if self._targets is None:
-            return "tc is not installed, so it is unknown whether a link sends to it"
-        return "a link of the node sends to it" if name in self._targets else ""
+            return "tc is not installed, so it is unknown whether a link redirects traffic to it"
+        return "a link of the node redirects traffic to it" if name in self._targets else ""
 
     @functools.cached_property
     def _targets(self) -> set[str] | None:
-        """The links that other links send to, or None without tc.
+        """The links to which other links redirect traffic, or None without tc.
 
-        They are listed after the ADDs in progress: another link sends to that of an ADD that has ended.
+        They are listed after the ADDs in progress. The link of an ADD that has ended by then is a target.
         """
         from ansible_collections.cni.node.plugins.module_utils._linux import ifb
 

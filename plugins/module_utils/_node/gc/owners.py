@@ -28,7 +28,11 @@ Names = tuple[str, str]
 
 
 class ValidAttachments(t.NamedTuple):
-    """The attachments that the user lists as valid, or None if the node itself decides."""
+    """The attachments that the user lists as valid.
+
+    Attributes:
+        keys: None without a list; the node's state then decides.
+    """
 
     keys: frozenset[Key] | None = None
 

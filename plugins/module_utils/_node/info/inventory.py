@@ -189,7 +189,7 @@ def _add_drift(described: t.Iterable[JsonObject], records: t.Iterable[Record], s
 
 
 def _ports(record: Record) -> list[str]:
-    """Return the ports of the node that are mapped to an attachment, without entries that some plugins cannot read."""
+    """Return the host ports that are mapped to an attachment, without entries that some plugins cannot read."""
     mappings = record.attachment.capability_args.get("portMappings")
     entries = [entry for entry in mappings if isinstance(entry, dict)] if isinstance(mappings, list) else []
     return [_port(entry) for entry in entries if "hostPort" in entry and "containerPort" in entry]

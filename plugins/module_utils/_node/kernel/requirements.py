@@ -173,9 +173,9 @@ def _portmap(plugin: _Plugin) -> None:
         masquerade = [] if plugin.denies("snat") else ["xt_MASQUERADE", "xt_mark"]
         plugin.modules(*_NAT, "xt_addrtype", "xt_comment", "xt_multiport", "xt_nat", *masquerade, why=why)
         plugin.programs(*plugin.of_families(_IPTABLES), why=why)
-    plugin.settings(_FORWARDING, "ports of the node are forwarded to containers")
+    plugin.settings(_FORWARDING, "host ports are forwarded to containers")
     if plugin.bridged:
-        _filter_bridged(plugin, "containers on a bridge reach each other through ports of the node")
+        _filter_bridged(plugin, "containers on the same bridge reach each other through host ports")
 
 
 def _firewall(plugin: _Plugin) -> None:

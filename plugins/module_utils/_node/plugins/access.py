@@ -42,7 +42,8 @@ def findings(plugin_dirs: t.Sequence[str], types: t.Iterable[str], *, allow_worl
 def _finding(exposure: Exposure, allow_world_writable: bool) -> Finding:
     if exposure.is_world_writable and not allow_world_writable:
         hint = f"check the content, then run chmod o-w {exposure.path}, or set allow_world_writable_plugins to true"
-        return Finding("unsafe-plugin", exposure.path, "", f"{exposure.reason}, so no plugin is run", hint)
+        refusal = "no plugin is run" if os.path.isdir(exposure.path) else "this plugin is not run"
+        return Finding("unsafe-plugin", exposure.path, "", f"{exposure.reason}, so {refusal}", hint)
     hint = f"plugins run as root: run chown root {exposure.path} and chmod go-w {exposure.path}"
     return Finding("writable-plugin", exposure.path, "", exposure.reason, hint)
 

@@ -68,7 +68,7 @@ def _require_protocol(version: str, name: str, supported: t.Sequence[str]) -> No
     if is_expected == (protocol in supported):
         return
     verb = "does not support" if is_expected else "supports"
-    since = f"releases of the reference plugins support since {'.'.join(map(str, first))}"
+    since = f"the reference plugins have supported since release {'.'.join(map(str, first))}"
     raise _contradiction_error(
         version, f"its plugin {name} {verb} version {protocol} of the specification, which {since}"
     )
@@ -84,7 +84,8 @@ def _contradiction_error(version: str, reason: str) -> CniError:
     return CniError(
         Code.INVALID_CONFIG,
         f"version: the release is not {version}: {reason}",
-        f"correct version or source; if this is your own build, give it another version, such as {version}-mine, or none",
+        "correct version or source; "
+        f"if this is your own build, set version to a name of your own, such as {version}-mine, or leave it empty",
     )
 
 

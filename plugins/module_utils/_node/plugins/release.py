@@ -174,7 +174,7 @@ def _check_defects(version: str) -> str:
         raise CniError(
             Code.INVALID_CONFIG,
             f"version {version} of the reference plugins is refused: {defect.reason}",
-            f"{advice}; if this is your own build, give it another version, such as {version}-mine",
+            f"{advice}; if this is your own build, set version to a name of your own, such as {version}-mine",
         )
     return f"version {version} of the reference plugins: {defect.reason}; if possible, {advice}"
 

@@ -76,7 +76,7 @@ def specification_findings(documents: t.Sequence[Document], attachments: t.Seque
 
 
 def consistency_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
-    """Find ports of the node that are mapped to two containers, and invalid bandwidth limits."""
+    """Find host ports that are mapped to two containers, and invalid bandwidth limits."""
     taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]] = {}
     for given in _all_arguments(attachments):
         bandwidth = given.arguments.get("bandwidth")

@@ -110,7 +110,7 @@ def test_an_error_names_the_type_in_plain_words() -> None:
 
 
 @pytest.mark.parametrize("levels", ["schema", ["scheme"], [5], 5, [["schema"]]])
-def test_levels_that_are_none_are_refused(levels: t.Any) -> None:
+def test_invalid_levels_are_refused(levels: t.Any) -> None:
     with pytest.raises(AnsibleFilterError, match="expected: a list of schema, specification, consistency"):
         conflist_findings(GOOD, levels)
 

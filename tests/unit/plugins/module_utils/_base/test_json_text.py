@@ -156,7 +156,7 @@ def test_values_without_a_json_form_are_an_error(value: object) -> None:
         (None, "null"),
     ],
 )
-def test_kinds_have_jsons_names(value: object, name: str) -> None:
+def test_kind_returns_the_name_of_the_json_type(value: object, name: str) -> None:
     assert json_text.kind(value) == name
 
 

@@ -107,12 +107,12 @@ BROKEN = {
 @pytest.mark.parametrize(("datagram", "message"), BROKEN.values(), ids=BROKEN)
 def test_an_incomplete_answer_is_an_error(datagram: Datagram, message: str) -> None:
     error = error_of(ask_link, datagram, RIGHT)
-    assert (error.code, error.msg.startswith("cannot ask the kernel for the link eth0: ")) == (Code.IO_FAILURE, True)
+    assert (error.code, error.msg.startswith("cannot get the link eth0: ")) == (Code.IO_FAILURE, True)
     assert message in error.msg
 
 
 def test_a_kernel_that_does_not_answer_is_an_error() -> None:
-    assert error_of(ask_link).msg == "cannot ask the kernel for the link eth0: the kernel has not answered within 30 s"
+    assert error_of(ask_link).msg == "cannot get the link eth0: the kernel has not answered within 30 s"
 
 
 def test_unrelated_messages_do_not_block_for_ever() -> None:

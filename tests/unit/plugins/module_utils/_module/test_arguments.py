@@ -14,14 +14,14 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 
 
 @pytest.mark.parametrize("value", [0.001, 1, 60.0, 1e9])
-def test_a_number_above_0_is_one_to_work_with(value: float) -> None:
+def test_a_positive_number_is_accepted(value: float) -> None:
     assert arguments.positive("timeout", value) == value
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(0, "0"), (-1, "-1"), (-0.5, "-0.5"), (math.inf, "inf"), (-math.inf, "-inf"), (math.nan, "nan")]
 )
-def test_any_other_is_refused(value: float, text: str) -> None:
+def test_a_number_that_is_not_positive_and_finite_is_refused(value: float, text: str) -> None:
     error = error_of(arguments.positive, "workers", value)
     assert (error.code, str(error)) == (Code.INVALID_CONFIG, f"workers: {text}; expected: a number above 0")
 

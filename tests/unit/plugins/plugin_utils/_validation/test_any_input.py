@@ -108,7 +108,7 @@ def check(findings: list[Finding], content: bytes) -> None:
 
 
 @given(spoiled(LIST, *GOOD))
-def test_any_bytes_have_findings_and_no_traceback(content: bytes) -> None:
+def test_any_bytes_the_engine_refuses_have_a_finding_and_none_cause_a_traceback(content: bytes) -> None:
     findings = validate([Source("x", content)])
     check(findings, content)
     assert not is_refused(content) or any(
@@ -117,7 +117,9 @@ def test_any_bytes_have_findings_and_no_traceback(content: bytes) -> None:
 
 
 @given(st.lists(networks, min_size=1, max_size=3), attachments)
-def test_any_values_of_known_keys_have_findings_and_no_traceback(several: list[JsonObject], items: list[t.Any]) -> None:
+def test_any_values_the_engine_refuses_have_a_finding_and_none_cause_a_traceback(
+    several: list[JsonObject], items: list[t.Any]
+) -> None:
     contents = [text(network) for network in several]
     findings = validate([Source(f"{number}", content) for number, content in enumerate(contents)], attachments=items)
     check(findings, max(contents, key=lambda content: content.count(b"\n")))

@@ -122,7 +122,7 @@ NODE_DRIFT = {
     "down": ({"cni0": CNI0, "veth7": VETH._replace(is_up=False)}, "interface veth7 of the node is down"),
     "off its bridge": (
         {"cni0": CNI0, "veth7": VETH._replace(master=0)},
-        "interface veth7 of the node is no port of cni0",
+        "interface veth7 of the node is not a port of cni0",
     ),
     "no bridge": ({"veth7": VETH._replace(master=0)}, "interface cni0 of the node is gone"),
 }

@@ -54,10 +54,13 @@ class AccessCase:
         return [finding for finding in findings if finding.file.startswith(f"{path}/")]
 
 
-def unsafe(path: str, mode: int = 0o777, **links: str) -> AccessCase:
-    return AccessCase(
-        {path: mode}, [expect("unsafe-plugin", "", "every user", f"{mode:04o}", file=os.path.basename(path))], links
-    )
+NO_PLUGIN: t.Final = "so no plugin is run"
+NOT_THIS_PLUGIN: t.Final = "so this plugin is not run"
+
+
+def unsafe(path: str, mode: int, refusal: str, **links: str) -> AccessCase:
+    words = "every user", f"{mode:04o}", refusal
+    return AccessCase({path: mode}, [expect("unsafe-plugin", "", *words, file=os.path.basename(path))], links)
 
 
 def writable(path: str, mode: int, *words: str, allowed: bool = False) -> AccessCase:
@@ -68,12 +71,12 @@ def writable(path: str, mode: int, *words: str, allowed: bool = False) -> Access
 
 BROKEN: t.Final[t.Mapping[str, t.Mapping[str, AccessCase]]] = {
     "unsafe-plugin": {
-        "the directory": unsafe(FIRST),
-        "a directory that leads there": unsafe("lib"),
-        "the plugin": unsafe(f"{SECOND}/lab", 0o757),
-        "the delegated plugin": unsafe(f"{FIRST}/delegated", 0o757),
-        "where a link leads": unsafe("else", lab="../../else/lab"),
-        "what a link leads to": unsafe("else/lab", 0o777, lab="../../else/lab"),
+        "the directory": unsafe(FIRST, 0o777, NO_PLUGIN),
+        "a directory that leads there": unsafe("lib", 0o777, NO_PLUGIN),
+        "the plugin": unsafe(f"{SECOND}/lab", 0o757, NOT_THIS_PLUGIN),
+        "the delegated plugin": unsafe(f"{FIRST}/delegated", 0o757, NOT_THIS_PLUGIN),
+        "where a link leads": unsafe("else", 0o777, NO_PLUGIN, lab="../../else/lab"),
+        "what a link leads to": unsafe("else/lab", 0o777, NOT_THIS_PLUGIN, lab="../../else/lab"),
     },
     "writable-plugin": {
         "the directory's group": writable(FIRST, 0o775, "its group", "chmod go-w"),

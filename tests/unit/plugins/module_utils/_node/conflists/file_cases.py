@@ -104,7 +104,7 @@ BROKEN: t.Final[Corpus] = {
     },
     "broken-file": {
         "half written": broken("20-lab.conflist", text("lab")[:-9], "20-lab.conflist", "fix or remove it"),
-        "empty, and the first": broken("00-lab.conflist", b"", "containerd has no network while it sorts first"),
+        "empty, and the first": broken("00-lab.conflist", b"", "containerd has no network while this file sorts first"),
         "YAML": broken("20-lab.conf", b"name: lab\ntype: bridge\n", "fix or remove it"),
         "a comment in it": broken("20-lab.conflist", b"// podman\n" + text("lab"), "fix or remove it"),
         "without a name": broken("20-lab.conflist", b'{"cniVersion": "1.0.0", "plugins": [{"type": "a"}]}', "/name"),

@@ -96,7 +96,7 @@ def test_an_unreadable_file_is_a_finding_that_tells_whether_it_sorts_first(net_d
     net_d.put("50-broken.conf", b"")
     messages = find_messages(net_d, present("a"))
     assert list(messages) == ["broken-file 00-broken.conflist", "broken-file 50-broken.conf"]
-    assert "containerd has no network while it sorts first" in messages["broken-file 00-broken.conflist"]
+    assert "containerd has no network while this file sorts first" in messages["broken-file 00-broken.conflist"]
     assert "fix or remove it" in messages["broken-file 50-broken.conf"]
     assert find_messages(net_d, present("a", filename="00-broken.conflist"), absent(filename="50-broken.conf")) == {}
 

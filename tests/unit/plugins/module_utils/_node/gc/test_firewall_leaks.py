@@ -239,4 +239,4 @@ def test_a_link_is_kept_while_another_sends_to_it(links: Links, tmp_path: pathli
     )
     (tmp_path / "tc").chmod(0o755)
     (leak,) = collect(IfbLinkFinder(RUN), owners())
-    assert (leak.action, leak.evidence.endswith("but a link of the node sends to it")) == ("kept", True)
+    assert (leak.action, leak.evidence.endswith("but a link of the node redirects traffic to it")) == ("kept", True)

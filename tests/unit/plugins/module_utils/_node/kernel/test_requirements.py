@@ -189,7 +189,7 @@ def test_every_requirement_names_its_plugin_network_and_reason() -> None:
     assert needs.modules["veth"] == ["network a, plugins[0] bridge", "network b, plugins[0] ptp"]
     assert needs.modules["br_netfilter"] == [
         "network a, plugins[0] bridge: isGateway, and iptables must see traffic between containers",
-        "network a, plugins[1] portmap: containers on a bridge reach each other through ports of the node",
+        "network a, plugins[1] portmap: containers on the same bridge reach each other through host ports",
     ]
     assert needs.modules["nf_tables"] == [
         "network a, plugins[0] bridge: macspoofchk",
@@ -198,7 +198,7 @@ def test_every_requirement_names_its_plugin_network_and_reason() -> None:
     assert needs.settings[FORWARD] == [
         "network a, plugins[0] bridge: isGateway",
         "network a, plugins[0] bridge: ipMasq",
-        "network a, plugins[1] portmap: ports of the node are forwarded to containers",
+        "network a, plugins[1] portmap: host ports are forwarded to containers",
         "network b, plugins[0] ptp: the node routes between containers and networks",
         "network b, plugins[0] ptp: ipMasq with nftables",
     ]

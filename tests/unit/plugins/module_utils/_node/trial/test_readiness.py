@@ -68,7 +68,7 @@ def test_a_network_without_plugins_fails_and_no_networks_have_no_status(node: Fa
     assert query_readiness(node.runtime(), []) == []
 
 
-def test_an_unexpected_error_hides_no_other_network(make_node: MakeNode) -> None:
+def test_an_unexpected_error_does_not_hide_other_networks(make_node: MakeNode) -> None:
     def breaks(call: object) -> CniError:
         raise ValueError("unexpected")
 

@@ -64,11 +64,11 @@ def test_x_since_is_a_release() -> None:
 @pytest.mark.parametrize(
     "name", ["common", "plugin", "result", "../plugin", "/etc/passwd", "", "unknown", None, ["bridge"]]
 )
-def test_no_plugin_gets_a_schema_by_a_clever_name(name: object) -> None:
+def test_an_unknown_or_crafted_type_gets_only_the_general_schema(name: object) -> None:
     assert (schemas.name_for_plugin(name), schemas.name_for_ipam(name), schemas.role(name)) == ("plugin", None, "any")
 
 
-def test_an_ipam_plugin_is_none_that_makes_an_interface() -> None:
+def test_an_ipam_plugin_has_a_schema_only_as_ipam() -> None:
     assert (schemas.name_for_plugin("host-local"), schemas.name_for_ipam("host-local")) == (
         "plugin",
         "plugins/host-local",
@@ -77,7 +77,7 @@ def test_an_ipam_plugin_is_none_that_makes_an_interface() -> None:
 
 
 @pytest.mark.parametrize("text", ["10.0.0.0/8", "10.1.2.3/32", "::/0", "fd00::1/128", "10.0.0.0/08"])
-def test_an_address_with_its_length_is_one(text: str) -> None:
+def test_an_address_with_a_prefix_length_is_a_cidr(text: str) -> None:
     assert formats.is_cidr(text)
 
 
@@ -85,5 +85,5 @@ def test_an_address_with_its_length_is_one(text: str) -> None:
     "text",
     ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/255.0.0.0", "10.0.0.0/-1", "::/129", "/8", "fe80::1%a/64"],
 )
-def test_anything_else_is_no_address_with_its_length(text: str) -> None:
+def test_any_other_text_is_not_a_cidr(text: str) -> None:
     assert not formats.is_cidr(text)

@@ -27,7 +27,7 @@ options:
     required: true
   attachments:
     description:
-      - The attachments to list with their addresses, their mapped ports of the node, and their drift.
+      - The attachments to list with their addresses, their mapped host ports, and their drift.
       - V(drifted) lists the first twenty attachments that have drifted.
     type: str
     choices: [all, drifted]

@@ -64,7 +64,8 @@ options:
   validate:
     description:
       - Checks to make before a file is written.
-      - The controller returns all its findings at once, and so does the node. An error fails the task, a warning is shown.
+      - The controller reports all of its findings together, then the node all of its own. Errors fail the task; warnings are
+        shown.
     type: dict
     suboptions:
       levels:

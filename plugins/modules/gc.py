@@ -54,7 +54,7 @@ options:
     description:
       - Names of the networks to check. Resources that do not name their network are then left out.
       - By default, all networks that have a configuration, a record, a directory of C(host-local) or a firewall chain.
-      - The message names networks that are not configured and have no leak.
+      - The result's C(msg) lists the names in this option that have neither a configuration nor a leak, such as misspelled ones.
     type: list
     elements: str
     default: []
@@ -94,9 +94,9 @@ options:
       - Also removes resources that the plugins of the removed networks made once for all containers of the node, because
         plugins never remove them. These are bridges, the chains of C(iptables) of the plugins C(portmap) and C(firewall), and the tables
         of C(nftables) of C(portmap), C(ipMasq) and C(macspoofchk).
-      - A bridge is removed if no network configuration and no record of any runtime names it, and no file of the
-        node's own network configuration does (C(ifupdown), C(netplan), C(systemd-networkd), C(NetworkManager) or
-        C(/etc/sysconfig)). It must have no port, no link on top of it, and no address but the gateways of the removed networks.
+      - A bridge is kept if it is named in a network configuration, in a record of any runtime, or in the node's own network
+        configuration (C(ifupdown), C(netplan), C(systemd-networkd), C(NetworkManager) or C(/etc/sysconfig)). To be removed,
+        it must have no port, no link on top of it, and no address but the gateways of the removed networks.
       - A chain or a table is removed if no other network needs it, and it has no rule but those that the plugin makes for all
         containers.
       - What is kept is returned with the reason.
@@ -186,8 +186,8 @@ findings:
           of a network that is gone.
         - V(chain) is a chain of C(iptables), or the rules or chains of C(nftables), for one container.
         - V(rule) is the pair of rules of the plugin C(firewall) for one address, or its rules for one bridge.
-        - V(link) is a port of a bridge whose other end is unreachable, or a link of the plugin C(bandwidth) that no link
-          sends to.
+        - V(link) is a port of a bridge whose other end is unreachable, or a link of the plugin C(bandwidth) to which no
+          link redirects traffic.
         - V(saved values) is a file in which the plugin C(tuning) keeps the earlier values of an interface.
         - V(bridge), V(shared chain) and V(shared table) are resources that plugins make once for all containers, and that
           only removed networks used.

@@ -263,7 +263,7 @@ attachments:
       returned: when the record can be read
       sample: [10.1.0.2]
     ports:
-      description: The ports of the node that lead to the container, with the container's port and the protocol.
+      description: The host ports that lead to the container, with the container's port and the protocol.
       type: list
       elements: str
       returned: when the record can be read

@@ -118,11 +118,11 @@ options:
   state:
     description:
       - V(present) installs the plugins of the release, and removes other plugins that this module has installed.
-      - V(rolled_back) returns to the release before the one installed last. A second run changes nothing. It excludes
-        O(version) and O(source).
+      - V(rolled_back) returns to the release before the one installed last. A second run changes nothing.
+        V(rolled_back) cannot be combined with O(version) or O(source).
       - V(absent) removes the plugins and all kept releases, and restores the files that were set aside.
-      - A plugin that has been replaced by another file is not removed, and a warning says so. The file set aside for it is
-        kept, with V(absent) too, and a later run restores it once the other file is gone.
+      - A plugin that has been replaced by another file is not removed, and a warning says so. The original file that was
+        set aside is kept, even with V(absent). A later run restores it when the replacement is gone.
     type: str
     choices:
       - present

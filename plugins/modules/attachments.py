@@ -182,7 +182,7 @@ options:
     default: false
   allow_ports_in_use:
     description:
-      - Whether to map a port of the node on which a process listens. New connections then go to the container and no longer
+      - Whether to map a host port even if a process listens on it. New connections then go to the container and no longer
         reach the process. A warning is given.
       - By default, such an attachment fails, also in check mode. A socket that listens on C(::) counts for IPv4 as well.
     type: bool

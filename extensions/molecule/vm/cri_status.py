@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Exit with status 0 if containerd's network is ready, asked as a kubelet does; otherwise print its answer."""
+"""Query containerd's status as a kubelet does; fail with its answer if the network is not ready."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _PARENT_MODE = 0o755
 
 
 def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -> None:
-    """Replace a file atomically: a reader, also after a loss of power, sees the old file or the new one.
+    """Replace a file atomically: readers see either the old file or the new one, even after a loss of power.
 
     Args:
         flush: Wait for the disk. Without it, the new file may not survive a loss of power.
@@ -162,7 +162,7 @@ def sync_directory(path: str) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a name is one that `write` gives its temporary files, which a killed process leaves."""
+    """Return whether a name is that of a temporary file of `write`; a killed process may leave such files behind."""
     return name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
 
 

@@ -111,7 +111,7 @@ class Finding(t.NamedTuple):
         hint: What was expected, or what to do.
         plugin: Index and type of the plugin concerned.
         line: Line number in the text, counted from 1; None without a text.
-        is_tolerated: In check mode, an earlier task may create what is missing; an error becomes a warning.
+        is_tolerated: In check mode, an earlier task may create the missing item; an error becomes a warning.
         is_unchanged: The node has this network already, and only the node has changed; an error becomes a warning.
     """
 

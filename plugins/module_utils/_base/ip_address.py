@@ -19,17 +19,17 @@ _MAX_LENGTH_DIGITS: t.Final = 3
 
 
 def parse_address(value: object) -> IpAddress | None:
-    """Return the address that a value of a configuration is, None if plugins, which are written in Go, reject it."""
+    """Return a configuration value as an address, or None if plugins, which are written in Go, would reject it."""
     return _address(value) if isinstance(value, str) else None
 
 
 def parse_interface(value: object) -> IpInterface | None:
-    """Return the address with a prefix length that a value of a configuration is, None if plugins reject it."""
+    """Return a configuration value as an address with a prefix length, or None if plugins would reject it."""
     return _interface(value) if isinstance(value, str) else None
 
 
 def parse_network(value: object) -> IpNetwork | None:
-    """Return the network of an address with a prefix length, with or without host bits, None if plugins reject it."""
+    """Return the network of an address with a prefix length, or None if plugins would reject it; host bits are allowed."""
     interface = parse_interface(value)
     return interface.network if interface else None
 

@@ -33,7 +33,7 @@ _SURROGATE_ADVICE: t.Final = "write the character itself, or both surrogates"
 
 
 class _NotJson(ValueError):
-    """JSON that only Python reads."""
+    """JSON that Python accepts, but `decode` and `encode` refuse."""
 
 
 def decode(content: bytes, what: str, *, unique_keys: bool = False, recorded: bool = False) -> t.Any:

@@ -31,9 +31,9 @@ def hold_lock(
 
     Args:
         timeout: Seconds to wait for other holders.
-        what: The locked thing, as the error message names it.
+        what: The locked object, as the error message names it.
         keep: Do not remove the file, because other programs lock it too.
-        within: Descriptor of its directory, needed where other users can replace the directory or the file.
+        within: Descriptor of the file's directory, needed where other users can replace the directory or the file.
 
     Raises:
         CniError: ``TRY_AGAIN`` on a timeout, ``IO_FAILURE`` if the file cannot be opened or locked.

@@ -11,7 +11,7 @@ import typing as t
 
 
 class NodePaths(t.NamedTuple):
-    """The paths of the node that no option sets. A module's entry hands them down; tests use a directory of their own.
+    """Paths on the node that no option sets. Modules pass them down; tests use paths below a temporary directory.
 
     Attributes:
         netns_dir: Named network namespaces; ``ip netns`` looks for them here.
@@ -25,9 +25,9 @@ class NodePaths(t.NamedTuple):
         conf_dir: Other runtimes have their networks here, whatever conf dir this collection uses.
         state_dir: Runtimes keep their records in ``results`` here, or in a directory below (``cache``, ``multus``).
         lease_dir: Default of host-local: a directory for each network, and in it a file for each address.
-        tuning_dir: Default of tuning: a file for each interface with the values that DEL restores.
+        tuning_dir: Default of tuning: a file for each interface with the original values, which DEL sets again.
         modules_file: Lists the kernel modules that the next boot loads.
-        sysctl_file: Has the kernel settings that the next boot makes.
+        sysctl_file: Lists the kernel settings that the next boot applies.
         kernel_lock: Held while kernel modules, settings, these files or the saved values change.
     """
 

@@ -58,8 +58,8 @@ def run(
 ) -> ProcessResult:
     """Run an executable until it exits, or kill it when it exceeds its time or output limit.
 
-    It gets its own process group, which is killed as a whole. The call returns when the process exits, not when its
-    output ends: a child that it leaves running may keep the pipes open for ever.
+    The process gets its own process group, which is killed as a whole. The call returns when the process exits, not
+    when its output ends: a child that it leaves running may keep the pipes open for ever.
 
     Args:
         argv: The path of the executable, then its arguments.
@@ -67,7 +67,7 @@ def run(
         output_limit: Bytes of standard output.
 
     Raises:
-        OSError: It cannot be started; ``ETXTBSY`` if it was open for writing all the time.
+        OSError: It cannot be started; ``ETXTBSY`` if the file stayed open for writing.
     """
     deadline = time.monotonic() + timeout
     busy_until = min(deadline, time.monotonic() + _BUSY_LIMIT)
@@ -87,7 +87,7 @@ def prepare() -> None:
     """Reset what every child would inherit from the program that started this process.
 
     Some supervisors ignore SIGCHLD, and then the kernel discards exit statuses. Unknown inherited descriptors would be
-    kept open by whatever a child leaves running.
+    kept open by processes that a child leaves running.
     """
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -197,7 +197,7 @@ class _Process:
                     break
 
     def _read(self, descriptor: int) -> bool:
-        """Return whether there may be more output after reading a chunk; stop polling at its end."""
+        """Return whether more output may follow, after reading a chunk; stop polling at the end of the output."""
         sink = self._sinks.get(descriptor)
         if sink is None or len(sink) > self._output_limit:
             return False
@@ -225,7 +225,7 @@ def _is_ready(descriptor: int, timeout: float) -> bool:
 
 
 def _spawn(argv: t.Sequence[str], environment: t.Mapping[bytes, bytes], actions: t.Any, busy_until: float) -> int:
-    """Start a process in its own process group; retry while its file is busy, for the last time after the deadline."""
+    """Start a process in its own process group; retry while its file is busy, once more after the deadline."""
     is_last = False
     while True:
         try:

@@ -85,7 +85,8 @@ def netns_identity(path: str) -> str:
     """Return a text that identifies the namespace at a path, or an empty string if there is none.
 
     The kernel reuses inode numbers of namespaces at once. The boot and the time at which the inode was created are
-    therefore part of the identity. Below /proc, also behind a link, that time is the time of the look-up and is left out.
+    therefore part of the identity. For a path that leads to /proc, that time is only the time of the look-up, so the
+    identity omits it.
     """
     try:
         status = os.stat(path)

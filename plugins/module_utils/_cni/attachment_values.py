@@ -92,7 +92,7 @@ def first_problem(problems: t.Iterable[Problem | None]) -> Problem | None:
 
 
 def _names(value: t.Any, path: str) -> Problem | None:
-    """Require a list of names, as the conventions say, or lists by network, as podman passes them to its dnsname plugin."""
+    """Require a list of names (the conventions' form), or lists by network (podman's form for its dnsname plugin)."""
     if not isinstance(value, (list, dict)):
         return Problem(path, value, "a list of names, or an object with such a list for each network")
     if isinstance(value, list):

@@ -24,7 +24,7 @@ class PluginConfiguration:
 
     Attributes:
         index: Its position in the network's ``plugins``.
-        keys: The object as written, with its reserved keys; `request` derives what the plugin gets.
+        keys: The object as written, with its reserved keys; `request` derives the plugin's request from it.
     """
 
     index: int
@@ -42,7 +42,7 @@ class PluginConfiguration:
 
     @property
     def delegated_type(self) -> str:
-        """The type of the IPAM plugin that this one runs, or an empty string."""
+        """The type of the IPAM plugin that this plugin runs, or an empty string."""
         return (self.keys.get("ipam") or {}).get("type") or ""
 
 
@@ -50,10 +50,10 @@ class PluginConfiguration:
 class NetworkConfiguration:
     """A network configuration list, or a single plugin's configuration read as a list of one (section 1).
 
-    Two are equal if plugins would get the same requests, whatever file they come from.
+    Two configurations are equal if plugins would get the same requests, even if they come from different files.
 
     Attributes:
-        versions: The specification's versions that it allows and this engine knows, lowest first.
+        versions: The specification's versions that it allows and this engine supports, lowest first.
         plugins: May be empty until the plugin directory beside the file has been read.
         source: The file or other origin, as error messages name it.
         is_list: Whether it was written as a list.
@@ -220,7 +220,7 @@ def parse_versions(document: t.Mapping[str, t.Any], source: str, *, recorded: bo
 
 
 def check_version_entry(entry: object, pointer: str, source: str, *, recorded: bool = False) -> None:
-    """Refuse a version, in ``cniVersions`` or beside it, that runtimes cannot compare.
+    """Refuse a ``cniVersion``, or an entry of ``cniVersions``, that runtimes cannot compare.
 
     Raises:
         CniError: ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``.

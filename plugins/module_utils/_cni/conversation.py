@@ -127,7 +127,7 @@ class Conversation:
         """Return whether the plugins support another version now; use it from then on.
 
         Raises:
-            CniError: The refusal, with the versions that each plugin supports, or why it could not be asked.
+            CniError: The refusal, with the versions that each plugin supports, or the reason why they are unknown.
         """
         if len(self.network.versions) == 1:
             return False
@@ -142,10 +142,10 @@ class Conversation:
 
 
 def delete_with(start: t.Callable[[], Conversation], clean_up: CleanUp) -> None:
-    """Run DEL of each plugin, then remove what plugins leave behind; run DEL once more if that may help.
+    """Run DEL of each plugin, then clean up after the plugins; if DEL fails and the clean-up may help, run DEL once more.
 
     Raises:
-        CniError: The errors of all plugins that failed, or of the removal.
+        CniError: The errors of all plugins that failed, or of the clean-up.
     """
     try:
         start().delete()

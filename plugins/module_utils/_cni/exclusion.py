@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 
 
 def file_name(kind: str, name: str) -> str:
-    """Return the lock file name of a ``network`` or ``container``. A network's file stays while it is in use."""
+    """Return the lock file name of a ``network`` or ``container``. A network's file stays while the network is in use."""
     return f"{kind}-{hashlib.sha256(name.encode('utf-8')).hexdigest()[:32]}"
 
 

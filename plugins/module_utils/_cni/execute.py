@@ -149,7 +149,7 @@ class ProcessExecutor:
 
 
 def _output_of(path: str, parameters: Parameters, request: bytes) -> PluginOutput:
-    # Loaded late: most calls succeed in silence.
+    # Loaded late: most calls succeed without output on standard error.
     from ansible_collections.cni.node.plugins.module_utils._cni.plugin_output import PluginOutput
 
     args = parameters.attachment.args if parameters.attachment else {}
@@ -161,7 +161,7 @@ def _encode(environment: t.Mapping[str, str]) -> dict[bytes, bytes]:
 
 
 def _protocol(parameters: Parameters, plugin_dirs: t.Sequence[str]) -> dict[bytes, bytes]:
-    """Encode paths in the file system encoding, and the rest in UTF-8 as the JSON beside it."""
+    """Encode paths in the file system encoding, and all other text in UTF-8, like the JSON of the request."""
     environment = _protocol_environment(parameters, plugin_dirs)
     text = {key.encode(): environment.pop(key).encode() for key in _IN_UTF_8 if key in environment}
     return {**_encode(environment), **text}

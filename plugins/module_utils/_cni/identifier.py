@@ -66,7 +66,7 @@ def is_ifname(text: str) -> bool:
 
 
 def check_netns(netns: object) -> str:
-    """Return the path of a network namespace if it is valid. DEL may have an empty one.
+    """Return the path of a network namespace if it is valid. The path may be empty for DEL.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.

@@ -96,7 +96,7 @@ def _run_gc(runtime: Runtime, network: NetworkConfiguration, valid: t.Iterable[N
     if not version.has_gc_and_status(selected):
         return False
     runtime.require_safe(network)
-    # Other runtimes ignore these locks, so what they have recorded meanwhile is valid too.
+    # Other runtimes ignore these locks, so attachments that they have recorded meanwhile are valid too.
     valid_names = sorted({*valid, *_read_recorded(runtime, network)})
 
     def run_plugin(plugin: PluginConfiguration) -> None:

@@ -31,7 +31,7 @@ class PluginOutput:
     def __init__(self, path: str, command: str, args: t.Mapping[str, str], request: bytes) -> None:
         """
         Args:
-            args: The call's CNI_ARGS, whose values may be secrets, as those of ``args.cni`` in the request.
+            args: The call's CNI_ARGS, whose values may be secrets, like those of ``args.cni`` in the request.
         """
         self._path = path
         self._command = command
@@ -75,7 +75,7 @@ class PluginOutput:
 
 
 def _parse_error(stdout: bytes) -> tuple[JsonObject, bool]:
-    """Return the valid values among code, message and details, and whether all given ones are valid."""
+    """Return the valid values among code, message and details, and whether all values given are valid."""
     try:
         keys = json_text.decode(stdout, "")
     except CniError:

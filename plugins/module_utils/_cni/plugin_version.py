@@ -22,7 +22,7 @@ _UNKNOWN_COMMAND: t.Final = "unknown CNI_COMMAND: VERSION"
 
 
 class PluginVersions:
-    """The versions that plugins support. Each executable is asked once."""
+    """The versions that plugins support. VERSION is run once for each executable."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -44,7 +44,7 @@ class PluginVersions:
     def select(self, network: NetworkConfiguration) -> str:
         """Return the highest version that the configuration, its plugins and this engine support.
 
-        If the configuration allows a single version, no plugin is asked.
+        If the configuration allows a single version, no plugin is run.
 
         Raises:
             CniError: As `require`.
@@ -52,10 +52,10 @@ class PluginVersions:
         return network.version if len(network.versions) == 1 else self.require(network)
 
     def require(self, network: NetworkConfiguration) -> str:
-        """Return the highest common version; unlike `select`, always ask the plugins.
+        """Return the highest common version; unlike `select`, always query the plugins.
 
         Raises:
-            CniError: ``INCOMPATIBLE_VERSION``, with the versions of each plugin; or the error of a plugin that could not be asked.
+            CniError: ``INCOMPATIBLE_VERSION``, with the versions of each plugin; or the error of a plugin that cannot be queried.
         """
         answers = {plugin_type: self.get_supported(plugin_type) for plugin_type in network.plugin_types}
         common = [allowed for allowed in network.versions if all(allowed in answer for answer in answers.values())]

@@ -97,8 +97,8 @@ class RecordStore:
         """Remove the record of an attachment, even if its file is broken or missing.
 
         Args:
-            flush: Wait for the disk. Without it, the file may reappear after a loss of power. Its namespace has changed
-                then, and DEL runs once more.
+            flush: Wait for the disk. Without it, the file may reappear after a loss of power, and DEL is then run once
+                more without a network namespace.
         """
         path = self.path_of(key)
         durable.remove(path, flush=flush)
@@ -204,7 +204,7 @@ class RecordStore:
         return f"{self.directory}/{'-'.join(key)}"
 
     def _other_path(self, key: Key) -> str:
-        """Return the path used if another attachment has the usual one; it has the lengths of the joined names."""
+        """Return the path used if another attachment has the usual path; a suffix with the names' lengths makes it unique."""
         return f"{self._usual_path(key)}:{len(key[0])}.{len(key[1])}"
 
     def _reserve(self, key: Key) -> str:

@@ -30,8 +30,8 @@ class Result(t.NamedTuple):
     """The result of a successful ADD (section 5), in one version of the specification.
 
     Attributes:
-        keys: The JSON object, ``cniVersion`` included. Keys unknown to the specification are kept, those of another
-            version's form are not.
+        keys: The JSON object, ``cniVersion`` included. Keys unknown to the specification are kept; keys of
+            another version's form are not.
     """
 
     version: str

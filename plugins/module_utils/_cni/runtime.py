@@ -45,7 +45,7 @@ class Runtime:
         cache_dir: libcni's cache directory. Records are below ``results``, other files below ``cni.node``.
         lock_timeout: Seconds to wait for another process that holds a lock, and for a plugin that returns code 11.
         nested_types: Returns the delegated plugins of a network that are not IPAM plugins.
-        paths: Where the node has what other runtimes and plugins keep.
+        paths: The paths of the files that other runtimes and plugins keep on the node.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Runtime:
         If plugins refuse the version of ADD, another version that the recorded configuration allows is used, as for DEL.
 
         Args:
-            excuses: Returns whether a plugin's error is known to be wrong. It is ignored then.
+            excuses: Returns whether a plugin's error is known to be wrong. Such an error is ignored.
 
         Raises:
             CniError: The error of the first plugin that finds a fault; ``DECODE_FAILURE`` for a record without a result.
@@ -180,15 +180,15 @@ class Runtime:
         Every plugin is run, even after one fails. The record is removed when all have succeeded.
 
         Args:
-            restoration: Given if it is about to be added again; the intent then stays until that is done.
-            clean_up: Removes what plugins leave behind, before the intent is removed.
+            restoration: Given if the attachment will be added again; the intent then stays until that ADD succeeds.
+            clean_up: Cleans up after the plugins, before the intent is removed.
 
         Raises:
             CniError: The errors of all plugins that failed.
         """
         self.require_safe_plugins(record)
         with self.exclusion.lock_attachment(record.attachment.require_valid()):
-            # The record is on disk already; the intent only tells a later run that a DEL has begun.
+            # The record is on disk already; the intent only shows a later run that a DEL has begun.
             intent = record._replace(command="DEL", restoration=restoration)
             # Flushed, as otherwise a loss of power could bring back a record that is restored at boot.
             is_lasting = record.restoration is not None

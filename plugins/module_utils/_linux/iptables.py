@@ -78,7 +78,7 @@ def table(family: int, name: str) -> Table | None:
 def legacy_table(family: int, name: str) -> Table | None:
     """Return the legacy table that the default nft-based tool does not show; None without such a table or tool.
 
-    The table is looked up in /proc first, as the legacy tool would create it.
+    The table is looked up in /proc first, because the legacy tool would create a missing table.
 
     Raises:
         CniError: ``IO_FAILURE``.

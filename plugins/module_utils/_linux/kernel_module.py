@@ -60,7 +60,7 @@ def canonical(name: str) -> str:
 
 
 def state(name: str) -> State:
-    """Return whether a module is loaded, built in, or loadable.
+    """Return the state of a module: loaded, built in or loadable.
 
     Raises:
         CniError: ``NOT_AVAILABLE``: the kernel does not have it, or this process may not load it.

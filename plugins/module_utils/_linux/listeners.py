@@ -44,7 +44,7 @@ def listeners(directory: str = _DIRECTORY) -> list[Listener]:
     """Return the listening sockets of TCP and SCTP, and those of UDP that are not connected.
 
     Args:
-        directory: The files with which the kernel lists the sockets of a network namespace.
+        directory: The directory in which the kernel lists the sockets of a network namespace.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -66,7 +66,7 @@ def find_process(listener: Listener) -> str:
 
 
 def _tcp(path: str) -> t.Iterator[Listener]:
-    """Return the listening sockets, which the kernel lists before the connections, of which there may be many."""
+    """Yield the listening sockets. Stop at the first connection: connections are listed last and may be many."""
     for words in _rows(path):
         if words[3] != _LISTEN:
             return

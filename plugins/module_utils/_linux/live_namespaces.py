@@ -115,7 +115,7 @@ def _of_processes() -> dict[int, str]:
 
 
 def _own_addresses() -> set[str]:
-    """Return the addresses of this thread's namespace, read from /proc: there may be thousands of namespaces."""
+    """Return the addresses of this thread's namespace from /proc, which is fast enough for thousands of namespaces."""
     own = set(_LOCAL.findall(_read("/proc/thread-self/net/fib_trie")))
     for line in _read("/proc/thread-self/net/if_inet6").split("\n")[:-1]:
         digits = line.partition(" ")[0]

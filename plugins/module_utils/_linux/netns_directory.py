@@ -73,7 +73,7 @@ class NetnsDirectory:
     def delete(self, name: str) -> bool:
         """Return whether a named network namespace, or a file in its place, existed, after removing it.
 
-        Of a link, only the link itself is removed.
+        If the file is a link, only the link itself is removed.
 
         Raises:
             CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``, ``TRY_AGAIN``.
@@ -100,7 +100,7 @@ class NetnsDirectory:
 
 
 def _share(directory: str) -> None:
-    """Make the directory a shared mount, so that all mount namespaces see new namespaces, as iproute2 does."""
+    """Make the directory a shared mount, as iproute2 does, so that new namespaces are visible in all mount namespaces."""
     from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
 
     make_directory(directory)

@@ -24,7 +24,7 @@ _ENDING: t.Final = 20.0
 
 
 def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: float) -> None:
-    """Wait for processes that were started with these variables; kill their process groups after a timeout.
+    """Wait for processes started with these environment variables; kill their process groups after a timeout.
 
     Args:
         programs: File names; only processes that run one of them are considered.
@@ -49,9 +49,9 @@ def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], 
 
 
 def find_by_environment(environment: t.Mapping[str, str]) -> list[int]:
-    """Return the processes of this user that were started with these variables, including very new ones.
+    """Return this user's processes that were started with these environment variables, including very new processes.
 
-    Only processes with the same user id and user namespace are considered, as others may have any variables.
+    Only processes with the same user id and user namespace are considered, as other users can set any variables.
     """
     wanted = {f"{name}={value}".encode() for name, value in environment.items()}
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
@@ -92,7 +92,7 @@ def _runs(pid: int, programs: t.Collection[str]) -> bool:
 
 
 def _strings(pid: int, name: str) -> dict[bytes, None]:
-    """Return the NUL-separated texts of a file of a process; none of one that has ended."""
+    """Return the NUL-separated texts of a process's file in /proc, or none if the process has ended."""
     try:
         with open(f"/proc/{pid}/{name}", "rb") as stream:
             return dict.fromkeys(stream.read().split(b"\0"))

@@ -99,7 +99,7 @@ class View(t.NamedTuple):
 
 
 def snapshot(path: str = "", *, routes: bool = True) -> View:
-    """Return the links, addresses and routes of a network namespace; without a path, that of this thread.
+    """Return the links, addresses and routes of a network namespace, by default this thread's.
 
     Args:
         routes: Whether to read the routes, which may be many.
@@ -126,7 +126,7 @@ def links() -> tuple[Link, ...]:
 
 
 def link(name: str, path: str = "") -> Link | None:
-    """Return a link of a network namespace, or None; without a path, of that of this thread.
+    """Return a link of a network namespace, by default this thread's, or None if it does not exist.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -169,7 +169,7 @@ def _wrap_errors(what: str, which: str) -> t.Iterator[None]:
 
 
 def connect(path: str) -> Connection:
-    """Open a connection inside a network namespace; without a path, inside that of this thread."""
+    """Open a connection inside a network namespace, by default this thread's."""
     if not path:
         return Connection()
     # Loaded late: it takes longer than reading the node's own namespace.

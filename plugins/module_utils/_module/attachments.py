@@ -111,9 +111,9 @@ def _prepares_boot(params: t.Mapping[str, t.Any], paths: NodePaths) -> bool:
 
 
 def _time_to_begin(module: AnsibleModule, prepares_boot: bool) -> float:
-    """Return the seconds during which this call may begin another container.
+    """Return the seconds during which this call may start with another container.
 
-    In check mode, the files for a reboot follow from all attachments together, so one call predicts all of them.
+    In check mode, the files for restoration at boot depend on all attachments, so one call predicts all of them.
     """
     progress = positive("progress", module.params["progress"]) if module.params["progress"] else math.inf
     has_to_end = module.params[CONTINUATION_KEY] is None or (module.check_mode and prepares_boot)

@@ -58,7 +58,7 @@ class Batch(t.NamedTuple):
             return {}
         attachments = (item.attachment for item in self.purged)
         purged = [(each.network, each.container_id, each.ifname, each.netns) for each in attachments]
-        # As ASCII, so that a path with any bytes survives the way over the controller.
+        # As ASCII, so that a path with any bytes survives the transfer through the controller.
         return {CONTINUATION_KEY: {"remaining": places, "purged": json.dumps(purged)}}
 
 

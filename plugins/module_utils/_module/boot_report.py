@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
 def prepare_boot(
     module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], parts: dict[str, t.Any], paths: NodePaths
 ) -> None:
-    """Write the files for restoration at boot, and add them to ``parts``. An error becomes a part as well."""
+    """Write the files for restoration at boot, and add them, or the error, to ``parts``."""
     try:
         cache_dir, timeout = module.params["cache_dir"], module.params["timeout"]
         changes, warnings = prepare(

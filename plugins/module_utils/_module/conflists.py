@@ -70,7 +70,7 @@ class _Decision(t.NamedTuple):
 
 
 def ensure(module: AnsibleModule) -> dict[str, t.Any]:
-    """Write and remove network configurations as the task asks, and return the module's result."""
+    """Write and remove network configurations as the task requests, and return the module's result."""
     params = module.params
     desired = [_to_desired(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
     files = locate(desired, params["conf_dir"])
@@ -141,7 +141,7 @@ def _entry(change: FileChange) -> dict[str, t.Any]:
 
 
 def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
-    """Compare planned networks with the node, and ask their plugins for versions, as far as the task requests it.
+    """Compare planned networks with the node and query the versions of their plugins, as the task requests.
 
     In check mode, a missing plugin or link is a warning, because an earlier task may create it.
 

@@ -85,7 +85,7 @@ def _check_options(params: t.Mapping[str, t.Any]) -> None:
 
 
 def _operate_locked(module: AnsibleModule, paths: NodePaths) -> JsonObject:
-    """Operate while no other run uses the same bin dir, and remove directories of this module that are empty."""
+    """Operate while no other run uses the same bin dir, and remove empty directories that this module created."""
     bin_dir, cache_dir = module.params["bin_dir"], module.params["cache_dir"]
     store = PluginStore(cache_dir, bin_dir)
     made = [*missing_directories(bin_dir), *missing_directories(store.parents[0])]

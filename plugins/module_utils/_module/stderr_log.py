@@ -52,7 +52,7 @@ class StderrLog:
                 self._entries.setdefault(parameters.attachment.key, []).append(entry)
 
     def entries(self, key: Key) -> list[dict[str, str]]:
-        """Return type, command and text of each call of an attachment's plugins with output, in order."""
+        """Return plugin type, command and text of each stored call for an attachment, in order."""
         return self._entries.get(key, [])
 
 

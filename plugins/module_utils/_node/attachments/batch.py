@@ -27,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 def find_unlisted(
     runtime: Runtime, listed: t.Iterable[DesiredAttachment]
 ) -> tuple[list[DesiredAttachment], list[CniError]]:
-    """Return this collection's attachments, complete or begun, that the task does not list, as absent ones.
+    """Return this collection's attachments that the task does not list, with state absent. Intents count as attachments.
 
     Returns:
         The attachments, and an error for each record that cannot be read.
@@ -47,16 +47,16 @@ def find_unlisted(
 def reconcile_all(
     reconciler: Reconciler, desired: t.Sequence[DesiredAttachment], workers: int, until: float = math.inf
 ) -> list[AttachmentResult]:
-    """Reconcile all attachments, those of different containers at once; a failure does not stop the others.
+    """Reconcile all attachments, different containers in parallel; a failure does not stop the others.
 
     A container leaves networks before it joins others, because the interface may have the same name. If the second
     network cannot be joined, the first attachment is rolled back.
 
     Args:
-        until: Time of the monotonic clock after which no further container is started; the first one always is.
+        until: Time of the monotonic clock after which no further container is begun; the first container always is.
 
     Returns:
-        The results of those that were reconciled, in the order given.
+        The results of the reconciled attachments, in the order given.
     """
     fast_path = reconciler.check_unchanged if reconciler.has_fast_path else lambda dummy: None
     results = [fast_path(item) for item in desired]
@@ -82,7 +82,7 @@ def _run_all(jobs: t.Iterable[t.Callable[[], None]], workers: int) -> None:
     pool = concurrent.futures.ThreadPoolExecutor(workers)
     try:
         futures = [pool.submit(job) for job in jobs]
-        # To wait for one future at a time would wake this thread for each, and take the processor from a worker.
+        # Waiting for one future at a time would wake this thread for each of them and take CPU time from a worker.
         concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)
     finally:
         pool.shutdown(cancel_futures=True)

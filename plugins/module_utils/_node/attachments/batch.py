@@ -78,7 +78,7 @@ def reconcile_all(
 
 
 def _run_all(jobs: t.Iterable[t.Callable[[], None]], workers: int) -> None:
-    """Run jobs in threads. An exception is raised when the started jobs have ended; no other job is started."""
+    """Run jobs in threads. After an exception, start no other job, and raise it when the started jobs have ended."""
     pool = concurrent.futures.ThreadPoolExecutor(workers)
     try:
         futures = [pool.submit(job) for job in jobs]

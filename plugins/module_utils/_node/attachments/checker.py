@@ -71,7 +71,7 @@ class Checker:
             raise exc.within(where).with_detail(advice) from exc
 
     def _kernel_drift(self, record: Record, *, rules: bool = True) -> bool:
-        """Compare the kernel with a record; return whether there was something to compare.
+        """Return whether there was something to compare with a record; raise an error for drift.
 
         Raises:
             CniError: As `kernel_matches`.
@@ -94,7 +94,7 @@ class Checker:
     def _check(self, record: Record, compared: bool) -> CheckReport:
         if self._policy.check == Check.DRIFT:
             return CheckReport(compared)
-        # Only a run that calls plugins needs what is known of them.
+        # Only a run that calls plugins needs the list of their quirks.
         from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 
         checked = self._runtime.check(record, is_false_alarm)

@@ -69,7 +69,7 @@ class Recorded(t.NamedTuple):
     Attributes:
         record: Its record, or the intent of an operation that was not completed.
         defect: Why the attachment has to be recreated without a check, or an empty string.
-        netns_change: Why the recorded network namespace is not the attachment's, or an empty string.
+        netns_change: How the attachment's network namespace differs from the recorded one, or an empty string.
         check: Result of the check; None before it.
     """
 
@@ -89,7 +89,7 @@ class Recorded(t.NamedTuple):
 
     @property
     def kept_action(self) -> Action:
-        """The action of a result that changes nothing."""
+        """The action to report for an attachment that is kept."""
         return Action.CHECKED if self.check and (self.check.checked or self.check.error) else Action.UNCHANGED
 
     @property
@@ -159,9 +159,9 @@ def request_changed_in_place(recorded: Recorded, network: NetworkConfiguration, 
 
 
 def with_current_config(record: Record, network: NetworkConfiguration) -> Record:
-    """Return the record with the network's current configuration where only its disabled operations differ.
+    """Return the record, with the network's current configuration if its disabled operations have changed.
 
-    Plugins do not get these keys, so the attachment is not recreated.
+    Plugins do not get the keys that disable operations, so the attachment is not recreated.
     """
     if record.network().disabled_operations == network.disabled_operations:
         return record

@@ -28,14 +28,14 @@ _Removal = tuple[str, t.Callable[[], None]]
 
 
 def remove_leaked_rules(record: Record, records: RecordStore) -> int:
-    """Remove the masquerade rules that DEL leaves behind, which would make every later DEL fail.
+    """Remove the masquerade rules that DEL leaks, because they make every later DEL fail.
 
-    The reference plugins (1.9.1 and older) read from the interface the addresses whose rules they remove. If the
-    interface or its namespace is already gone, the rules leak, and with them the chain that all attachments of the
-    container in the network share. The chain also leaks if the rule that jumps to it was removed by hand.
+    To remove rules, the reference plugins (1.9.1 and older) read the addresses from the interface. If the interface or
+    its namespace is already gone, they leak the rules, and the chain that all attachments of the container in the
+    network share. The chain also leaks if the rule that jumps to it was removed by hand.
 
     Returns:
-        The number of leaked rules.
+        The number of rules that were removed.
 
     Raises:
         CniError: A rule or a record cannot be read, or a rule cannot be removed.
@@ -65,7 +65,7 @@ def remove_leaked_rules(record: Record, records: RecordStore) -> int:
 def _list_rules(record: Record, chain: str) -> dict[int, tuple[list[nat.Rule], bool]]:
     """Return the masquerade rules of each address family, and whether the chain exists without a rule that jumps to it.
 
-    An interrupted ADD has recorded no addresses, so that both families are listed. On a node without IPv6, the tool for
+    An interrupted ADD has recorded no addresses, so both families are listed. On a node without IPv6, the tool for
     IPv6 may fail.
     """
     required = {ipaddress.ip_address(address).version for address in record.addresses}
@@ -89,10 +89,10 @@ def _masquerades(record: Record) -> bool:
 
 
 def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths) -> None:
-    """Remove what the reference plugins' DEL leaks if the network namespace is gone.
+    """Remove the rules and files that DEL of the reference plugins leaks.
 
-    bridge and ptp (1.9.1 and before) then run only their IPAM plugin, and leak nftables rules. tuning keeps the file with
-    the values that it could not restore.
+    If the network namespace is gone, bridge and ptp (1.9.1 and older) run only their IPAM plugin, and leak nftables
+    rules. tuning keeps the file with the values that it could not restore.
 
     Raises:
         CniError: Something cannot be read or removed.
@@ -110,7 +110,7 @@ def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths) -> 
 
 
 def _network(record: Record) -> NetworkConfiguration | None:
-    """Return the recorded configuration, or None if no plugin of it leaks anything."""
+    """Return the recorded configuration, or None if its plugins leak nothing."""
     words = (_MASQUERADES, _CHECKS_MACS, saved_values.PLUGIN)
     if not any(word.encode() in record.config for word in words):
         return None

@@ -86,7 +86,7 @@ def add(
     *,
     again: bool,
 ) -> Result:
-    """Run ADD once; if it fails, remove what the plugins' DEL leaks. Arguments are those of `Runtime.add`."""
+    """Run ADD once; if it fails, remove the leaks of the DEL that follows. The arguments are those of `Runtime.add`."""
 
     def clean_up(error: CniError | None) -> bool:
         from ansible_collections.cni.node.plugins.module_utils._node.attachments import teardown

@@ -49,7 +49,7 @@ class Mapping(t.NamedTuple):
         return f"host port {self.port}/{self.protocol}"
 
     def overlaps(self, addresses: t.Iterable[IpAddress]) -> bool:
-        """Return whether an address may match both, given that the port is the same."""
+        """Return whether the mapping may apply to one of the addresses. The port is not compared."""
         return any(_overlap(own, other) for own in self.addresses for other in addresses)
 
 

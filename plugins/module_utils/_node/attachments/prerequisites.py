@@ -109,8 +109,8 @@ class Prerequisites:
 def _require_interface_free(state: RecordedState, network: NetworkConfiguration, attachment: Attachment) -> None:
     """Require that no other attachment and no unrecorded link has the interface (section 2, "ADD").
 
-    A link counts only if the network's first plugin makes one. DEL follows a failed ADD and finds the link by its name:
-    it would remove a link that belongs to something else.
+    Links are checked only if the network's first plugin makes one. The DEL after a failed ADD finds the link by its
+    name, and would remove a link that belongs to something else.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a network namespace that cannot be read.

@@ -50,7 +50,7 @@ class Reconciler:
     ) -> None:
         """
         Args:
-            listed: All attachments of the task, to find conflicts of host ports; None to look for none.
+            listed: All attachments of the task, whose host ports must not conflict; None to check no ports.
         """
         self._runtime = runtime
         self._conf_dir = conf_dir
@@ -144,7 +144,7 @@ class Reconciler:
         decision: Decision,
         replacement: DesiredAttachment | None,
     ) -> AttachmentResult:
-        """Carry a decision out, or predict its result in a dry run; a converged run loads none of these modules."""
+        """Carry out a decision, or predict its result in a dry run. A converged run does not load the modules for it."""
         from ansible_collections.cni.node.plugins.module_utils._node.attachments.prerequisites import Prerequisites
 
         with self._loading:  # one object for all attachments, because it reads the node's ports once

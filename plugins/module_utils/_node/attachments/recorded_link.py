@@ -5,10 +5,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Find the link that ADD made by its record, so that DEL removes that link and no other.
+"""Find the link that an attachment's record describes, so that DEL removes that link and no other.
 
-Plugins find a link by the interface's name, which a process in the container can give to another link. DEL "succeeds"
-then, and the address is free although the link still has it.
+Plugins find a link by the interface's name, which a process in the container can give to another link. DEL then
+succeeds, and frees an address that the attachment's link still has.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Preparation:
     """Changes of links before DEL.
 
     Attributes:
-        record: The record to run DEL with. Its network namespace is empty if another link has the name there.
+        record: The record to run DEL with. Its ``netns`` is empty if another link there has the interface's name.
         path: The network namespace of the link.
         renamed: The link to rename to its recorded name.
         removed: The link to remove from the network namespace.
@@ -72,7 +72,7 @@ def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
         is_name_needed: Whether another link needs the interface's name afterwards.
 
     Raises:
-        CniError: ``INVALID_ENVIRONMENT`` if another link has the name, and DEL would remove that one;
+        CniError: ``INVALID_ENVIRONMENT`` if another link has the name, and the name is needed or DEL requires it;
             ``IO_FAILURE`` for a network namespace that cannot be read.
     """
     recorded = _RecordedLink.from_record(record)
@@ -108,7 +108,7 @@ def remove_host_end(record: Record) -> None:
 
 
 class _RecordedLink(t.NamedTuple):
-    """Properties of the link, from the record."""
+    """The recorded properties of an attachment's link."""
 
     plugin_type: str = ""
     mac: str = ""
@@ -132,7 +132,7 @@ class _RecordedLink(t.NamedTuple):
 
     @property
     def is_unknown_plugin(self) -> bool:
-        """Return whether the plugin is not known to make an interface, and so to find it by its name at DEL."""
+        """Return whether the plugin is not known to make an interface, which its DEL would find by name."""
         return not catalogue.row(self.plugin_type).makes_interface
 
     @property

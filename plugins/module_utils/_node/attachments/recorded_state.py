@@ -50,7 +50,7 @@ class RecordedState:
         return record.attachment.key not in self.removed and not _netns_change(record, record.attachment)
 
     def _read(self, attachment: Attachment, locked: bool) -> tuple[Record | None, str]:
-        """Return the record or, without one, the intent; and the defect of the record, or an empty string."""
+        """Return the record, or else the intent; and why the attachment has to be recreated, or an empty string."""
         try:
             record = self._record(attachment)
             intent = self._intent(attachment.key, required=record is None)
@@ -90,7 +90,7 @@ class RecordedState:
             return Record(Attachment(*key), b"", command="DEL")  # a loss of power may leave an empty intent of DEL
 
     def _wait_for_orphaned_plugins(self, intent: Record) -> None:
-        """Wait for a plugin of a killed run: it continues without its parent."""
+        """Wait for plugins of a killed run, which continue without their parent; kill them after the timeout."""
         from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
         if intent.config:
@@ -110,7 +110,7 @@ class RecordedState:
 
 
 def _netns_change(record: Record, attachment: Attachment) -> str:
-    """Return why the recorded network namespace is not the attachment's, or an empty string."""
+    """Return how the attachment's network namespace differs from the recorded one, or an empty string."""
     current = netns_identity(attachment.netns)
     recorded = record.netns_identity or netns_identity(record.attachment.netns)
     if current == recorded:

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Roll back: add an attachment again as recorded when what was to replace it cannot be added."""
+"""Roll back: add a removed attachment again as recorded when its replacement cannot be added."""
 
 from __future__ import annotations
 

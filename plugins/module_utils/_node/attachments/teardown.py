@@ -85,7 +85,7 @@ def _delete(runtime: Runtime, record: Record, successor: DesiredAttachment | Non
 def _with_current_values(
     runtime: Runtime, networks: ConfDir, record: Record, successor: DesiredAttachment | None
 ) -> Record:
-    """Return the record with the network's current configuration, if any, and with the successor's values or none."""
+    """Return the record with the network's current configuration, if any, and with the successor's arguments, if any."""
     values = successor.attachment if successor else Attachment(*record.attachment.key)
     attachment = dataclasses.replace(
         record.attachment, args=values.args, capability_args=values.capability_args, config_args=values.config_args

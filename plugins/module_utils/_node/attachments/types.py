@@ -26,7 +26,7 @@ class Check(str, enum.Enum):
 
 
 class OnDrift(str, enum.Enum):
-    """The option ``on_drift``: what follows from drift."""
+    """The option ``on_drift``: the reaction to drift."""
 
     RECREATE = "recreate"
     FAIL = "fail"
@@ -49,7 +49,7 @@ class DesiredAttachment(t.NamedTuple):
 
     Attributes:
         present: Whether the attachment should exist.
-        problem: An error of the request itself, whatever is recorded.
+        problem: An error of the request itself, independent of the record.
         restoration: How the attachment is restored at boot; None if it is not.
         network: The network's current configuration; None until it is looked up, and if something is missing.
         missing: An error that another task may still resolve: the network's file or the network namespace is missing.

@@ -62,7 +62,7 @@ class ResolvConfFiles:
         return changes, warnings
 
     def carry_out(self, change: FileChange) -> None:
-        """Carry out one change; create the directories, or remove those that are empty then."""
+        """Carry out one change; create missing directories, or remove directories that become empty."""
         apply(change)
         if change.after is None:
             remove_empty(os.path.dirname(change.path), self._etc)

@@ -130,7 +130,7 @@ class RecordReconciler(Reconciler):
         self._execution = _AddressRequest
 
     def _reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None) -> AttachmentResult:
-        """Keep an attachment that another run changed after the records were read: that run knows the current request."""
+        """Reconcile an attachment, but keep it if another run changed it after the records were read."""
         key = desired.attachment.key
         if (self._runtime.records.read(key) or self._runtime.intents.read(key)) == self._records[key]:
             return super()._reconcile(desired, replacement)
@@ -176,9 +176,10 @@ def _with_old_addresses(
 def _with_request(
     plugin: PluginConfiguration, network: str, addresses: t.Iterable[str], lease_dir: str
 ) -> PluginConfiguration:
-    """Return a plugin configuration that requests those addresses that are free.
+    """Return a plugin configuration that requests the addresses that are free.
 
-    A request that fails is not harmless: the first ADD of bridge then leaves a bridge without a MAC address.
+    Leased addresses are left out, because a failed request has effects: the first ADD of bridge then leaves a bridge
+    without a MAC address.
     """
     ipam, args = plugin.keys.get("ipam") or {}, plugin.keys.get("args") or {}
     cni = args.get("cni") or {} if isinstance(args, dict) else None

@@ -60,7 +60,7 @@ def require_systemd(systemd_dir: str) -> None:
     """Require systemd, which restores attachments at boot.
 
     Args:
-        systemd_dir: Exists while systemd is running.
+        systemd_dir: A directory that exists while systemd is running.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.

@@ -23,12 +23,12 @@ _IMPORT: t.Final = re.compile(
     re.MULTILINE,
 )
 _MAIN: t.Final = f"import sys\n\nfrom {boot_main.__name__} import main\n\nsys.exit(main(sys.argv[1:]))\n"
-# The earliest date of the format. A fixed date makes the same sources the same bytes.
+# The earliest date of the format. With a fixed date, the same sources give the same bytes.
 _DATE: t.Final = (1980, 1, 1, 0, 0, 0)
 
 
 def build() -> bytes:
-    """Build the program that restores attachments from the sources of this engine, as one file for any Python."""
+    """Build the program that restores attachments: one file for any Python, with the sources of this engine."""
     files = {"__main__.py": _MAIN}
     for name, source in _sources(boot_main.__name__).items():
         parts = name.split(".")
@@ -57,7 +57,7 @@ def _sources(first: str) -> dict[str, str]:
 
 
 def _modules(statement: ast.stmt) -> list[str]:
-    """Return the modules that an import statement names, without names that a module defines."""
+    """Return the names of the modules that an import statement loads."""
     names = [alias.name for alias in t.cast("ast.Import | ast.ImportFrom", statement).names]
     if isinstance(statement, ast.Import):
         return names

@@ -58,10 +58,10 @@ class _Span(t.NamedTuple):
 
 
 class _Place(t.NamedTuple):
-    """A destination that the node routes, or an address of its own.
+    """A destination of the node's routes, or one of its own addresses.
 
     Attributes:
-        version, first, last: The destination in numbers, because there may be thousands to compare.
+        version, first, last: The destination as numbers, because there may be thousands to compare.
         is_direct: Whether the destination is reached without a router.
     """
 
@@ -112,7 +112,7 @@ def _links(plugin: ConfiguredPlugin) -> frozenset[str]:
 
 
 def _places(view: View) -> list[_Place]:
-    """Return the destinations that the node routes, the narrowest first, without default routes and other tables."""
+    """Return the subnets of the node's addresses and the main table's routes without default routes, narrowest first."""
     names = {0: _SEVERAL, **{link.ifindex: link.name for link in view.links}}
     places = [
         _place(address.interface.network, names.get(address.link, ""), is_direct=True) for address in view.addresses

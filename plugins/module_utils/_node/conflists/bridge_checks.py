@@ -71,7 +71,7 @@ def _finding(
 
 
 def _conflicting_addresses(addresses: t.Iterable[IpInterface], gateway: IpInterface) -> list[IpInterface]:
-    """Return the addresses before the gateway's own that bridge refuses, or removes with ``forceAddress``."""
+    """Return the addresses listed before the gateway that bridge refuses, or removes with ``forceAddress``."""
     conflicting = []
     for address in addresses:
         if address == gateway:

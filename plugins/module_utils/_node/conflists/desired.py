@@ -64,7 +64,7 @@ class DesiredFiles(t.NamedTuple):
 
 
 def locate(items: t.Iterable[DesiredConflist], directory: str) -> DesiredFiles:
-    """Return the files that items ask for, with every configuration parsed.
+    """Return the files that items describe, with every configuration parsed.
 
     Raises:
         CniError: A configuration or file name is invalid, or two items define the same network or file.

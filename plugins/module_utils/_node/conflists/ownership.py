@@ -73,7 +73,7 @@ class Ownership:
         self._save(claimed)
 
     def settle(self, changes: t.Iterable[FileChange]) -> None:
-        """List what has been written, and drop what has been removed."""
+        """List the files that were written, and drop those that were removed."""
         self._save(self._after(changes))
 
     def _after(self, changes: t.Iterable[FileChange]) -> dict[str, dict[str, str]]:

@@ -101,7 +101,7 @@ _LOCK: t.Final = ".cni.node.lock"
 
 
 def hold_lock(directory: str, timeout: float) -> t.ContextManager[None]:
-    """Keep other runs from changing a directory; read and plan again under the lock.
+    """Keep other runs from changing a directory. Callers read and plan again under the lock.
 
     Args:
         timeout: Seconds to wait for another run.
@@ -119,7 +119,7 @@ def hold_lock(directory: str, timeout: float) -> t.ContextManager[None]:
 def apply(plan: ConflistPlan) -> None:
     """Carry out a plan.
 
-    A killed run leaves each file with its old or its new content, and listed as this collection's.
+    If the run is killed, each file has its old or its new content, and the list of written files has both.
     """
     if not plan.is_needed:
         return

@@ -20,7 +20,7 @@ _Answer = t.Union[tuple[str, ...], CniError]
 
 
 class PluginProbe:
-    """Asks each plugin of the networks once for the versions that it supports."""
+    """Queries each plugin of the networks once for the versions that it supports."""
 
     def __init__(self, executor: Executor, *, tolerate_missing: bool) -> None:
         """
@@ -74,7 +74,7 @@ def _finding(
 def _find_version_conflict(
     network: NetworkConfiguration, plugins: t.Sequence[Executable], answers: t.Sequence[tuple[str, ...]]
 ) -> t.Iterator[Finding]:
-    """Report that no version of the network is supported by all of its plugins."""
+    """Yield a finding if no version of the network is supported by all of its plugins."""
     own = [(plugin.type, answer) for plugin, answer in zip(plugins, answers) if plugin.versions == network.versions]
     if not any(all(version in answer for dummy, answer in own) for version in network.versions):
         message = f"no version of {', '.join(network.versions)} is supported by every plugin"

@@ -32,7 +32,7 @@ class BridgePort(t.NamedTuple):
 
     Attributes:
         netns: A path to the network namespace of its other end, or an empty string.
-        unseen: Why some network namespace cannot be inspected for its other end.
+        unseen: The error of a network namespace that may have the other end and cannot be inspected, or None.
     """
 
     veth: Veth

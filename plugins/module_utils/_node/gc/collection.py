@@ -29,10 +29,10 @@ def collect_leaks(
     look_again: Look,
     policy: GcPolicy,
 ) -> t.Iterator[Leak]:
-    """Find items without an owner, list the items again, and collect those that are still there and still without an owner.
+    """Find items without an owner, list the items again, and collect those that still exist without an owner.
 
     Args:
-        items: Listed before the owners were read: a later item may be that of an attachment recorded since.
+        items: Listed before the owners were read, because a later item may belong to an attachment recorded since.
         look_again: Called only if there are suspects.
     """
     if next(finder.find(items, owners), None) is None:
@@ -66,7 +66,7 @@ def collect_each(
 
 @contextlib.contextmanager
 def report_errors(leaks: list[Leak], network: str, subject: str, evidence: str) -> t.Iterator[None]:
-    """Turn an exception into an entry of the kind ``network``, unless there is one with this subject and error."""
+    """Turn an exception into an entry of the kind ``network``, unless the list has one with the same subject and error."""
     try:
         yield
     except Exception as exc:
@@ -76,7 +76,7 @@ def report_errors(leaks: list[Leak], network: str, subject: str, evidence: str) 
 
 
 def list_again(owners: Owners) -> tuple[Owners, NodeSnapshot]:
-    """Return a new snapshot and the same owners, for a network that is locked."""
+    """Return the same owners, which do not change while their network is locked, and a new snapshot."""
     return owners, NodeSnapshot()
 
 

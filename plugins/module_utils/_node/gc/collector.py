@@ -124,7 +124,7 @@ class Collector:
         return leaks
 
     def _collect_own_files(self, own_files: OwnFiles, run: GcRun) -> None:
-        """Collect this collection's own files last, because they may belong to what has been removed before."""
+        """Collect this collection's own files last, because they may belong to attachments removed before."""
         gone: set[str] = set()
         if run.policy.dry_run:
             gone = run.list_collected().union(map(self._runtime.records.path_of, self._removal.attachments))
@@ -187,7 +187,7 @@ class Collector:
                         run.leaks.extend(collect_leaks(finder, items, owners, again, run.policy))
 
     def _possible_configuration(self, name: str) -> str:
-        """Return why a network may have a configuration that the conf dir does not show, or an empty string."""
+        """Return why a network may have a configuration although none was read, or an empty string."""
         if self._networks.broken:
             return f"an unreadable configuration may define this network: {next(iter(self._networks.broken))}"
         is_planned = self._policy.dry_run and self._networks.path == self._paths.conf_dir

@@ -24,7 +24,7 @@ _FROM: t.Final = rf"-A {_CHAIN} -s (\S+)/(?:32|128) -j ACCEPT"
 
 
 class AddressRules(t.NamedTuple):
-    """Both rules of one address."""
+    """The two rules that the plugin firewall makes for an address."""
 
     address: str
     family: int
@@ -65,7 +65,7 @@ class FirewallRuleFinder:
 
 
 def _pairs(family: int, table: iptables.Table) -> t.Iterator[AddressRules]:
-    """Return the rules of each address that has both. A single rule may have been added by hand."""
+    """Yield the two rules of each address that has both. A single rule may have been added by hand."""
     to, source = (_by_address(table.rules.get(_CHAIN, ()), pattern) for pattern in (_TO, _FROM))
     for address in to:
         if address in source:

@@ -60,7 +60,7 @@ class IfbLinkFinder:
     def _targets(self) -> set[str] | None:
         """The links to which other links redirect traffic, or None without tc.
 
-        They are listed after the ADDs in progress. The link of an ADD that has ended by then is a target.
+        They are listed after the ADDs in progress, so that they include the link of an ADD that has just ended.
         """
         from ansible_collections.cni.node.plugins.module_utils._linux import ifb
 

@@ -54,7 +54,7 @@ class NetworkUser(t.NamedTuple):
 
     Attributes:
         name: The path of the file, or the attachment, for messages.
-        words: Every string in it, every key whose value is true, and the default bridge if it names none.
+        words: Every string in it, every key whose value is true, and the default bridge if it names no bridge.
     """
 
     name: str
@@ -88,7 +88,7 @@ class NetworkUsers:
         return cls(users, [*unreadable, *errors])
 
     def reason_to_keep(self, *words: str) -> str:
-        """Return a clause that says which user has one of these words, or an empty string."""
+        """Return a clause that names a user with one of these words or an unreadable file, or an empty string."""
         for user in self._users:
             named = sorted(user.words.intersection(words))
             if named:

@@ -63,7 +63,7 @@ class OrphanChainFinder:
             nat.remove_chain(chain.family, chain.name)
 
     def _chains_of_owners(self, owners: Owners) -> set[str]:
-        """Return the names of all attachments' chains. Those in `valid_attachments` may be of any checked network."""
+        """Return the names of all attachments' chains. Attachments in `valid_attachments` may be of any checked network."""
         names = {record.attachment.key[:2] for record in owners.records}
         names |= {(network, container_id) for network in self._run.networks for container_id, dummy in owners.live}
         return {

@@ -105,7 +105,7 @@ class Owners:
 
         Args:
             container_id: The container that the item names, or an empty string.
-            addresses: The addresses that it is for.
+            addresses: The addresses that the item is for.
         """
         if self.broken:
             return f"an unreadable record may own it: {self.broken[0]}"
@@ -120,7 +120,7 @@ class Owners:
         return self._reason_by_address(list(addresses))
 
     def _reason_by_address(self, addresses: t.Sequence[str]) -> str:
-        """Return a clause that says where one of the addresses is in use or may be, or an empty string."""
+        """Return a clause with the network namespace in which an address is or may be in use, or an empty string."""
         for address in addresses:
             if address in self._live.found:
                 return f"{address} is in use in the network namespace {self._live.found[address]}"

@@ -178,7 +178,10 @@ class RecordCollector:
             raise error
 
     def _why_lost(self, record: Record) -> str:
-        """Return why the attachment's network namespace is lost, or an empty string; restoration at boot creates it again."""
+        """Return why an attachment's network namespace is lost, or an empty string.
+
+        A network namespace with restoration at boot is never lost, because the next boot creates it again.
+        """
         path, recorded = record.attachment.netns, record.netns_identity
         identity = netns_identity(path) if path else ""
         if record.restoration is not None or not path or (identity and recorded in ("", identity)):
@@ -200,7 +203,7 @@ class RecordCollector:
 
 
 def _check_safely(record: Record, check: t.Callable[[Record], Leak | None]) -> Leak | None:
-    """Return the leak that a check reports, or None. An unexpected error makes it a failed leak; the attachment is live."""
+    """Return the leak that a check reports, or None. After an error, return a failed leak: the attachment counts as live."""
     try:
         return check(record)
     except Exception as exc:

@@ -75,7 +75,7 @@ class SharedChains:
     ) -> None:
         """
         Args:
-            lost_links: The bridges of removed networks that are gone, or would be.
+            lost_links: The bridges of removed networks that are gone, or would be gone after a run.
         """
         self._policy = policy
         self._users = users

@@ -45,7 +45,7 @@ class SpoofChainFinder:
             check.remove()
 
     def _existing_link(self, check: SpoofCheck) -> str:
-        """Return a clause that names the link it checks, or an empty string. Leaked links have been removed by now."""
+        """Return a clause that names the link whose traffic is checked, or an empty string. Collected links do not count."""
         links = {name for dummy, name in socket.if_nameindex()} - self._run.list_collected(Kind.LINK)
         names = sorted(links.intersection(map(str, check.words)))
         return f"the link {names[0]}, whose traffic it checks, exists" if names else ""

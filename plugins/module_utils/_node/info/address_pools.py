@@ -69,7 +69,7 @@ class Pool:
 def list_pools(conf_path: str, lease_dir: str) -> list[Pool]:
     """Return the pools of all networks of a directory in the order of their names, full pools first.
 
-    It lists directories and reads no lease, because there may be tens of thousands.
+    Leases are listed but not read, because there may be tens of thousands.
 
     Raises:
         CniError: ``IO_FAILURE``.

@@ -35,7 +35,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.executor impor
 def query_plugins(
     plugin_dirs: t.Sequence[str], timeout: float, *, allow_world_writable: bool = False
 ) -> t.Callable[[], list[JsonObject]]:
-    """Start to ask every executable of the plugin directories for the versions that it supports.
+    """Start to query every executable in the plugin directories for the versions that it supports.
 
     Returns:
         A function that waits for the answers and returns them.
@@ -150,7 +150,7 @@ def _network(network: NetworkConfiguration, plugin_dirs: t.Sequence[str], *, sha
 
 
 def _missing_plugins(network: NetworkConfiguration, plugin_dirs: t.Sequence[str]) -> list[str]:
-    """Return the plugins that a network runs and no plugin directory has."""
+    """Return the plugins that a network runs but no plugin directory has."""
     types = {plugin.type for plugin in nested_plugins.executables(network)}
     return sorted(name for name in types if not any(is_executable(os.path.join(path, name)) for path in plugin_dirs))
 

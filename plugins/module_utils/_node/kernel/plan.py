@@ -114,7 +114,7 @@ def _plan_setting(name: str, needs: Needs, loaded: set[str], problems: list[str]
 
 
 def _may_be_added(name: str, loaded: set[str]) -> bool:
-    """Return whether a module that is loaded may add a setting: in a new directory, or one of `SYSCTLS_BY_MODULE`."""
+    """Return whether a module that is loaded first may add a setting, in a new directory or as in `SYSCTLS_BY_MODULE`."""
     prefixes = tuple(prefix for module in loaded for prefix in SYSCTLS_BY_MODULE.get(module, ()))
     return bool(loaded) and (not sysctl.has_directory(name) or name.startswith(prefixes))
 

@@ -86,7 +86,7 @@ class KernelSettings:
         """Carry out a plan. If the process is killed, the next call can still restore all earlier values.
 
         Raises:
-            CniError: The kernel refused a value; the settings have their values of before then.
+            CniError: The kernel refused a value. The settings are rolled back; the error lists those that could not be.
         """
         kernel_module.load(plan.loaded)
         changes = _with_current_values(sorted(filter(_is_enforced, plan.settings), key=_write_order))
@@ -125,12 +125,16 @@ def _value_to_save(change: SettingChange, current: str, saved: SavedValue | None
 
 
 def _is_enforced(change: SettingChange) -> bool:
-    """Return whether a setting is written; one that is left is, because the kernel may reset it with another."""
+    """Return whether a setting is written.
+
+    A setting that is left is written with its current value, because another setting may reset it. This does not apply
+    to settings that reset others.
+    """
     return change.action != "left" or change.name not in RESETTING_SETTINGS
 
 
 def _write_order(change: SettingChange) -> tuple[bool, bool]:
-    """Return a sort key: settings that reset others come first, and requested ones last, so that they win."""
+    """Return a sort key: settings that reset others come first, and requested ones last, so that they take effect."""
     return change.name not in RESETTING_SETTINGS, change.action != "restored"
 
 
@@ -150,7 +154,7 @@ def _with_current_values(planned: t.Iterable[SettingChange]) -> list[SettingChan
 
 
 def _write(changes: t.Sequence[SettingChange], loaded: t.Sequence[str]) -> None:
-    """Write all settings that differ, also those that the kernel has reset together with another one."""
+    """Write all settings that differ, including those that another setting has reset; roll back after an error."""
     for change in (change for dummy in _PASSES for change in changes):
         try:
             _set(change.name, change.after)
@@ -163,7 +167,7 @@ def _write(changes: t.Sequence[SettingChange], loaded: t.Sequence[str]) -> None:
 
 
 def _roll_back(changes: t.Sequence[SettingChange]) -> list[str]:
-    """Write the values of before, and return the settings for which that failed."""
+    """Write the earlier values, and return the settings for which that failed."""
     failed: list[str] = []
     for dummy in _PASSES:
         failed = [change.name for change in changes if not _try_roll_back(change)]

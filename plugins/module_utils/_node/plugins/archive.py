@@ -31,10 +31,10 @@ _EXPECTED_MEMBERS: t.Final = "regular files at its root, such as ./bridge"
 
 
 def plugins(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each plugin of an archive: of the executable files at its root.
+    """Yield the name and content of each plugin in an archive: the executable files at its root.
 
     Args:
-        file: The archive, private so that its content is that of the verified digest.
+        file: A private copy of the archive, so that its content still has the verified digest.
         what: The archive's name in errors.
 
     Raises:
@@ -79,7 +79,7 @@ def verify(file: t.IO[bytes], checksum: str, what: str) -> None:
 
 
 def _describe(file: t.IO[bytes]) -> str:
-    """Return a predicate that describes a file by its first bytes."""
+    """Return a phrase that describes a file by its first bytes, such as "is empty"."""
     file.seek(0)
     head = file.read(tarfile.BLOCKSIZE)
     text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")

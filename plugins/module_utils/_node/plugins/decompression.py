@@ -70,7 +70,7 @@ class _Decompressed:
                 raise EOFError("it is incomplete")
 
     def _begin(self) -> bool:
-        """Begin the next stream after any zeros, and return whether there is one."""
+        """Return whether there is another stream, and begin it. Zeros between streams are skipped."""
         rest = self._engine.unused_data.lstrip(b"\0")
         while not rest:
             piece = self._stream.read(_CHUNK)

@@ -46,7 +46,7 @@ class InstallResult:
 
     Attributes:
         not_removed: Plugins that are not removed, because another file has replaced them.
-        set_aside: By name of such a plugin, the path of the file that was set aside for it, or a description of a link.
+        set_aside: By name of a plugin in `not_removed`: the path of the file set aside for it, or a description of a link.
         version: The version of the installed release, or None.
         previous: The version that was installed before, or None.
         kept: The other versions that are kept, most recent first.

@@ -24,7 +24,7 @@ _MFD_EXEC: t.Final = 0x10
 
 
 def is_unproven_claim(version: str, digests: t.Iterable[str]) -> bool:
-    """Return whether a version claims a release of the reference plugins that no known digest proves."""
+    """Return whether a version names a release of the reference plugins, but none of the digests is of that release."""
     return bool(_RELEASE.fullmatch(version)) and not any(_find_release(digest) == version for digest in digests)
 
 

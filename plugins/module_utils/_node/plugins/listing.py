@@ -25,7 +25,7 @@ _NOT_A_PLUGIN: t.Final = re.compile(r"(LICEN[CS]E|README|NOTICE)(\..*)?", re.IGN
 
 @contextlib.contextmanager
 def name_source_in_errors(path: str, machine: str, advice: str) -> t.Iterator[None]:
-    """Name the machine that has the source in errors about reading it.
+    """Add the machine that has a source to errors about reading it.
 
     Args:
         machine: The node or the controller.

@@ -91,7 +91,7 @@ class PlayVariables:
             return {}
 
     def _values(self, name: str, hosts: t.Iterable[str]) -> JsonObject:
-        """Return a variable by host, of hosts that define it and whose value does not depend on facts."""
+        """Return the values of a variable by host. Omit hosts that do not define it, or whose value cannot be evaluated."""
         values: JsonObject = {}
         for host in hosts:
             variables = self._host_variables(host)

@@ -82,8 +82,8 @@ _AnyBackend = t.Union[Masquerading, PortMapping]
 class RuleDrift:
     """Compares attachments with the node's firewall.
 
-    The rules are read once for all attachments of a run. They are read again only if rules of an attachment seem to be
-    missing whose record is younger than the snapshot.
+    The rules are read once for all attachments of a run. They are read again only if rules seem to be missing and
+    the record of the attachment is younger than the snapshot.
     """
 
     def __init__(self, records: RecordStore) -> None:
@@ -150,7 +150,7 @@ class RuleDrift:
         return None if listing is None else rule.drift_in_nftables(listing)
 
     def _snapshot(self, key: t.Hashable, since: float, read: t.Callable[[], T | None]) -> T | None:
-        """Return a snapshot that was begun at that time or later; None if the node cannot list its rules."""
+        """Return a snapshot that was begun at ``since`` or later; None if the node cannot list its rules."""
         with self._lock:
             begun, snapshot = self._snapshots.get(key, (-1.0, None))
             if begun < since:

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Everything that the collection knows about plugin types, one row for each.
+"""The properties of all known plugin types, one row for each.
 
 A new plugin type is a row here and a schema in ``plugin_utils/schemas/plugins``; no other file names plugin types.
 """

@@ -155,7 +155,7 @@ class PortMapping:
         return drift or (self._missing_masquerading(container_rules, listing) if self.masquerades else "")
 
     def _missing_masquerading(self, container_rules: t.Iterable[NftRule], listing: NftListing) -> str:
-        """Return whether rules for connections from the node or from the container itself are missing, as a message."""
+        """Return a message if a rule for connections from the node or the container itself is missing, or an empty string."""
         address = self.address.address
         rules = [rule for rule in container_rules if address in rule.values and listing.is_entered(rule, "postrouting")]
         from_node = [_LOOPBACK in rule.values for rule in rules]
@@ -180,7 +180,7 @@ class PortMapping:
 
 @dataclasses.dataclass(frozen=True)
 class SpoofChecking:
-    """Rules that drop what a container sends from a MAC that is not its own. The plugin bridge uses nftables only.
+    """Rules that drop packets of a container with a foreign source MAC. The plugin bridge uses nftables only.
 
     Attributes:
         ports: The node's interfaces in the result; empty for an old result.

@@ -44,7 +44,7 @@ def networks(lease_dir: str) -> list[str]:
 
 
 def addresses(directory: str) -> dict[str, IpAddress]:
-    """Return the assigned addresses by the names of their files, without reading these.
+    """Return the assigned addresses by the names of their files, without reading the files.
 
     host-local assigns no address for which a file of any kind exists.
     """

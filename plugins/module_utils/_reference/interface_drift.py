@@ -42,7 +42,7 @@ def find_drift(record: Record, network: NetworkConfiguration) -> LinkDrift | Non
         network: The configuration in the record.
 
     Returns:
-        None if the result does not list everything that ADD made.
+        None if CHECK is disabled or the result cannot be compared with the kernel.
 
     Raises:
         CniError: ``IO_FAILURE``; ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
@@ -175,7 +175,7 @@ def _interfaces(result: t.Mapping[str, t.Any], sandbox: str) -> list[t.Mapping[s
 
 
 def _is_userspace_device(interface: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a program drives the device past the kernel."""
+    """Return whether a userspace program drives the device and bypasses the kernel."""
     return bool(interface.get("pciID") or interface.get("socketPath"))
 
 

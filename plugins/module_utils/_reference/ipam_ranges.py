@@ -29,11 +29,11 @@ class Range(t.NamedTuple):
     """Addresses that an IPAM plugin assigns, from the first to the last.
 
     Attributes:
-        gateway: It is never assigned from this range.
+        gateway: The gateway, which is never assigned from this range.
         path: JSON pointer of the object that defines it.
         group: Number of its set; host-local assigns an address of each set.
-        is_valid: Whether host-local accepts its ends and its gateway. A default stands for one that it rejects, so that the
-            rest can still be checked.
+        is_valid: Whether host-local accepts its ends and its gateway. A default replaces each rejected address, so that
+            the other addresses can still be checked.
     """
 
     subnet: IpNetwork

@@ -91,7 +91,7 @@ class PluginType(t.NamedTuple):
         is_reference: Whether releases of containernetworking/plugins have it.
         link_kind: The kernel's kind of the link that ADD makes in the container and DEL removes.
         borrows_device: Whether ADD moves a device of the node into the container and DEL gives it back.
-        is_loopback: Whether it configures the loopback interface, and its result says so.
+        is_loopback: Whether it configures the loopback interface and lists it in the result.
         l2: The l2 segment of the containers, None if unknown.
         gateway_on_link: Whether containers reach their gateway only on the link itself.
         routes: Whether the node always routes to the containers.

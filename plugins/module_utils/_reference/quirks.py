@@ -100,7 +100,7 @@ def with_advice(error: CniError) -> CniError:
 
 
 def _find(effect: str, message: str) -> Quirk | None:
-    """Return the first quirk with this effect that a message shows."""
+    """Return the first quirk with this effect whose pattern matches a message, or None."""
     return next(
         (
             quirk

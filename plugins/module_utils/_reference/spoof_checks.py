@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import firewal
 
 
 class SpoofCheck(t.NamedTuple):
-    """The chains in which bridge drops what a container sends from a MAC that is not its own, and the jumps to them.
+    """The chains in which bridge drops packets of a container with a foreign source MAC, and the jumps to the chains.
 
     Attributes:
         owner: The container's id and the interface, joined by a character that either may contain.

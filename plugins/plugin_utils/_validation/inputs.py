@@ -38,7 +38,7 @@ def findings(
     """Return findings about network configurations given in a playbook.
 
     Args:
-        conflists: One or a list of them: data, JSON text, or with ``files`` the paths of files on the controller.
+        conflists: One network configuration or a list: data, JSON text, or with ``files`` paths on the controller.
             Files in one directory count as files of one node.
 
     Raises:
@@ -85,7 +85,7 @@ def findings_by_host(
 def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
     """Compare the network configurations of several nodes, and return findings.
 
-    A configuration that cannot be read is a finding as well. Other errors within one configuration are not looked for.
+    A configuration that cannot be read is a finding as well. Other errors within one configuration are not reported.
 
     Args:
         nodes: Configurations by node, as data or as JSON text.

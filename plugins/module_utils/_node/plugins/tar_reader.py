@@ -28,7 +28,7 @@ class Stream(t.Protocol):
     """A source of bytes."""
 
     def read(self, size: int) -> bytes:
-        """Return at most ``size`` bytes; at the end, none."""
+        """Return at most ``size`` bytes, or an empty bytes object at the end."""
 
 
 class TarReader:

@@ -62,7 +62,7 @@ class Trial:
 
     @property
     def netns(self) -> str:
-        """The name of the network namespace: the same in each run, so that a run finds what a killed one has left behind."""
+        """The name of the network namespace. Each run uses the same, so that it finds the leaks of an interrupted run."""
         return f"cni.node-verify-{hashlib.sha256(self.network.encode()).hexdigest()[:12]}"
 
     @property
@@ -108,7 +108,10 @@ class Verification:
         return [self._conf_dir.networks[name] for name in names if name in self._conf_dir.networks]
 
     def predict(self, trials: t.Sequence[Trial]) -> None:
-        """Skip all trials. The reason is the error that a run would have now; an earlier task may still prevent it."""
+        """Mark each trial as skipped; the reason is the error that a run would have now, if any.
+
+        An unsafe plugin fails the trial. Other errors do not, because an earlier task may still prevent them.
+        """
         for trial in trials:
             try:
                 self._runtime.require_plugins(self._conf_dir.get(trial.network))

@@ -50,7 +50,7 @@ class Readiness(t.NamedTuple):
 
 
 def query_readiness(runtime: Runtime, networks: t.Sequence[NetworkConfiguration]) -> list[Readiness]:
-    """Run STATUS of several networks at the same time, which changes nothing."""
+    """Run STATUS of several networks at the same time. STATUS changes nothing."""
     if not networks:
         return []
     with concurrent.futures.ThreadPoolExecutor(min(len(networks), default_workers())) as pool:

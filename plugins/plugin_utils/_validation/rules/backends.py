@@ -44,7 +44,7 @@ def _requested_backend(plugin: Plugin) -> tuple[str, str]:
 
 
 def _backend_of(conditions: t.Any) -> str:
-    """Return the backend whose syntax conditions have, or "". Like portmap, look at the first character."""
+    """Return the backend whose syntax the conditions have, or "". Like portmap, check only the first character."""
     first = conditions[0] if isinstance(conditions, list) and conditions else ""
     if not isinstance(first, str) or not first:
         return ""

@@ -32,7 +32,7 @@ def findings(attachments: t.Any) -> list[Finding]:
     """Return findings about results of ADD.
 
     Args:
-        attachments: One or a list of them, as the module `attachments` returns them, or results by themselves. An
+        attachments: One attachment or a list, as returned by the module `attachments`, or results by themselves. An
             attachment without a result has no findings.
 
     Raises:

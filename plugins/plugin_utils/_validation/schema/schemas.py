@@ -48,7 +48,7 @@ def plugin_types() -> frozenset[str]:
 
 
 def name_for_plugin(plugin_type: object) -> str:
-    """Return the name of the schema for a plugin configuration. Unknown types get the one of the specification."""
+    """Return the name of the schema for a plugin configuration. Unknown types get the specification's schema."""
     known = isinstance(plugin_type, str) and plugin_type in plugin_types()
     name = f"{_PLUGINS}/{plugin_type}"
     return name if known and role(plugin_type) != "ipam" else "plugin"

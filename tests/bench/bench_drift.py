@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chapter: the time of a drift check that finds none, over links, addresses, routes and rules of real attachments."""
+"""Chapter: the time of a check that finds no drift in links, addresses, routes and rules of real attachments."""
 
 from __future__ import annotations
 

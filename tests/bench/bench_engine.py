@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The engine as a program beside libcni-runner, for the same items: engine CONF_DIR PLUGIN_DIRS CACHE_DIR WORKERS COMMAND.
+"""Run the engine on the items of libcni-runner: engine CONF_DIR PLUGIN_DIRS CACHE_DIR WORKERS COMMAND.
 
-It brings the attachments to their desired state as the module `attachments` does, locks, intents and look-ups included,
-and prints the seconds that took, without the start of the process and the reading of the items; so does its peer.
+The program brings the attachments to their desired state as the module `attachments` does, including locks, intents and
+look-ups. Like libcni-runner, it prints the seconds without the start of the process and the reading of the items.
 """
 
 from __future__ import annotations

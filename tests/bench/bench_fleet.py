@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chapter: a fleet of nodes provisioned from nothing and again over SSH, against a playbook of built-in modules."""
+"""Chapter: two runs that provision a new fleet over SSH, compared with a playbook of built-in modules."""
 
 from __future__ import annotations
 

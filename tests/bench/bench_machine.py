@@ -38,7 +38,7 @@ def _is_virtual() -> bool:
 
 
 def _program(*argv: str) -> str:
-    """Return the program's output, or the version in it."""
+    """Return the version in the program's output, or the whole output if it has none."""
     search = os.pathsep.join((os.environ["PATH"], "/usr/sbin", "/sbin"))
     printed = subprocess.run(argv, env={"PATH": search}, check=False, capture_output=True, text=True).stdout.strip()
     version = re.search(r"\d+\.\d+\S*( \(\w+\))?", printed)

@@ -44,7 +44,7 @@ def ruled(leases: str) -> JsonObject:
 
 
 def point_to_point(leases: str, number: int) -> JsonObject:
-    """Return a network of ptp, which has no limit of 1,024 ports as a bridge has."""
+    """Return a network of ptp, which is not limited to the 1,024 ports of a bridge."""
     ipam = _host_local(f"10.{100 + number}.0.0/16", leases)
     return {"cniVersion": "1.0.0", "name": f"ptp{number}", "plugins": [{"type": "ptp", "ipam": ipam}]}
 

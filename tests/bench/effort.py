@@ -18,7 +18,7 @@ class Effort:
     """Sizes and rounds of the measurements.
 
     Attributes:
-        many_rounds: Rounds where contestants differ less than two rounds do.
+        many_rounds: Rounds for contestants that differ less than the rounds of one contestant.
         few: Attachments with real plugins.
         many: Attachments for the runtime's own time.
         crowd: The most attachments that a node is likely to have.
@@ -40,7 +40,7 @@ QUICK = Effort(rounds=1, short_rounds=3, many_rounds=3, few=20, many=200, crowd=
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """`libcni` is the program over libcni; `disk` a directory that is not in memory."""
+    """`libcni` is the program that uses libcni, and `disk` is a directory that is not in memory."""
 
     node: BenchNode
     libcni: pathlib.Path

@@ -4,7 +4,7 @@
 
 """Measure the collection and its peers: tests/bench/run [--quick] [--only CHAPTER]... [--write PAGE].
 
-Measurements run inside tests/support/sandbox, and leave it as Markdown files in a directory.
+Measurements run inside tests/support/sandbox and write Markdown files to a directory outside.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The examples that the specification 1.1.0 ends with.
+"""The examples at the end of the specification 1.1.0.
 
-Printed there are results without "cniVersion", which section 5 demands; the network, in section 1, with routes in the
-bridge's "ipam" that no printed request has. The network here is the printed requests'.
+The printed results lack "cniVersion", which section 5 requires. The network in section 1 has routes in the bridge's
+"ipam", but the printed requests do not. The network here is that of the printed requests.
 """
 
 from __future__ import annotations

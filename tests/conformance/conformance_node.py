@@ -50,7 +50,7 @@ class ConformanceNode:
     def network(
         self, *plugins: str | JsonObject, version: str | None = "1.1.0", **keys: object
     ) -> NetworkConfiguration:
-        """Return a list of plugins, each given by its type or with all its keys. Write those that do not exist yet."""
+        """Return a network of plugins, each given by its type or with all its keys. Write missing plugins."""
         objects = [{"type": plugin} if isinstance(plugin, str) else plugin for plugin in plugins]
         for plugin in objects:
             if not (self.plugins.path / str(plugin["type"])).exists():
@@ -61,7 +61,7 @@ class ConformanceNode:
     def netns(self, name: str = "blue") -> pathlib.Path:
         path = self.directory / "netns" / name
         path.parent.mkdir(exist_ok=True)
-        if not path.exists():  # a touched one would be taken for another
+        if not path.exists():  # a touched file would count as another namespace
             path.touch()
         return path
 
@@ -76,18 +76,18 @@ class ConformanceNode:
         return record
 
     def added(self, network: NetworkConfiguration, attachment: Attachment | None = None) -> Record:
-        """Return the record of an ADD, and forget its calls."""
+        """Run ADD, forget its calls, and return the record."""
         attachment = attachment or self.attachment()
         self.runtime.add(network, attachment)
         self.plugins.forget()
         return self.record(attachment)
 
     def leftovers(self) -> tuple[list[Record], list[Record]]:
-        """Return the paths of records and intents."""
+        """Return all records and all intents."""
         return self.runtime.records.read_all()[0], self.runtime.intents.read_all()[0]
 
     def ran(self, command: str | None = None) -> list[tuple[str, str]]:
-        """Command and plugin of each call, VERSION left out unless asked for."""
+        """Return command and plugin of each call, without VERSION unless ``command`` selects it."""
         return [(call.command, call.plugin) for call in self.calls(command)]
 
     def calls(self, command: str | None = None) -> list[ScriptedCall]:

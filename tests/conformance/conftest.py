@@ -19,7 +19,7 @@ def node(tmp_path: pathlib.Path) -> ConformanceNode:
 
 @pytest.fixture(scope="session")
 def noop() -> pathlib.Path:
-    """Return the debug file of the reference implementation's plugin noop."""
+    """Return the path of the reference implementation's plugin noop; skip the test if it is unavailable."""
     try:
         return build.noop_plugin()
     except build.Unavailable as exc:

@@ -50,7 +50,7 @@ def begun(
 def hold_in_other_process(
     node: ConformanceNode, command: str, container: str = "blue", network: str = "net", plugin: str = "a"
 ) -> t.Iterator[subprocess.Popen[str]]:
-    """A process that is in the middle of an operation; it ends after the block, unless it was killed there."""
+    """Yield a process that is in the middle of an operation. After the block, let it finish unless it was killed."""
     with contextlib.ExitStack() as processes:
         with node.plugins.gate() as gate:
             node.write(plugin, **{command: ScriptedAnswer(hold=gate)})

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A plugin whose file is open for writing cannot run (ETXTBSY); it is retried within a time limit."""
+"""A plugin whose file is open for writing cannot run (ETXTBSY); the engine retries within a time limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def binary(node: ConformanceNode, noop: pathlib.Path) -> pathlib.Path:
 
 
 def free_later(path: pathlib.Path) -> threading.Timer:
-    """Someone who is writing the file, and for how long still."""
+    """Hold the file open for writing for `BUSY_FOR` seconds; return the timer that closes it."""
     timer = threading.Timer(BUSY_FOR, os.close, [os.open(path, os.O_WRONLY)])
     timer.start()
     return timer
@@ -60,7 +60,7 @@ def test_an_executable_that_becomes_free_runs_once_differs_from_libcni(node: Con
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give up on a busy file soon, and leave the time that plugins have for their work."""
+    """Shorten the time limit for a busy file, but not the time limit of plugins."""
     monkeypatch.setattr(process, "_BUSY_LIMIT", 0.2)
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Section 5, "ADD Success", in all its versions: a plugin may answer in another version than it was asked in."""
+"""Section 5, "ADD Success", in all its versions: a plugin may answer in another version than the request has."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ UPWARDS = {
 
 
 def expected(own: str, version: str) -> JsonObject:
-    """Return the result in another version: a conversion to a later one adds nothing."""
+    """Return the result in another version. A conversion to a later version adds no information."""
     keys = UPWARDS.get(id(FORMS[own]), {}).get(id(FORMS[version]), FORMS[version])
     return {"cniVersion": version, **keys}
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Section 3, "Lifecycle & Ordering": who waits for whom, between processes. The reference runtime locks nothing."""
+"""Section 3, "Lifecycle & Ordering": operations of one process wait for those of another. The reference runtime locks nothing."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def network(node: ConformanceNode) -> NetworkConfiguration:
 
 
 def list_valid(request: JsonObject) -> tuple[list[str], list[str]]:
-    """Return the containers under each of the two keys."""
+    """Return the containers under each of the two keys for valid attachments."""
     first, second = (
         [entry["containerID"] for entry in request[key]] for key in ("cni.dev/valid-attachments", "cni.dev/attachments")
     )

@@ -32,7 +32,7 @@ def files(directory: pathlib.Path) -> set[pathlib.Path]:
 def run_refused(
     node: ConformanceNode, operation: str, attachment: Attachment
 ) -> tuple[int, list[tuple[str, str]], bool]:
-    """Return the error's code and the plugins that ran; assert that no file changed."""
+    """Return the error's code, the plugins that ran, and whether no file was added or removed."""
     network = node.network("a")
     record = Record(attachment, network.content, version="1.1.0")
     before = files(node.directory)

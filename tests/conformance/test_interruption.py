@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A runtime may be killed at any moment; what it leaves is enough for the next run to clean up with DEL and finish."""
+"""A runtime may be killed at any moment; the next run cleans up with DEL and finishes."""
 
 from __future__ import annotations
 

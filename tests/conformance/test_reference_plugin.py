@@ -41,7 +41,7 @@ class Noop:
         return self.node.network(*plugins, version=version, **keys)
 
     def know(self, *versions: str) -> None:
-        """Limit the first plugin to these versions. It takes them from CNI_ARGS, also at VERSION."""
+        """Limit the first plugin to these versions. A wrapper sets CNI_ARGS, from which the plugin reads them at VERSION too."""
         self.first.write(result="{}", versions=versions)
         program = self.node.plugins.path / "noop0"
         program.rename(program.with_name("told"))
@@ -54,7 +54,7 @@ class Noop:
         return self.node.runtime.add(self.network(version), self.node.attachment())
 
     def quiet(self) -> None:
-        """From here on they print nothing of interest; without a prevResult there is nothing to pass through."""
+        """Make both plugins print an empty object from now on."""
         self.first.write(result="{}")
         self.second.write(result="{}")
 

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 
 CHOICE = ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
 REFUSAL: JsonObject = {"code": Code.INCOMPATIBLE_VERSION, "msg": "incompatible CNI versions"}
-# Of a plugin that does not speak the first call's version, and speaks the next one's.
+# Answers of a plugin that does not support the version of the first call, but supports that of the second call.
 REFUSES_ONCE = [ScriptedAnswer(error=REFUSAL), ScriptedAnswer()]
 RESULT: JsonObject = {"ips": [{"address": "10.1.0.5/16"}]}
 

@@ -5,8 +5,8 @@
 """A node's process 1: its own namespaces, its own view of the file system, and an sshd that ends with it.
 
 The node has its own network, mount, PID, UTS and IPC namespace. Its root is an overlay over the machine's root file
-system, so that everything can be written and nothing reaches the machine; /run, /tmp and /dev are its own. In /proc/sys it
-may write what belongs to its network. It may not load kernel modules, set the clock or reboot, as in a container.
+system, so that every file is writable and the machine's files stay unchanged. /run, /tmp and /dev are its own. In /proc/sys,
+only the settings of its network are writable. It may not load kernel modules, set the clock or reboot, as in a container.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PidFile none
 
 
 def start(node: FleetNode, wired: int, report: int) -> t.NoReturn:
-    """Become the node. `report` receives "made", then "up", or an error; `wired` signals that the link exists."""
+    """Run the node in this process. `report` receives "made", then "up", or an error; `wired` signals that the link exists."""
     try:
         sshd = shutil.which("sshd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
         if not sshd:
@@ -93,7 +93,7 @@ def make_root(node: FleetNode) -> None:
 
 
 def forget_cni(root: pathlib.Path) -> None:
-    """Remove CNI's files at the node's first start; later the node's own files stay."""
+    """Remove CNI's files at the node's first start; later starts keep the node's own files."""
     marker = root.parent / "started"
     if marker.exists():
         return

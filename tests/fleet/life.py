@@ -52,7 +52,7 @@ def up(fleet: pathlib.Path, count: int) -> None:
 
 
 def down(fleet: pathlib.Path) -> None:
-    """Remove the fleet, however much of it exists."""
+    """Remove the fleet, even if only a part of it exists."""
     lose(places(fleet))
     _unplug([BRIDGE, *(node.name for node in places(fleet))])
     _unmount(machine(fleet))
@@ -60,7 +60,7 @@ def down(fleet: pathlib.Path) -> None:
 
 
 def lose(nodes: t.Sequence[FleetNode]) -> None:
-    """Kill a node without notice, as a power failure does; its disk stays."""
+    """Kill nodes without notice, as a power failure does; their disks stay."""
     for node in nodes:
         if pid := pid_of(node):
             os.kill(pid, signal.SIGKILL)
@@ -183,7 +183,7 @@ def _wiring(place: FleetNode) -> list[str]:
 
 
 def _unplug(links: t.Sequence[str]) -> None:
-    """Delete the node's link; the kernel would remove it later."""
+    """Delete the links of nodes; the kernel would remove them only later."""
     for link in links:
         until(lambda link=link: not _is_link(link) or _deleted(link))  # type: ignore[misc]
 

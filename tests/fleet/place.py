@@ -17,7 +17,7 @@ DIRECTORY = pathlib.Path("/run/fleet")
 
 
 class FleetRefused(Exception):
-    """The fleet cannot do it; the text is one sentence for the user."""
+    """A command of `fleet` failed. The message is one sentence for the user."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +77,7 @@ def known_hosts(fleet: pathlib.Path) -> pathlib.Path:
 
 
 def machine(fleet: pathlib.Path) -> pathlib.Path:
-    """Return the machine's root file system, read-only, which every node starts from."""
+    """Return the read-only mount of the machine's root file system, the lower layer of every node."""
     return fleet / "machine"
 
 

@@ -51,7 +51,7 @@ def _counting(whole: State, pattern: str, without: t.Sequence[str]) -> State:
 
 
 def state(node: FleetNode) -> State:
-    """Return the node's state; its files are those that differ from the machine's, CNI's own excluded."""
+    """Return the node's state. Its files are those that differ from the machine's; CNI files of the machine count as absent."""
     return State({**_inside(node), "files": files(node.upper, machine(node.fleet), UNSEEN)})
 
 
@@ -133,7 +133,7 @@ def _write_state(handles: t.Sequence[int], stream: int) -> t.NoReturn:
             os.chdir("/")
             out.write(json.dumps({**node_state().sections, "sysctls": sysctls()}))
             status = 0
-        except Exception as error:  # printed by the process that asked
+        except Exception as error:  # printed by the parent process
             out.write(f"{type(error).__name__}: {error}")
     os._exit(status)
 

@@ -85,7 +85,7 @@ class TaskRun:
         return self
 
     def require_failure(self, *fragments: str) -> str:
-        """Return the message; it has every fragment and no traceback."""
+        """Return the message after asserting that the task failed with every fragment and without a traceback."""
         assert self.status == "failed", f"{self.name}: {self.result}"
         for fragment in fragments:
             assert fragment in self.msg, f"{fragment!r} is not in: {self.msg}"
@@ -131,7 +131,7 @@ class PlaybookRun:
         return self
 
     def require_converged(self, name: str) -> TaskRun:
-        """Return a task of `thrice`: check mode predicted it without a change, and a second run changed nothing."""
+        """Return a task of `thrice` after asserting that check mode predicted it and that a second run changed nothing."""
         predicted, done, again = (self[name + suffix] for suffix in (PREDICTED, "", AGAIN))
         predicted.require_unchanged_node()
         assert predicted.status == done.status, f"{predicted.result}\n{done.result}"

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.tests.integration.engine.throwaway_node import
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test that cannot run here; the reason says what to do."""
+    """Skip a test that cannot run here; the reason names the remedy."""
     if os.geteuid() != 0 or "CNI_SANDBOX" not in os.environ:
         pytest.skip("it changes the node: run it as root, inside tests/support/sandbox")
     if not any(os.access(f"{path}/bridge", os.X_OK) for path in PLUGIN_DIRS):

@@ -14,10 +14,11 @@ from ansible_collections.cni.node.tests.integration.ansible import documentation
 PREFIX = "cni.node."
 # Keys that every module may return or Ansible adds.
 COMMON = {"changed", "msg", "diff", "failed", "warnings", "deprecations", "invocation", "exception"}
-# Keys of a module that was lost and of one that ran in the background.
+# Keys that Ansible adds if the output of a module is not JSON.
 LOST = {"module_stdout", "module_stderr", "rc"}
 # The key of a task with `failed_when`; the module itself may have failed nevertheless.
 JUDGED = "failed_when_result"
+# Keys of a task that runs in the background.
 IN_BACKGROUND = {
     *("ansible_job_id", "results_file", "started", "finished"),
     *("stdout", "stdout_lines", "stderr", "stderr_lines"),

@@ -62,7 +62,7 @@ class Server(t.NamedTuple):
 
 @contextlib.contextmanager
 def served(directory: pathlib.Path, credentials: str = "") -> t.Iterator[Server]:
-    """Serve files on the loopback interface; as a proxy, under every host name.
+    """Serve files on the loopback interface. Used as a proxy, the server answers for every host name.
 
     With credentials, "name:password", the server requires them.
     """

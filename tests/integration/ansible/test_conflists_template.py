@@ -33,7 +33,7 @@ def variables(who: str) -> JsonObject:
 
 
 def test_a_template_is_found_and_rendered_as_by_ansible(node: EngineNode, project: Project) -> None:
-    """Beside the playbook, in its templates, in the role's own before both, and by an absolute path."""
+    """Find templates beside the playbook, in its templates directory, by an absolute path, and first of all in a role."""
     beside = project.write("beside.j2", TEMPLATE.replace("{{ place }}", "beside"))
     for directory in ("templates", "roles/lab/templates"):
         project.write(f"{directory}/net.conflist.j2", TEMPLATE.replace("{{ place }}", directory))

@@ -68,7 +68,7 @@ def chains() -> str:
 
 
 def foreign(record: pathlib.Path) -> None:
-    """Make a record another runtime's."""
+    """Remove this collection's key from a record, so that it belongs to another runtime."""
     document = json.loads(record.read_text(encoding="utf-8"))
     del document["cni.node"]
     record.write_text(json.dumps(document), encoding="utf-8")
@@ -373,7 +373,7 @@ def test_a_port_whose_other_end_is_unreachable_is_removed(node: EngineNode, proj
 
 
 def interfaces(node: EngineNode, container: str, bridge: str) -> list[str]:
-    """Return the ends on the node of the attachments."""
+    """Return the node's interfaces of a container's attachment, without the bridge."""
     record = json.loads((node.cache_dir / "results" / f"net-{container}-eth0").read_text(encoding="utf-8"))
     return [
         interface["name"]
@@ -459,7 +459,7 @@ def restore(*rules: str) -> None:
 
 
 def unreached(network: str, container: str, address: str) -> tuple[str, str]:
-    """Return a container's unreachable chains, for masquerading and for port mappings."""
+    """Create unreachable chains for a container, for masquerading and for port mappings, and return their names."""
     masquerade, ports = (nat_chain(prefix, network + container) for prefix in ("CNI-", "CNI-DN-"))
     comment = f'-m comment --comment "name: \\"{network}\\" id: \\"{container}\\""'
     restore(

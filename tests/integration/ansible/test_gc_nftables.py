@@ -147,7 +147,7 @@ def get_finding(done: TaskRun, container: str) -> str:
 
 
 def test_a_rule_of_a_container_that_another_runtime_owns_stays(node: EngineNode) -> None:
-    """Use the same names, and an existing namespace."""
+    """The other runtime's record has the same names and an existing network namespace."""
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True, macspoofchk=True)))
     attach_and_lose(node, "blue")
     nft(MASQUERADING + masquerading("net", "blue", "10.1.0.2"))

@@ -43,7 +43,7 @@ net.ipv4.tcp_rmem = 4096 131072 6291456
 
 @pytest.fixture(autouse=True)
 def etc(node: EngineNode) -> t.Iterator[None]:
-    """Return both directories, empty as the network namespace is."""
+    """Mount empty file systems on the directories of both files, and set the sysctls to known values."""
     with contextlib.ExitStack() as stack:
         for path in (FILE, MODULES_FILE):
             path.parent.mkdir(parents=True, exist_ok=True)

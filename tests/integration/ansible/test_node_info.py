@@ -200,7 +200,7 @@ def test_a_full_range_comes_first_in_the_message(node: EngineNode, project: Proj
 
 
 def _spoil(node: EngineNode) -> None:
-    """Change every attachment as the name of its container says."""
+    """Break each attachment in the way that the name of its container describes."""
     node.write(configuration("changed", mtu=1400))
     (node.conf_dir / "10-unwritten.conflist").unlink()
     records, intents = node.cache_dir / "results", node.cache_dir / "cni.node" / "intents"

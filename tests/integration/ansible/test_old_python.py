@@ -20,7 +20,7 @@ PYENV = pathlib.Path(os.environ.get("PYENV_ROOT") or pathlib.Path.home() / ".pye
 
 
 def interpreter(version: str) -> str:
-    """Return the path of a Python of this machine, or an empty string."""
+    """Return the path of a Python of this version, or an empty string if the machine has none."""
     built = sorted(PYENV.glob(f"versions/{version}.*/bin/python3"))
     return str(built[0]) if built else shutil.which(f"python{version}", path="/usr/bin:/usr/local/bin") or ""
 

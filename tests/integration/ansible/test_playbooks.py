@@ -37,9 +37,9 @@ BINARIES = ("bridge", "host-local", "loopback")
 
 
 def documented() -> JsonObject:
-    """Return the variables of node.yml without the release:
+    """Return the variables of node.yml without the release.
 
-    the releases here are made of the distribution's plugins.
+    The releases of these tests are made of the distribution's plugins.
     """
     (block,) = re.findall(r"```yaml\n# node.yml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     variables: JsonObject = yaml.safe_load(block)
@@ -60,7 +60,7 @@ def _plans(played: PlaybookRun, *modules: str) -> list[JsonObject]:
 
 
 def _changed(played: PlaybookRun) -> dict[str, bool]:
-    """Return the number of changed tasks by module."""
+    """Return by module whether its task reported a change."""
     done = _own(played.succeeded())
     return {step.module.rpartition(".")[2]: step.changed for step in done if step.module != "cni.node.node_info"}
 
@@ -184,7 +184,7 @@ BY_DESIGN = r" drwx|networks/leftover/|\bcni9\b|^[*:]|^COMMIT"
 
 
 def _is_as_before(before: State, after: State) -> None:
-    """Return whether the state is as before; nft's view of iptables' rules is skipped."""
+    """Assert that the state is as before; nft's view of iptables' rules is skipped."""
     whole = {name: lines for name, lines in after.without(BY_DESIGN).sections.items() if name != "nftables"}
     difference = State({**whole, "nftables": []}).difference(before.without(BY_DESIGN))
     assert difference == "", difference

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Return the arguments: the time of a task that does nothing."""
+"""Return the arguments, to measure a task that does nothing."""
 
 from __future__ import annotations
 

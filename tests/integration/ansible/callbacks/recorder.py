@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writes down how every task of a playbook ended, and what the node looked like right after it."""
+"""Record the result of every task of a playbook, and the state of the node right after the task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ description:
   - One line of JSON for each task goes to the file that the environment variable CNI_TEST_RECORD names.
 """
 
-# What is done on the controller alone leaves the node as it is.
+# Modules that run on the controller alone do not change the node.
 ELSEWHERE = {
     f"ansible.builtin.{name}"
     for name in ("assert", "debug", "fail", "include_role", "include_tasks", "set_fact", "validate_argument_spec")
@@ -31,9 +31,9 @@ TREES = ("/opt/cni", "/var/lib/cni", "/run/cni")
 
 
 def whole_state() -> State:
-    """Return all state that a module may touch, and whether a network configuration was written again.
+    """Return all state that a module may change, including the identity of files below /etc/cni to detect rewrites.
 
-    Files of locks, the directories around them and the log of the scripted plugins do not count.
+    Lock files, directories below `TREES` and the log of the scripted plugins are omitted.
     """
     files = State({f"files of {tree}": tree_lines(tree) for tree in TREES}).without(r" drwx|\blocks/|/\.calls ")
     configurations = tree_lines("/etc/cni", identity=True)

@@ -16,7 +16,7 @@ DIST = ROOT / "dist"
 
 
 def artifact(directory: Path, source: Path) -> Path | None:
-    """Build the artifact from a copy of the collection and return it; None when ansible-galaxy fails (it says why)."""
+    """Build the artifact from a copy of the collection; return its path, or None when ansible-galaxy fails."""
     for old in directory.glob("*.tar.gz"):
         old.unlink()
     status = run([tool("ansible-galaxy"), "collection", "build", "--output-path", directory], cwd=source)

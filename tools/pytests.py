@@ -26,7 +26,7 @@ def conformance() -> report.SuiteResult:
 
 
 def integration() -> report.SuiteResult:
-    """Run the tests with real plugins in a throw-away sandbox; skip them with the reason where there is none."""
+    """Run the tests with real plugins in a throw-away sandbox; skip them with a reason if there is no sandbox."""
     reason = sandbox.unavailable("integration", "node")
     if reason:
         result = report.SuiteResult("integration")
@@ -107,7 +107,7 @@ def _own_version() -> pythons.Version | None:
 
 
 def _pins(version: pythons.Version) -> Path:
-    """Return the pins for this Python, or the newest older ones for a Python that has none yet."""
+    """Return the pins for this Python, or those of the newest older Python that has pins."""
     older = [supported for supported in pythons.list_supported() if supported <= version]
     pins = [REQUIREMENTS / f"unit-{pythons.text(supported)}.txt" for supported in older]
     return [path for path in pins if path.is_file()][-1]

@@ -77,7 +77,7 @@ def _is_affected(
 
 
 def _mirrors(test: Path, file: Path) -> bool:
-    """Return whether the tests of this file, or of this data, belong where the test is."""
+    """Return whether the test's path mirrors the path of the file or of its data directory."""
     for directory, mirror in DATA.items():
         if file.is_relative_to(directory):
             return test.is_relative_to(mirror)

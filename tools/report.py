@@ -27,7 +27,7 @@ class Verdict(enum.IntEnum):
 
 @dataclasses.dataclass
 class SuiteResult:
-    """Verdicts of one suite by test, and a note for every test that did not simply pass."""
+    """Verdicts of one suite by test, and notes, for example on failed and skipped tests."""
 
     suite: str
     verdicts: dict[str, Verdict] = dataclasses.field(default_factory=dict)
@@ -63,7 +63,7 @@ class SuiteResult:
         self.notes.append(f"failed: {note}")
 
     def skip(self, reason: str) -> None:
-        """Count as one test what could not run."""
+        """Count one skipped test, with the reason as its note."""
         self._judge(f"{self.suite}: {reason}", Verdict.SKIPPED)
         self.notes.append(f"skipped: {reason}")
 
@@ -85,9 +85,9 @@ def read_junit(
 ) -> SuiteResult:
     """Read JUnit files; the notes name failed tests with their messages, and the reasons of skipped tests.
 
-    `reword` changes a reason; a test is left out when it returns "". Results of the same `tests` (by default the
-    suite's own) are results of the same tests, run in another environment. There, a test function has its cases in the
-    same order, but Python may write their parameters in another way.
+    `reword` changes a reason; a test is left out when it returns "". Suites with equal `tests` (by default the suite's
+    name) run the same tests in different environments. Cases of a test function are matched by their order, because
+    Python may write their parameters in another way.
     """
     result = SuiteResult(suite)
     reasons: Counter[str] = Counter()

@@ -53,7 +53,7 @@ def _check_text(text: str) -> t.Iterator[Violation]:
 
 
 def select(files: t.Iterable[Path], paths: t.Sequence[Path]) -> list[Path]:
-    """Return the files at or below the paths; all without a path; none that is exempt."""
+    """Return the files at or below the paths (by default all files), without exempt files."""
     chosen = [file for file in files if not paths or any(path in (file, *file.parents) for path in paths)]
     return [file for file in chosen if not any(fnmatch.fnmatch(str(file), pattern) for pattern in EXEMPT)]
 

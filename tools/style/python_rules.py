@@ -48,7 +48,7 @@ NO_PARTICIPLES: t.Final = frozenset(_NO_PARTICIPLES.split())
 
 
 def check(source: str, *, product: bool) -> t.Iterator[Violation]:
-    """Check one file; the string literals and the mood of docstrings are the product's alone."""
+    """Check one file; string literals and the mood of docstrings are checked in the product only."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -150,6 +150,6 @@ def _docstring_node(node: ast.AST) -> ast.Constant | None:
 
 
 def _literal(part: ast.expr) -> str:
-    """Return the text of a literal; a value stands as {}, and one word alone is a name, such as the user `nobody`."""
+    """Return the text of a literal, or {} for a value or a single word, which may be a name such as the user `nobody`."""
     text = part.value if isinstance(part, ast.Constant) else "{}"
     return text if isinstance(text, str) and " " in text else "{}"

@@ -41,7 +41,7 @@ def noop_plugin(cache: pathlib.Path = CACHE) -> pathlib.Path:
 
 
 def missing() -> str | None:
-    """Return the reason why nothing can be built here, or an empty string."""
+    """Return the reason why nothing can be built here, or None."""
     if not shutil.which("go"):
         return "the Go compiler is missing: install golang-go"
     if not (CNI / "libcni").is_dir():

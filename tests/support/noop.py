@@ -4,9 +4,9 @@
 
 """The reference test double `noop`: a debug file scripts its answer and receives its request.
 
-Its configuration names the file with the key `debugFile`, or CNI_ARGS does with `DEBUG=FILE`; only then does it obey at
-VERSION too. It writes at ADD, CHECK and DEL, and keeps the last call only. Up to release 1.1 it knows versions up to
-1.0.0, later ones know 1.1.0 and write at GC and STATUS too.
+The key `debugFile` of its configuration or `DEBUG=FILE` in CNI_ARGS names the file; only CNI_ARGS has an effect at
+VERSION. The plugin writes at ADD, CHECK and DEL, and keeps the last call only. Up to release 1.1 it supports versions up
+to 1.0.0; later releases support 1.1.0 and write at GC and STATUS too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class DebugFile:
         versions: t.Sequence[str] | None = None,
         exit_code: int = 0,
     ) -> None:
-        """Write the answer:
+        """Write the answer.
 
         `result` is text to print as it is, PASSTHROUGH, or INJECT_DNS, which adds a name server.
         """

@@ -11,10 +11,10 @@ import pathlib
 
 
 def path_without(names: set[str], directory: pathlib.Path) -> str:
-    """Return the PATH of this process without the named programs; links to their neighbours go to `directory`.
+    """Return the PATH of this process without the named programs; `directory` gets links to the others.
 
     The reference portmap before 1.3.0 looks for an IPv4 attachment's rules in ip6tables too, so that its CHECK fails
-    wherever ip6tables works; without that program it says the truth.
+    wherever ip6tables works; without that program, its CHECK is correct.
     """
     entries = []
     for number, entry in enumerate(os.environ["PATH"].split(":")):

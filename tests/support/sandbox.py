@@ -9,11 +9,11 @@ Inside, /etc, /opt, /var and /tmp read as on the host, and writes to them are lo
 The host's files of CNI in /etc, /opt and /var and the environment variables of CNI programs are hidden.
 Everything else of the file system, and the kernel's modules, are the host's. Inside, CNI_SANDBOX=1 is set.
 
-CNI_SANDBOX_OUT=DIR names one existing directory that stays the host's own, for what shall be kept.
+CNI_SANDBOX_OUT=DIR names an existing directory of the host; files written there are kept.
 
 The exit status is the command's; a command killed by a signal kills the sandbox with the same signal.
 125 is the sandbox's own failure, 126 a command that cannot be run, 127 one that is not found.
-However the sandbox ends, SIGKILL included, the kernel ends every process inside and drops what they made.
+However the sandbox ends, SIGKILL included, the kernel ends every process inside and discards their changes.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def raise_loopback() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """End with the parent. `parent` reads end-of-file if it ended before the kernel knew the request."""
+    """Let the kernel kill this process with its parent; exit if `parent` reads end-of-file, because the parent has ended."""
     call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, doing="tie the sandbox to its parent")
     if select.select([parent], [], [], 0)[0]:
         os._exit(125)

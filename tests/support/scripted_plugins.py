@@ -27,11 +27,11 @@ SOURCE = pathlib.Path(__file__).with_name("scripted_plugin.py")
 class ScriptedAnswer:
     """An answer of a plugin. The default: ADD returns prevResult, every other command succeeds without output.
 
-    `result` and `error` get the request's cniVersion unless they bring one; `stdout` is printed as it is. The `_bytes`
-    fill a stream up to that size. `hold` is a gate: the plugin waits until that opens. `hang` never ends, "deaf"
-    not on SIGTERM either. `grandchild` stays behind with the streams open, in "own session" out of the plugin's process
-    group. `close` closes the streams before hanging or ending. Nothing of a plugin outlives a minute, or five
-    at a gate.
+    `result` and `error` get the request's cniVersion unless they have their own; `stdout` is printed unchanged.
+    `stdout_bytes` and `stderr_bytes` pad a stream to a size. `hold` is a gate: the plugin waits until it opens. `hang`
+    keeps the plugin running; a "deaf" plugin ignores SIGTERM too. `grandchild` leaves a process that holds the streams
+    open, in the plugin's process group or in its "own session". `close` closes the streams before hanging or ending.
+    Every process of a plugin ends after a minute, or after five at a gate.
     """
 
     result: t.Any = None

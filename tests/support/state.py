@@ -120,7 +120,7 @@ def _is_address(name: str) -> bool:
 
 
 def tree_lines(top: str | os.PathLike[str], identity: bool = False) -> Lines:
-    """Return a line for `top` and each path below: mode, owner and content; `identity` adds inode and ctime."""
+    """Return a line for `top` and each path below: mode, owner and content; `identity` adds inode and mtime."""
     paths = [os.fspath(top)] if os.path.lexists(top) else []
     for directory, below, files in os.walk(top):
         paths += [os.path.join(directory, name) for name in below + files]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The runtime over libcni and the reference test double tell each other's side of a call."""
+"""`libcni-runner` and the reference test double `noop` report both sides of a call."""
 
 from __future__ import annotations
 

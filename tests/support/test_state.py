@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A state of the node has exactly the changes, and namespaces end with their block."""
+"""The difference of two states has exactly the changes, and namespaces are removed at the end of their block."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The pages name what exists: files, directories and finding codes."""
+"""The files, directories and finding codes that the pages name exist."""
 
 from __future__ import annotations
 

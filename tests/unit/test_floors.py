@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Floors and rooms: imports go down only, rooms import the rooms they may, and each floor has its own libraries.
+"""Floors and rooms: imports go down only, rooms import permitted rooms only, and each floor has its own libraries.
 
 modules -> _module, _node -> _reference -> _cni, _linux -> _base. The rooms are the directories of _node and _validation.
 """
@@ -70,7 +70,7 @@ LIBRARIES = {
     **{floor: {"ansible"} for floor in CONTROLLER},
     "plugin_utils": {"ansible", "jinja2", "jsonschema", "yaml"},
 }
-# Python 3.9 cannot tell what its standard library is.
+# Python 3.9 has no list of its standard library.
 STANDARD_LIBRARY: frozenset[str] | None = getattr(sys, "stdlib_module_names", None)
 KNOWN_LIBRARIES = {"ansible", "jinja2", "jsonschema", "pyroute2", "yaml"}
 
@@ -163,7 +163,7 @@ def _form(name: str, source: str) -> list[str]:
 
 
 def _circles(graph: t.Mapping[str, set[str]]) -> list[str]:
-    """Return the files that remain when files that no remaining file imports are removed again and again."""
+    """Return a fault for each file in a cycle of imports or below it: remove unimported files until none is left."""
     waiting = collections.Counter(target for targets in graph.values() for target in targets)
     free = [name for name in graph if not waiting[name]]
     remaining = set(graph)

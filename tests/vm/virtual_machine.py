@@ -78,7 +78,7 @@ def _emulator(image: pathlib.Path, accelerator: str) -> list[str]:
 
 
 def _accelerator(image: pathlib.Path) -> str:
-    """Return KVM if a kernel really boots on it, which nested KVM may only pretend; tested once per image."""
+    """Return KVM if a kernel boots on it, else TCG; nested KVM may exist and not work. Tested once per image."""
     known = image / "accelerator"
     if not known.exists():
         known.write_text("kvm" if _boots_on_kvm(image) else "tcg,thread=multi", encoding="utf-8")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module plugins refuses an error in one sentence and changes nothing."""
+"""The module plugins reports invalid input in one sentence and changes nothing."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The option `progress` of the module attachments: several calls with the result of a single one."""
+"""The option `progress` of the module attachments: several remote calls with the result of a single call."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def variables(*plugins: JsonObject, **keys: t.Any) -> JsonObject:
 
 
 def operator_rules() -> None:
-    """Return the operator's rules of both families."""
+    """Add an operator's rule to each hook, in both families."""
     for tool in ("iptables", "ip6tables"):
         for table, chain in HOOKS:
             rule = ["-A", chain, "-m", "comment", "--comment", "the operator's", "-j", "ACCEPT"]

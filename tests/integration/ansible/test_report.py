@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The report shows nothing as known for a node that was not examined."""
+"""The report shows lost parts of attachments and missing plugins as problems."""
 
 from __future__ import annotations
 

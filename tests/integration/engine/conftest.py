@@ -39,7 +39,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def hang_up_is_heard() -> t.Iterator[None]:
-    """Restore SIGHUP's default: nohup makes the tests ignore it, and their processes would inherit that."""
+    """Reset SIGHUP to its default: under nohup, the tests and their child processes would ignore the signal."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)

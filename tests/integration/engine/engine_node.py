@@ -56,7 +56,7 @@ class ModuleRun(t.NamedTuple):
         return self
 
     def require_failure(self, *fragments: str) -> str:
-        """Return the message of a module that failed; it has every fragment."""
+        """Return the message of a module that failed; assert that it has every fragment."""
         assert self.status == 1, self.result
         assert self.result["failed"] is True
         for fragment in fragments:
@@ -111,7 +111,7 @@ class EngineNode:
         return wait_for_result(self.start(module, **arguments))
 
     def attach(self, *items: JsonObject, **options: t.Any) -> list[JsonObject]:
-        """Return the entries of a run of `attachments` without failures."""
+        """Run the module attachments and return its entries; fail if it fails."""
         return self.run("attachments", attachments=list(items), **options).succeeded().entries
 
     def detach(self, *items: JsonObject, **options: t.Any) -> list[JsonObject]:
@@ -139,7 +139,7 @@ class EngineNode:
         return errors
 
     def come_and_go(self, *items: JsonObject) -> state.State:
-        """Add and delete the attachments; return the state, which later attachments must leave again.
+        """Add and delete the attachments; return the state that must be the same after later attachments are deleted.
 
         A bridge, empty chains of iptables and the kernel's settings stay by design.
         """
@@ -167,20 +167,20 @@ class EngineNode:
 
 
 class Engine:
-    """The engine without a module, as libcni is without a runtime."""
+    """The engine, called directly instead of through a module."""
 
     def __init__(self, node: EngineNode) -> None:
         self._conf_dir = str(node.conf_dir)
         self.runtime = Runtime(ProcessExecutor(PLUGIN_DIRS, 60), str(node.cache_dir), 60)
 
     def ensure(self, item: JsonObject, *, present: bool = True, **policy: t.Any) -> AttachmentResult:
-        """Do for one item what the module does."""
+        """Reconcile one item as the module does."""
         reconciler = Reconciler(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
         (outcome,) = reconcile_all(reconciler, [DesiredAttachment(Attachment(**item), present)], 1)
         return outcome
 
     def ensure_all(self, items: t.Sequence[JsonObject], *, workers: int = 1, **policy: t.Any) -> list[AttachmentResult]:
-        """Do for several items what the module does."""
+        """Reconcile several items as the module does."""
         reconciler = Reconciler(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
         return reconcile_all(reconciler, [DesiredAttachment(Attachment(**item)) for item in items], workers)
 
@@ -221,7 +221,7 @@ def _text(error: JsonObject) -> str:
 
 
 def remove(namespace: Namespace, *, wait: bool = True) -> None:
-    """Remove a namespace and wait for the end of its veths: the kernel removes them after its last user."""
+    """Remove a namespace and wait until the kernel has removed its veth pairs."""
     ends = _ends_on_the_node(namespace) if wait else set()
     # An engine in this process stays in the namespace that it entered last, and would keep it alive.
     netns.open_inside("/proc/self/ns/net", lambda: None)
@@ -230,7 +230,7 @@ def remove(namespace: Namespace, *, wait: bool = True) -> None:
 
 
 def _ends_on_the_node(namespace: Namespace) -> set[int]:
-    """Return the interface numbers of the ends on the node; the kernel does not reuse numbers."""
+    """Return the interface indexes of its veths' ends on the node; the kernel does not reuse indexes."""
     numbers = [entry["id"] for entry in ip("netns", "list") if entry["name"] == namespace.name and "id" in entry]
     return {link["ifindex"] for link in ip("link", "show", "type", "veth") if link.get("link_netnsid") in numbers}
 

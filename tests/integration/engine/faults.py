@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Inject a fault at a chosen boundary of a run: right before or right after an outside change.
+"""Inject a fault at a chosen boundary of a run: right before or right after an operation with side effects.
 
 As a program, it runs a zipped program: python -I faults.py KIND AT PROGRAM [ARGUMENT...]
 """
@@ -32,8 +32,8 @@ Say = t.Callable[[str], object]
 class Fault:
     """A fault and its boundary.
 
-    `kind` is the name of a signal, or of the error that an operation on a file fails with. `at` counts the boundaries
-    that go well before, of the operations that are `among` those counted. The error goes away again, or `stays`.
+    `kind` is the name of a signal, or of the error with which a file operation fails. `at` is the number of boundaries
+    before the fault; only the operations in `among` count. With `stays`, all later operations fail too.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class Fault:
 
 
 class Injection:
-    """Count the boundaries that this process passes; `say` receives the one with the fault."""
+    """Inject a fault into this process; `say` receives a description of the fault's boundary."""
 
     def __init__(self, fault: Fault, say: Say) -> None:
         self._fault, self._say = fault, say

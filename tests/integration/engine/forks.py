@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Run modules by the hundred: each in a process forked from one that has imported them all."""
+"""Run hundreds of modules quickly: each process is forked from a process that has imported all modules."""
 
 from __future__ import annotations
 

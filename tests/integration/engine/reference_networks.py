@@ -78,7 +78,7 @@ def missing_kind(plugins: t.Sequence[JsonObject]) -> str:
 
 
 def make_uplink() -> None:
-    """Create a link for macvlan and host-device; its other end stands for the rest of the world."""
+    """Create a link for macvlan and host-device; its other end is the outside network."""
     subprocess.run(["ip", "link", "add", UPLINK, "type", "veth", "peer", "name", "world"], check=True)
     subprocess.run(["ip", "address", "add", f"{WORLD}/16", "dev", "world"], check=True)
     for link in (UPLINK, "world"):

@@ -91,7 +91,7 @@ class SituationWithAttachment(Situation):
 
 
 class Delete(SituationWithAttachment):
-    """An attachment is no longer wanted."""
+    """An existing attachment is requested as absent."""
 
     @property
     def arguments(self) -> JsonObject:
@@ -99,7 +99,7 @@ class Delete(SituationWithAttachment):
 
 
 class DeleteLost(Delete):
-    """An attachment is no longer wanted, and its namespace was replaced."""
+    """An existing attachment is requested as absent, and its namespace was replaced."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -160,7 +160,7 @@ class Last(Situation):
 
 
 class LastNoMore(Delete):
-    """The only attachment with `persist` is no longer wanted."""
+    """The only attachment with `persist` is requested as absent."""
 
     def prepare(self) -> None:
         self.node.attach({**self.item, "persist": True}, check="never")
@@ -173,7 +173,7 @@ class Try(Situation):
     arguments: t.ClassVar[JsonObject] = {"gateway_timeout": 0}
 
     def begun(self) -> str:
-        """Return the time of the interrupted run."""
+        """Return where the run was interrupted, or an empty string."""
         is_attached = any((self.node.cache_dir / "results").glob("[!.]*"))
         return f"at {begun}" if (begun := super().begun()) else "before DEL" if is_attached else ""
 

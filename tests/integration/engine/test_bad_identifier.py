@@ -38,7 +38,7 @@ either_state = pytest.mark.parametrize("state", ["present", "absent"])
 
 
 def check(errors: list[JsonObject], code: int, expected: list[str], rule: str) -> None:
-    """Compare each error's beginning, and its end with the violated rule."""
+    """Compare each error with its expected text, followed by the violated rule."""
     assert [error["code"] for error in errors] == [code] * len(expected)
     assert [error["text"] for error in errors] == [f"{text}; {rule}" for text in expected]
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An attachment is deleted as it was added, whatever became of the network's file and whichever runtime added it."""
+"""An attachment is deleted as it was recorded, even if the network's file has changed or libcni added it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Change = t.Callable[[EngineNode, pathlib.Path], object]
 
 
 def _edit(node: EngineNode, path: pathlib.Path) -> None:
-    """Edit the file: without portmap the mapping would stay, without the old data directory the lease."""
+    """Edit the file: DEL with the new configuration would leave the port mapping and the lease."""
     ipam = reference_networks.host_local("10.9.0.0/16", dataDir="/var/lib/cni/elsewhere")
     node.write(reference_networks.network(reference_networks.bridge(ipam=ipam, bridge="cni9")), path.name)
 
@@ -107,7 +107,7 @@ def test_plugins_from_the_directory_beside_the_file_get_a_del_too(node: EngineNo
 def test_libcni_deletes_by_the_engines_record_alone(
     node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace
 ) -> None:
-    """Let libcni delete them: the engine's record has plugins from a directory, libcni's own lacks them."""
+    """Let libcni delete the engine's attachment, whose record includes the plugins from a directory."""
     path = node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     (node.conf_dir / "net").mkdir()

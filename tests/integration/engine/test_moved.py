@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A container that moves to another network, or to its changed network, never ends without any."""
+"""A container that moves to another or a changed network is never left without a network."""
 
 from __future__ import annotations
 

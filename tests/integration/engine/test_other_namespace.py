@@ -136,7 +136,7 @@ def test_an_attachment_at_a_removed_path_is_added_again_at_the_other(
 def test_an_attachment_of_libcni_in_a_replaced_namespace_is_added_again(
     node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, item: JsonObject
 ) -> None:
-    """Find out by CHECK: libcni's record does not identify the namespace."""
+    """Detect the replacement by CHECK: libcni's record does not identify the namespace."""
     before = node.come_and_go(item)
     assert libcni.run("ADD", [item]).results[0]
     replace(blue)
@@ -150,7 +150,7 @@ def test_an_attachment_of_libcni_in_a_replaced_namespace_is_added_again(
 
 @pytest.fixture
 def after_a_reboot(node: EngineNode, blue: Namespace, item: JsonObject) -> t.Iterator[None]:
-    """Return a node with records and leases, but without interfaces, rules or namespaces."""
+    """Run the test as after a reboot: with records and leases, but without interfaces, rules or namespaces."""
     node.attach(item)
     with rebooted():
         assert node.record_of(item).exists()

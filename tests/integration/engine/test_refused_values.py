@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A mistyped value does not block an attachment: it is refused, or undone with the corrected value."""
+"""A mistyped value does not block an attachment: it is refused, or the half-made attachment can be deleted."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Each schema against its plugin: the plugin accepts what validation accepts, and validation finds the rest.
+"""Each schema against its plugin: the plugin accepts every value that validation accepts.
 
-Every key of a schema gets values on both sides of what the schema allows; each network is validated and then attached.
-Keys that are younger than the distribution's plugins are left out, and what depends on the node rather than the file.
+Every key of a schema gets values on both sides of its limits; each network is validated and then attached.
+Keys that the distribution's plugins do not support, and values that depend on the node, are left out.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ SHOWN = (SECRET, "hush", "wörd", json.dumps(SECRET)[1:-1])
 
 
 def _output(node: EngineNode, item: JsonObject) -> str:
-    """Return the output of a run without its arguments."""
+    """Return the message of a failed run; assert that its result does not show the secret."""
     done = node.run("attachments", attachments=[item])
     assert done.status == 1, done.result
     output = json.dumps({key: value for key, value in done.result.items() if key != "invocation"}, ensure_ascii=False)

@@ -28,6 +28,6 @@ def kernel(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterato
 
 @pytest.fixture
 def program_dir(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """Return the only directory that is searched for iptables, nft and tc; without a test's own programs it has none."""
+    """Return the only directory that is searched for iptables, nft and tc; it is empty unless a test adds programs."""
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
     return tmp_path

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Each rule of the style check fails for one example, and says nothing of text that keeps it."""
+"""Each rule of the style check rejects an example and accepts text that follows the rule."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 
 
 class AttachmentsAction(ActionModule):
-    """The node gives the answers it was given, in turn; an exception is raised."""
+    """An action whose node returns the given answers in turn; an answer that is an exception is raised."""
 
     answers: list[JsonObject | Exception]
     asked: list[JsonObject]

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 
 
 class ConflistsAction(ActionModule):
-    """Its module answers with what it was given."""
+    """An action that keeps the arguments for the module and returns a fixed result."""
 
     sent: JsonObject | None = None
     answer: t.ClassVar[JsonObject] = {}
@@ -78,7 +78,7 @@ class ConflistsController:
         return str(result["msg"])
 
     def validated(self, *items: t.Any, **validate: t.Any) -> tuple[JsonObject, JsonObject | None]:
-        """Return the same with the option `validate`."""
+        """Return the same as `run`, with the option `validate`."""
         action = self._action({"conflists": list(items), "validate": validate}, {})
         return action.run(task_vars={}), action.sent
 
@@ -98,7 +98,7 @@ class ConflistsController:
 
 @pytest.fixture(scope="module", autouse=True)
 def ansible_builtin() -> t.Iterator[None]:
-    """The collection that Ansible's own plugins are in can be found once a controller has started.
+    """Make the collection ansible.builtin available, as a controller does when it starts.
 
     All other tests import this collection as Python does.
     """

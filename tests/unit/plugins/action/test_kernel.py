@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 
 
 class KernelAction(ActionModule):
-    """Its module answers with what it was given."""
+    """An action that keeps the arguments for the module and returns a fixed result."""
 
     sent: JsonObject | None = None
 

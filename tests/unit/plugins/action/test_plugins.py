@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of plugins: what a node is asked and sent, and how often."""
+"""The controller's half of plugins: which calls and files a node gets, and how often."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 
 
 class PluginsAction(ActionModule):
-    """The node has nothing, or everything."""
+    """An action whose node has the plugins (`has_it`) or needs what `needed` names."""
 
     has_it = False
     needed = "content"
@@ -192,7 +192,7 @@ def test_an_error_is_reported_before_the_node_is_called(
 def test_a_crafted_archive_is_refused_by_its_name_and_not_sent(
     tmp_path: pathlib.Path, content: bytes, problem: str, compress: t.Callable[[bytes], bytes]
 ) -> None:
-    """A node with other files of the plugins gets a listing of the archive, which the controller reads for it."""
+    """The controller reads the archive, because a node that has other files of the plugins needs a listing."""
     path = tmp_path / "crafted.tgz"
     path.write_bytes(compress(content))
     result, action = PluginsController(tmp_path).run({"source": str(path)}, needed="listing")

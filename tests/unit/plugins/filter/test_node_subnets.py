@@ -50,7 +50,7 @@ def test_the_order_of_hosts_does_not_matter(cut: tuple[str, int], hosts: set[str
 
 @given(ranges, st.lists(st.sets(names, max_size=4), min_size=2, max_size=5))
 def test_hosts_keep_their_assigned_subnets(cut: tuple[str, int], times: list[set[str]]) -> None:
-    """Hosts come, go and come back; each call gets the assignments of the one before."""
+    """Hosts come, go and come back; each call gets all earlier assignments."""
     cluster, prefix = cut
     assume(len(set().union(*times)) <= 4)
     known: dict[str, str] = {}
@@ -174,7 +174,7 @@ class TestFile:
         assert real.is_file()
 
     def test_runs_at_once_agree(self, tmp_path: pathlib.Path) -> None:
-        """Both a and b of these names lead to one subnet; whichever run comes first decides."""
+        """The hashes of some names select the same subnet; the first run gets it."""
         file = str(tmp_path / "subnets.json")
         with concurrent.futures.ProcessPoolExecutor(4) as pool:
             jobs = [pool.submit(node_subnets, "10.0.0.0/28", [str(host)], 32, file=file) for host in range(16)]

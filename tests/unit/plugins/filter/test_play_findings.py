@@ -95,7 +95,7 @@ def test_networks_that_differ_are_a_warning() -> None:
 
 
 class Unready(dict[str, t.Any]):
-    """Variables of a host that has not told its facts."""
+    """Variables of a host whose facts were not gathered."""
 
     def __getitem__(self, key: str) -> t.Any:
         raise AnsibleError("'ansible_facts' is undefined")

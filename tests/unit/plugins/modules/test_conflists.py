@@ -79,7 +79,7 @@ def test_the_diff_shows_the_removal_of_an_empty_file(ensure: Ensure, tmp_path: p
 
 @pytest.mark.parametrize("mode", [0o640, "0640", "640"], ids=repr)
 def test_an_unquoted_mode_is_read_as_octal(ensure: Ensure, tmp_path: pathlib.Path, mode: object) -> None:
-    """YAML makes the number 416 of 0640."""
+    """YAML reads 0640 as the number 416."""
     ensure({"config": CONFIG}, mode=mode).ok()
     assert (tmp_path / "net.d" / "10-net.conflist").stat().st_mode & 0o7777 == 0o640
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Results of several calls make the result of one."""
+"""Results of several calls are merged into the result of a single call."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A node whose Python is too old is named; nothing else is taken for one."""
+"""The error names a Python that is too old; other failures stay unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 def run(
     monkeypatch: pytest.MonkeyPatch, result: JsonObject, answer: str, delegate_to: str | None = None
 ) -> tuple[JsonObject, int]:
-    """Return the result for Ansible when a module has this one, and how often the node was asked for its Python."""
+    """Return the action's result for a module's result, and the number of version queries to the node."""
     asked = []
 
     def execute(action: ActionBase, *dummy: t.Any, **dummies: t.Any) -> JsonObject:

@@ -37,12 +37,12 @@ def child(program: str, *arguments: str | os.PathLike[str]) -> t.Iterator[subpro
 
 
 def read_line(process: subprocess.Popen[str]) -> str:
-    """Return the next line of its output, or an empty string if it has ended."""
+    """Return the next line of the process's output, or an empty string if it has ended."""
     return t.cast("t.IO[str]", process.stdout).readline().strip()
 
 
 def let_go(process: subprocess.Popen[str]) -> str:
-    """End its standard input and return the rest of its output."""
+    """Close the process's standard input and return the rest of its output."""
     return process.communicate(timeout=60)[0].strip()
 
 

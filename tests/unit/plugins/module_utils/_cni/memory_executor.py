@@ -51,7 +51,7 @@ class MemoryExecutor:
         return _printed(call, answer)
 
     def run(self, command: str = "") -> list[tuple[str, str]]:
-        """Return command and plugin of every call, or the plugins that one command reached."""
+        """Return command and plugin of every call, or of the calls of one command."""
         return [(call.command, call.plugin) for call in self.calls if command in ("", call.command)]
 
     def requests(self, command: str) -> list[JsonObject]:

@@ -37,7 +37,7 @@ netns_paths = st.just("") | plain_text.map(lambda text: f"/{text}")
 
 
 def form(own: str) -> int:
-    """0 for a result by families, 1 for addresses that name their family, 2 for those that do not."""
+    """Return 0 for results by family, 1 for addresses with a family, and 2 for addresses without a family."""
     return next(number for number, members in enumerate(FORMS) if own in members)
 
 
@@ -86,7 +86,7 @@ def families(draw: st.DrawFn, family: int, own: str) -> JsonObject:
 
 @st.composite
 def results(draw: st.DrawFn) -> Result:
-    """Any that the specification names, in any version; one in an old version has an address."""
+    """Return a strategy for results in any version; a result in an old version has an address."""
     own = draw(versions)
     dns = st.just({"nameservers": ["10.1.0.1"]})
     if form(own) == 0:
@@ -126,7 +126,7 @@ def records(draw: st.DrawFn) -> Record:
 
 
 def places(value: object) -> list[tuple[t.Any, t.Any]]:
-    """Yield every container inside a JSON value with each of its keys."""
+    """Return every container inside a JSON value with each of its keys."""
     if not isinstance(value, (dict, list)):
         return []
     own = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
@@ -159,7 +159,7 @@ def damaged(draw: st.DrawFn, document: JsonObject) -> bytes:
 
 
 def spoiled(*originals: JsonObject) -> st.SearchStrategy[bytes]:
-    """Anything at all, or nearly one of the originals."""
+    """Return a strategy for any bytes, and for originals that are changed or damaged."""
     return st.binary(max_size=60) | st.sampled_from(originals).flatmap(
         lambda original: changed(original) | damaged(original)
     )

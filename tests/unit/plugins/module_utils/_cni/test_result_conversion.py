@@ -31,9 +31,9 @@ def outcome(convert: t.Callable[[], Result]) -> Result | int:
 def test_a_conversion_through_a_version_of_equal_expressiveness_loses_nothing(
     original: Result, between: str, target: str
 ) -> None:
-    """The law of all 7x7 conversions: r.to(u).to(w) == r.to(w) where u's form can express all that r's or w's form can.
+    """Require r.to(u).to(w) == r.to(w) if u's form can express everything that r's or w's form can.
 
-    With w the version of r it is the round trip; where r has no form in w, it has none after the detour.
+    If w is the version of r, this is the round trip. If r cannot be converted to w, neither can r.to(u).
     """
     assume(form(between) >= min(form(original.version), form(target)))
     assert outcome(lambda: original.to(between).to(target)) == outcome(lambda: original.to(target))

@@ -27,7 +27,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ru
 
 
 def later(command: str, times: float) -> MemoryAnswer:
-    """Answer code 11 to the first calls of one command."""
+    """Return an answer that is code 11 for the first calls of one command."""
     calls: list[MemoryCall] = []
 
     def answer(call: MemoryCall) -> CniError | None:
@@ -75,7 +75,7 @@ def test_an_add_whose_del_fails_is_not_repeated(tmp_path: pathlib.Path) -> None:
 
 
 def test_between_two_adds_the_intent_has_the_restoration(tmp_path: pathlib.Path) -> None:
-    """A run that is killed in the pause loses nothing that has been there before."""
+    """A run that is killed between the calls does not lose the restoration."""
     seen: list[str] = []
 
     def looks(call: MemoryCall) -> CniError | None:

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ru
 
 
 def answers_with(**keys: object) -> MemoryAnswer:
-    """At ADD, prevResult with some keys set."""
+    """Return an answer that is, at ADD, prevResult with the given keys set."""
     return lambda call: {**call.request.get("prevResult", {}), **keys} if call.command == "ADD" else None
 
 
@@ -194,7 +194,7 @@ RESTORATION = Restoration(("/opt/cni/bin",), 60.0, ("10.1.0.2",))
 
 
 def test_a_restoration_is_on_disk_at_every_moment(tmp_path: pathlib.Path) -> None:
-    """Between DEL and ADD, and after an ADD that failed: nothing but the disk knows of it."""
+    """Between DEL and ADD, and after a failed ADD, only the disk has the restoration."""
     marks: list[bool] = []
 
     def looks(call: MemoryCall) -> None:
@@ -275,7 +275,7 @@ def test_an_add_that_fails_at_first_is_not_restored(tmp_path: pathlib.Path) -> N
 
 
 def test_a_del_for_good_is_for_good_at_once(tmp_path: pathlib.Path) -> None:
-    """A machine that goes down in the middle of it must not bring the attachment back."""
+    """A reboot in the middle of DEL must not restore the attachment."""
     node = AttachedRuntime(tmp_path, a=fails_at("DEL"))
     node.runtime.add(network(), node.attachment, RESTORATION)
     error_of(node.runtime.delete, node.record)

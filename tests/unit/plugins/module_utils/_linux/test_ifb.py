@@ -31,7 +31,7 @@ cat "filters.$4" || {{ echo "Cannot find device $4" >&2; exit 1; }}
 
 
 def tc(directory: pathlib.Path, now: list[str], later: list[str]) -> None:
-    """Let veth0 send to bwp0, and veth1 be unknown."""
+    """Write a fake tc: veth0 redirects to bwp0, and veth1 does not exist."""
     (directory / "filters.veth0").write_text(REDIRECT.format("bwp0"), encoding="utf-8")
     for name, devices in (("queues", now), ("later", later)):
         lines = [f"qdisc ingress ffff: dev {device} parent ffff:fff1 ---------------- \n" for device in devices]

@@ -41,7 +41,7 @@ def test_addresses_of_both_families_are_found_with_a_namespace_that_has_them(mon
 
 
 class Paths:
-    """Files in the place of namespaces; a function that enters one gets its path."""
+    """Files that stand for network namespaces; entering a namespace opens its file."""
 
     def __init__(self, directory: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.directory = directory
@@ -52,7 +52,7 @@ class Paths:
         monkeypatch.setattr(netns, "run_inside", self._inside)
 
     def make(self, name: str, like: str = "") -> str:
-        """Make another path to a namespace, or a path to a namespace of its own."""
+        """Create a path to the same namespace as `like`, or to a new namespace."""
         path = self.directory / name
         if like:
             os.link(like, path)

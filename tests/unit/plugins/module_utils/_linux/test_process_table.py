@@ -27,14 +27,14 @@ class Sleeper(t.NamedTuple):
 
     @property
     def status(self) -> int:
-        """As soon as it has ended."""
+        """The exit status, after waiting for the end of the process."""
         return self.process.wait(60)
 
 
 @pytest.fixture
 def start(tmp_path: pathlib.Path) -> t.Iterator[t.Callable[..., Sleeper]]:
     started: list[Sleeper] = []
-    # Written once: a shell that has only just been started would read of it what a second writing has left there yet.
+    # Written once: a shell that has just started could read a half-written file.
     path = tmp_path / "sleeper"
     path.write_text("#!/bin/sh\nread forever\n", encoding="utf-8")
     path.chmod(0o755)

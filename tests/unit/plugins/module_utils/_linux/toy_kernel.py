@@ -38,7 +38,7 @@ done
 
 
 class ToyKernel:
-    """A kernel without modules and settings that can load modules unless told otherwise."""
+    """A kernel without modules and settings that loads the modules that a test adds."""
 
     def __init__(self, root: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._root = root
@@ -71,7 +71,7 @@ class ToyKernel:
         return path
 
     def has_on_disk(self, name: str, step: str = "") -> None:
-        """Add a loadable module; its last step is the one that modprobe would take."""
+        """Add a loadable module; `step` is the output of `modprobe -D`, by default an insmod command."""
         self.write(f"available/{name}", (step or f"insmod /lib/modules/{name}.ko") + "\n")
 
     def brings(self, module: str, setting: str, value: str) -> None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where a module ends: an error becomes a failure there and nowhere else."""
+"""The end of a module's run, the only place where an error becomes a failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Ended(Exception):
 
 
 class Recorder:
-    """The three ways in which a module talks."""
+    """A fake module that keeps its results, failures and warnings."""
 
     def __init__(self) -> None:
         self.argument_spec: JsonObject = {}

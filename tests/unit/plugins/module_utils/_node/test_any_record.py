@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Any JSON may stand in a cached record: nothing that reads records fails over it without saying which file."""
+"""Cached records with any JSON: every reader of records either succeeds or names the file in its error."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ KEYS: JsonObject = {
 
 @st.composite
 def cached_results(draw: st.DrawFn) -> t.Any:
-    """Nearly a result, of every version, or anything at all."""
+    """Return a strategy for results of every version, changed results and any JSON values."""
     document = {**draw(st.sampled_from([*RESULTS, KEYS])), "cniVersion": draw(versions)}
     for key in draw(st.sets(st.sampled_from(sorted(KEYS)), max_size=2)):
         document[key] = draw(json_values | st.lists(json_objects, min_size=1, max_size=2))
@@ -135,7 +135,7 @@ def errors(*outcomes: Leak | AttachmentResult | Trial | CniError) -> list[CniErr
 
 
 def everything(gc: GcFixture) -> t.Iterator[CniError]:
-    """Return the errors of everything that reads records; an exception fails the test."""
+    """Run everything that reads records and yield the errors; an exception fails the test."""
     node = gc.node
     inventory.list_attachments(str(node.cache_dir), str(node.conf_dir))
     for dry_run in (True, False):

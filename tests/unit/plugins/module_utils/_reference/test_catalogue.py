@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The catalogue agrees with the schemas, and no other file knows plugin types."""
+"""The catalogue agrees with the schemas, and no other file names plugin types."""
 
 from __future__ import annotations
 

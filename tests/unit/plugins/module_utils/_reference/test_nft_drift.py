@@ -54,7 +54,7 @@ exec /bin/cat "{directory}/$*"
 
 
 class NftablesNode:
-    """A node with a program nft that lists these tables, and an attachment that they are for."""
+    """A node with a fake nft that lists given tables, and an attachment that needs their rules."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory
@@ -157,7 +157,7 @@ def test_a_missing_table_is_named_by_its_rules(node: NftablesNode) -> None:
 
 
 def test_a_chain_may_be_reached_directly(node: NftablesNode) -> None:
-    """As in plugins 1.6.0."""
+    """Plugins 1.6.0 jump to the chain hostports directly."""
     ruleset = json.loads(json.dumps(RULESET).replace('"target": "hostports_all"', '"target": "hostports"'))
     assert node.lost(ruleset) == ()
 

@@ -5,8 +5,8 @@
 """The corpus: real-world network configurations that pass, and broken ones with exactly the findings expected.
 
 A case in broken/CODE.yml has a `name`, its `findings` as "CODE PATH", and what is validated: the `plugins` of a network
-of version 1.0.0, a whole `config`, several `configs`, a `text`, or a file that is hard to read (`make`). What is found
-about one of them may be told with its `line`, and with a part of its `message` or `hint`.
+of version 1.0.0, a whole `config`, several `configs`, a `text`, or a file that is hard to read (`make`). A case may
+also have the `line` of a finding, and a part of its `message` or `hint`.
 """
 
 from __future__ import annotations

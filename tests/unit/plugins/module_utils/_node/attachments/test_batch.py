@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Many attachments at once: each has its outcome, containers do not wait for each other, one container does for itself."""
+"""Many attachments at once: each has its own result, and only attachments of the same container wait for each other."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_an_unrecorded_interface_is_kept(
 
 
 def test_an_attachment_of_a_concurrent_run_is_found(node: FakeNode) -> None:
-    """No plugin here makes interfaces that the kernel could be asked for."""
+    """Find it by its record, because the plugins of this test create no interfaces."""
     for container in ("blue", "red"):
         node.make_namespace(container)
     node.write("a-net")

@@ -63,7 +63,7 @@ class DecisionCase(t.NamedTuple):
     """Facts, and the decision that follows.
 
     Attributes:
-        flags: Of the decision: ``u`` where it updates the record, ``r`` where it rolls back.
+        flags: ``u`` if the decision updates the record, ``r`` if it rolls back.
     """
 
     recorded: Recorded
@@ -155,7 +155,7 @@ def test_decision_follows_from_the_facts(case: DecisionCase) -> None:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_check_mode_decides_the_same(case: DecisionCase) -> None:
-    """Only what another task may be about to create is no error in check mode."""
+    """The only exception: a prerequisite that another task may create is no error in check mode."""
     if case.desired.missing is None:
         predicted, decided = (
             decide(case.recorded, case.desired, case.policy._replace(dry_run=it)) for it in (True, False)

@@ -306,7 +306,7 @@ def test_a_value_of_another_type_is_a_change(node: FakeNode, before: object, aft
 
 
 def test_an_equivalent_port_mapping_is_no_change(node: FakeNode) -> None:
-    """Records of other runtimes and of earlier releases have the given values."""
+    """Records of other runtimes and of earlier releases have values that are not normalized."""
     node.make_namespace()
     node.write(plugins=[{"type": "a", "capabilities": {"portMappings": True}}, {"type": "b"}])
     port = {"hostPort": 8080, "containerPort": 80}

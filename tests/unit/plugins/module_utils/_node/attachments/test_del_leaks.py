@@ -27,7 +27,7 @@ CHECKED: JsonObject = {"type": "bridge", "macspoofchk": True}
 
 @pytest.fixture(autouse=True)
 def tool(program_dir: pathlib.Path) -> pathlib.Path:
-    """A program nft that fails, as it does where the kernel has no nf_tables, and writes down what it was asked."""
+    """Return the log of a fake nft, which fails as on a kernel without nf_tables."""
     path, asked = program_dir / "nft", program_dir / "asked"
     path.write_text(f'#!/bin/sh\necho "$*" >>{asked}\nexit 1\n', encoding="utf-8")
     path.chmod(0o755)

@@ -48,7 +48,7 @@ VETH = Link(ifindex=7, name="veth7", mac="02:00:00:00:00:0b", mtu=1500, is_up=Tr
 
 
 class DriftedKernel:
-    """Answers of the kernel."""
+    """A fake kernel whose links, addresses and routes a test changes."""
 
     def __init__(self) -> None:
         self.inside = INSIDE

@@ -144,7 +144,7 @@ def test_a_record_of_another_runtime_may_have_keys_in_any_case(mapping: FakeNode
 
 
 def test_a_foreign_record_without_its_namespace_holds_no_port(mapping: FakeNode) -> None:
-    """It may be of an earlier boot, and does not say so."""
+    """The record may be from an earlier boot, which it does not show."""
     ensure(mapping, mapped(mapping, "blue"))
     of_another_runtime(mapping)
     mapping.drop_namespace("blue")

@@ -71,7 +71,7 @@ def test_a_family_that_cannot_be_listed_is_no_obstacle_unless_the_attachment_has
 def test_an_attachment_does_not_keep_its_own_rules_and_another_of_the_container_does(
     tool: t.Callable[..., pathlib.Path], records: RecordStore
 ) -> None:
-    """Before 1.2.0, libcni did not record the network namespace, which is known all the same."""
+    """The attachment's own record is recognized even without a network namespace, as libcni before 1.2.0 wrote it."""
     tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)
     tool("iptables-restore")
     own = record("10.1.0.2/16")

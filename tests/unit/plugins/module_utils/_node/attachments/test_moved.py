@@ -32,7 +32,7 @@ NEW = [{"type": "a"}, {"type": "new"}]
 
 
 def _moved(node: FakeNode) -> AttachmentResult:
-    """After the network has got another plugin."""
+    """Return the result of a run after the network's plugins have changed."""
     node.make_namespace()
     node.ensure(node.attachment(args={"K": "V"}), check="never")
     node.write(plugins=NEW)
@@ -83,7 +83,7 @@ def test_an_attachment_is_kept_when_a_plugin_is_missing(node: FakeNode) -> None:
 
 
 def test_an_attachment_recreated_because_of_drift_is_not_rolled_back(make_node: MakeNode) -> None:
-    """It would be the same ADD once more."""
+    """Rolling back would only repeat the failed ADD."""
     node = make_node(b=lambda call: CniError(100, "no") if call.command in fails else None)
     fails: set[str] = set()
     node.make_namespace()
@@ -96,7 +96,7 @@ def test_an_attachment_recreated_because_of_drift_is_not_rolled_back(make_node: 
 
 @pytest.mark.parametrize("old_is_first", [True, False])
 def test_a_container_leaves_networks_before_it_joins_others(node: FakeNode, old_is_first: bool) -> None:
-    """The interface is to have the same name."""
+    """Both attachments have the same interface name."""
     node.make_namespace()
     node.ensure(node.attachment())
     node.write("other")
@@ -107,7 +107,7 @@ def test_a_container_leaves_networks_before_it_joins_others(node: FakeNode, old_
 
 
 def _renamed(node: FakeNode, **policy: t.Any) -> list[AttachmentResult]:
-    """After the network has got another name."""
+    """Return the results of a run after the network has been renamed."""
     node.make_namespace()
     node.ensure(node.attachment(args={"K": "V"}), check="never")
     node.write("other", plugins=NEW)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A value that a plugin refuses is found before it is sent, and what it has spoiled all the same can be ended."""
+"""Undecodable values are refused before ADD, and attachments with other refused values can be deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PORTS: JsonObject = {"portMappings": [{"hostPort": 8080, "containerPort": 80}]}
 BAD_PORTS: JsonObject = {"portMappings": {"hostPort": 8080, "containerPort": 80}}
 WHAT = "capability_args: /portMappings: found an object"
 REFUSED: JsonObject = {"ips": ["10.1.0.999"]}
-# The words of a plugin's own.
+# An error message of the plugin itself.
 SAID = "plugin b failed ({}): failed to parse config: invalid IP address: 10.1.0.999"
 BUSY = "plugin b failed ({}): running [iptables]: exit status 4: busy"
 

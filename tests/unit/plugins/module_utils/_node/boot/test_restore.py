@@ -139,7 +139,7 @@ def test_a_taken_address_is_not_requested(node: FakeNode) -> None:
 
 
 def test_a_record_of_another_runtime_with_restoration_is_restored(node: FakeNode) -> None:
-    """It does not say which namespace it is about; ours does from then on."""
+    """The other runtime's record does not identify its namespace; the updated record does."""
     made = attach(node)
     node.runtime().records.write(made._replace(version="", netns_identity="", restoration=None))
     (outcome,) = node.converge(DesiredAttachment(node.attachment(), restoration=MEANS))

@@ -94,13 +94,13 @@ def test_a_path_is_quoted_as_one_word_of_the_unit(unit: SystemdUnit, paths: Node
 
 
 def test_a_control_character_ends_no_line_of_the_unit(unit: SystemdUnit, paths: NodePaths) -> None:
-    """No module takes such a path, and a unit of before may list it."""
+    """Modules refuse such a path, but a unit of an earlier release may list it."""
     odd = "/var/a\nExecStartPre=/bin/false\t\x1b\x85é"
     settle(unit, "/var/lib/cni", odd)
     lines = pathlib.Path(paths.restore_unit).read_text(encoding="utf-8").splitlines()
     (command,) = (line for line in lines if line.startswith("Exec"))
     assert command.endswith(' /var/lib/cni "/var/a\\x0aExecStartPre=/bin/false\\x09\\x1b\\xc2\\x85é"')
-    # It knows no such escapes there.
+    # RequiresMountsFor has no such escapes.
     assert f"RequiresMountsFor={os.path.dirname(paths.restore_program)} /var/lib/cni" in lines
     assert unit.read_cache_dirs() == ["/var/lib/cni", odd]
 

@@ -27,7 +27,7 @@ CONTENT: t.Final = network("net", {"type": "lab", "ipam": {"type": "delegated"}}
 
 @dataclasses.dataclass(frozen=True)
 class AccessCase:
-    """Two plugin directories with a plugin each, what their modes are, and the expected findings.
+    """Two plugin directories with a plugin each, their modes, and the expected findings.
 
     Attributes:
         modes: By path below the root; 0755 for all others.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nodes as they are met: what each has is written as `ip` prints it."""
+"""Example nodes, described in words that `ip` prints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class ExampleNode(t.NamedTuple):
 
 
 def example_node(links: t.Sequence[str], addresses: t.Sequence[str] = (), routes: t.Sequence[str] = ()) -> ExampleNode:
-    """
+    """Return an example node.
+
     Args:
         links: `NAME [mtu BYTES] [kind KIND] [master NAME] [altname NAME]`; the loopback is there by itself, and every
             link has its link-local address.

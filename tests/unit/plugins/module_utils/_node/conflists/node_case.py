@@ -85,7 +85,7 @@ def among(
     expected: t.Sequence[ExpectedFinding] = (),
     **keys: t.Any,
 ) -> NodeCase:
-    """Return the case of networks beside files of other owners; without any, of one without a fault."""
+    """Return the case of networks (by default one valid network) beside files of other owners."""
     return NodeCase(items or [present("net")], expected, files=files, **keys)
 
 

@@ -29,7 +29,7 @@ DEFAULT_ROUTE: t.Final = "0.0.0.0/0 via 192.168.1.1 dev eth0"
 
 
 def view(addresses: t.Sequence[str] = (), routes: t.Sequence[str] = (DEFAULT_ROUTE,), *, is_idle: bool = False) -> View:
-    """Docker's bridge has a port unless it is idle."""
+    """Return a node's view, in which Docker's bridge has a port unless it is idle."""
     port = "veth7" if is_idle else "veth7 master docker0"
     links = ["eth0", "eth1 mtu 9000", "cni0 kind bridge", "docker0 kind bridge", port, "cni0.5"]
     return example_node(links, addresses, routes).view

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A run that is killed at any moment leaves files that are old or new, that are known to be ours, and nothing else."""
+"""A run that is killed at any moment leaves only old or new files, and the next run recognizes them as its own."""
 
 from __future__ import annotations
 

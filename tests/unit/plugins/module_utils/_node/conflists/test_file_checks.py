@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which file of a directory wins, and what lies about in it."""
+"""Which file of a conf dir takes effect, and findings about its other files."""
 
 from __future__ import annotations
 

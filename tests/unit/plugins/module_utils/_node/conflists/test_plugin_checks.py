@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every plugin that a network makes run is asked, those that others run included, and each once."""
+"""Every plugin of a network is probed once, including the plugins that other plugins run."""
 
 from __future__ import annotations
 

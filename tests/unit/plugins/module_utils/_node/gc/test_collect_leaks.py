@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The one place that lists, finds, lists again and collects, with a finder of its own."""
+"""`collect_leaks` with a fake finder: list, find suspects, list again and remove."""
 
 from __future__ import annotations
 

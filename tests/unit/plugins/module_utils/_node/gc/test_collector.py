@@ -226,7 +226,7 @@ def test_disable_gc_keeps_the_leases_of_a_network(gc: GcFixture) -> None:
 def test_disable_gc_keeps_resources_that_do_not_name_their_network(
     gc: GcFixture, program_dir: pathlib.Path, configured: bool
 ) -> None:
-    """Without a configuration, the recorded one counts."""
+    """Without a configuration file, the recorded configuration counts."""
     gc.node.write(disableGC=True)
     gc.attach("blue")
     if not configured:

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files imp
 
 @pytest.fixture
 def saved(tmp_path: pathlib.Path) -> pathlib.Path:
-    """The directory of tuning, with an old file of the container lost."""
+    """Return an old file of the plugin tuning for the container lost."""
     directory = tmp_path / "tuning"
     directory.mkdir()
     file = directory / "lost_eth0.json"

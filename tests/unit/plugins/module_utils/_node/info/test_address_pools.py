@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How many addresses a network has to give, and how many it has given away."""
+"""How many addresses a network can allocate, and how many it has allocated."""
 
 from __future__ import annotations
 

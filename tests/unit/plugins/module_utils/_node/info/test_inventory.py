@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A node as data: what cannot be read is among it, and hides nothing."""
+"""A node as data: unreadable files are listed with their errors and hide no others."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_foreign_and_broken_records_are_listed(node: FakeNode) -> None:
 
 
 def test_a_record_without_a_namespace_has_an_unknown_state(node: FakeNode) -> None:
-    """The reference runtime, and so podman, CRI-O and others, did not record it before libcni 1.2."""
+    """libcni before 1.2, and so podman, CRI-O and others, did not record the namespace."""
     node.make_namespace()
     node.ensure(node.attachment())
     foreign = json.loads(node.record_file().read_text(encoding="utf-8"))

@@ -111,7 +111,7 @@ def _is_no_order(word: str) -> bool:
 
 
 def _is_decorated(function: Function, *names: str) -> bool:
-    decorators = (ast.unparse(decorator).split("(")[0].split(".")[-1] for decorator in function.decorator_list)
+    decorators = (ast.unparse(decorator).partition("(")[0].rpartition(".")[2] for decorator in function.decorator_list)
     return any(decorator in names for decorator in decorators)
 
 

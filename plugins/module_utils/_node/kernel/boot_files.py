@@ -36,4 +36,4 @@ def _text(what: str, reasons: Reasons, lines: t.Mapping[str, str]) -> bytes | No
     return "\n".join([_BANNER.format(what), *entries]).encode() if entries else None
 
 
-__all__ = "plan_files"
+__all__ = ("plan_files",)

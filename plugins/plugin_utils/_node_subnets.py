@@ -95,7 +95,7 @@ class Cut:
                 return slot
             slot = (max(beyond, default=slot) + 1) % self.slots
         raise _invalid(
-            f"no subnet for {host}: all {self.slots} of {self.whole} are taken{' or reserved' if self.blocked else ''}",
+            f"no subnet for {host}: all {self.slots} subnets of {self.whole} are taken{' or reserved' if self.blocked else ''}",
             "use a wider range, or a longer prefix for the subnets",
         )
 
@@ -125,8 +125,8 @@ def node_subnets(cut: Cut, hosts: t.Sequence[str], assigned: t.Mapping[str, t.An
             raise _invalid(f"assigned: {cut.part(slot)} is assigned to two hosts", "expected: one host for each subnet")
         if host in asked and cut.is_blocked(slot):
             raise _invalid(
-                f"assigned to {host}: {cut.part(slot)} has a reserved address",
-                "free the addresses in it, or assign another one",
+                f"assigned to {host}: {cut.part(slot)} contains a reserved address",
+                "remove its addresses from 'reserved', or assign another subnet",
             )
         taken[slot] = host
     slots = {host: slot for slot, host in taken.items()}
@@ -149,7 +149,7 @@ def make_cut(cluster: str, prefix: int, *, shared: bool = False, reserved: t.Ite
     """
     whole = _network(cluster, "the range")
     if not whole.prefixlen <= prefix <= whole.max_prefixlen:
-        raise _invalid(f"prefix: {prefix}", f"expected: {whole.prefixlen} to {whole.max_prefixlen}, to cut {whole}")
+        raise _invalid(f"prefix: {prefix}", f"expected: {whole.prefixlen} to {whole.max_prefixlen}, to divide {whole}")
     if shared and whole.prefixlen > whole.max_prefixlen - 2:
         raise _invalid(f"{whole} is too small to be shared", f"expected: /{whole.max_prefixlen - 2} or wider")
     cut = Cut(whole, prefix, shared)

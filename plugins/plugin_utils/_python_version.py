@@ -33,7 +33,7 @@ def too_old(answer: str, interpreter: str, host: str) -> CniError | None:
     return CniError(
         Code.INVALID_ENVIRONMENT,
         f"{interpreter} of {host} is Python {'.'.join(version.groups())}, but modules of cni.node need Python {oldest} or newer",
-        "install one on the node and set ansible_python_interpreter to its path",
+        "install a newer Python on the node and set ansible_python_interpreter to its path",
     )
 
 

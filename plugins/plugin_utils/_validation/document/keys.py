@@ -101,7 +101,9 @@ class Keys:
         elif closed:
             message = f"the key {key!r} is unknown{_to(schema)}, which ignores it"
             known = ", ".join(sorted(set(schema["properties"]) - _OF_ANY_PLUGIN))
-            self.report("unknown-key", join(path, key), message, f"known keys: {known or 'none of its own'}", value)
+            self.report(
+                "unknown-key", join(path, key), message, f"known keys: {known or 'only those of every plugin'}", value
+            )
 
 
 def nearest(word: str, known: t.Iterable[str], likeness: float = _LIKENESS) -> str:

@@ -22,7 +22,7 @@ _FORMATS: t.Final = {
     "ip-or-cidr": ("an IP address", "an address such as 10.1.0.5 or 10.1.0.5/16"),
     "cidr": ("an address with its prefix length", "a value such as 10.1.0.0/16 or fd00::/64"),
     "mac": ("a MAC address", "an address such as 02:00:00:00:00:01"),
-    "ifname": ("an interface name", "1 to 15 bytes, without '/', ':' and white space"),
+    "ifname": ("an interface name", "1 to 15 bytes, without '/', ':' or white space"),
 }
 _NAMES: t.Final = {
     "object": "an object",

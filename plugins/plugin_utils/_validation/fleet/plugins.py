@@ -49,7 +49,7 @@ def findings(node_info: object) -> t.Iterator[Finding]:
     for place, members in installed.items():
         yield from _find_differences(members, f"the release in {place}")
     for plugin_type, members in supported.items():
-        yield from _find_differences(members, f"the version support of {plugin_type}")
+        yield from _find_differences(members, f"the list of versions that {plugin_type} supports")
 
 
 def _find_differences(members: list[_Value], what: str) -> t.Iterator[Finding]:

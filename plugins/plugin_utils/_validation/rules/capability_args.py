@@ -109,7 +109,7 @@ def _check_mapping(
                 given.file,
                 path,
                 message,
-                "use another hostPort; the port leads to only one of them",
+                "use another hostPort; only one of the two mappings takes effect",
                 mapping,
             )
             break

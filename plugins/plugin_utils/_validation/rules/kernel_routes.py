@@ -110,7 +110,7 @@ def _find_duplicate(document: Document, key: _Key, path: str, known: dict[_Key, 
     first = known.setdefault(key, path)
     if first != path:
         message = f"the route to {key[0]} is defined twice, and the kernel refuses the second one"
-        yield document.finding("route-twice", path, message, f"remove it; the other one is {first}")
+        yield document.finding("route-twice", path, message, f"remove it; the other route is at {first}")
 
 
 def _find_second_default(document: Document, plugin: Plugin, known: dict[_Key, str]) -> t.Iterator[Finding]:

@@ -104,7 +104,7 @@ def _find_missing_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Findi
         and settings
     ):
         message = "tuning panics if args.cni has sysctl but the plugin configuration has none"
-        hint = 'move the settings here, or set "sysctl": {}'
+        hint = 'move the settings to the plugin configuration, or set "sysctl": {} there'
         yield document.finding("missing-key", join(plugin.path, "sysctl"), message, hint)
 
 

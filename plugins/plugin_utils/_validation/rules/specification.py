@@ -98,7 +98,9 @@ def _check_inlined(document: Document) -> t.Iterator[Finding]:
         hint = "expected: at least one plugin configuration"
         yield document.finding("no-plugins", "/plugins", "the network has no plugin", hint)
     elif not plugins:
-        hint = f"runtimes then read them from the directory {document.name or 'of the network name'} beside the file"
+        hint = (
+            f"runtimes then read them from the directory {document.name or 'named after the network'} beside the file"
+        )
         yield document.finding("no-inlined-plugins", "", "the network lists no plugins of its own", hint)
 
 

@@ -70,7 +70,7 @@ def test_without_memory_hosts_whose_names_do_not_collide_stay_as_well() -> None:
 def test_the_last_subnet_is_found_and_one_host_more_is_refused() -> None:
     hosts = ["a", "b", "c", "d"]
     assert len(set(node_subnets("192.0.2.0/28", hosts, 30).values())) == 4
-    with pytest.raises(AnsibleFilterError, match=r"no subnet for e: all 4 of 192\.0\.2\.0/28 are taken; "):
+    with pytest.raises(AnsibleFilterError, match=r"no subnet for e: all 4 subnets of 192\.0\.2\.0/28 are taken; "):
         node_subnets("192.0.2.0/28", [*hosts, "e"], 30)
 
 
@@ -128,7 +128,7 @@ def test_a_reserved_subnet_is_assigned_to_no_host() -> None:
     firsts = {subnet["rangeStart"] for subnet in given_out.values()}
     # Parts 0 to 6, 8 and 15 have a reserved address.
     assert firsts == {f"192.168.1.{16 * part}" for part in (7, *range(9, 15))}
-    with pytest.raises(AnsibleFilterError, match=r"no subnet for 7: all 16 of .* are taken or reserved"):
+    with pytest.raises(AnsibleFilterError, match=r"no subnet for 7: all 16 subnets of .* are taken or reserved"):
         node_subnets(LAN, hosts, 28, shared=True, reserved=reserved)
 
 
@@ -217,7 +217,7 @@ OPTIONS_REFUSED: dict[str, tuple[JsonObject, str]] = {
     "reserved of the other family": ({"reserved": ["fd00::1"]}, "expected: addresses of 192.168.1.0/24"),
     "reserved what a host has": (
         {"reserved": ["192.168.1.20"], "assigned": {"a": "192.168.1.16/28"}},
-        "assigned to a: 192.168.1.16/28 has a reserved address",
+        "assigned to a: 192.168.1.16/28 contains a reserved address",
     ),
     "two parts": (
         {"assigned": {"a": {"rangeStart": "192.168.1.16", "rangeEnd": "192.168.1.40"}}, "shared": True},

@@ -68,7 +68,7 @@ def test_a_python_that_is_too_old_is_named(
     result, dummy = run(monkeypatch, CRASHED, answer, delegate_to)
     assert result["msg"] == (
         f"/usr/bin/python3 of {delegate_to or 'blue'} is Python {version}, but modules of cni.node need Python 3.9 or newer; "
-        "install one on the node and set ansible_python_interpreter to its path"
+        "install a newer Python on the node and set ansible_python_interpreter to its path"
     )
     assert (result["failed"], result["changed"], "module_stderr" in result) == (True, False, False)
 

@@ -131,12 +131,12 @@ OTHER_PLUGINS: dict[str, tuple[JsonObject, JsonObject, str]] = {
     "an older plugin": (
         {"plugins": [_plugin("1.0.0", "1.1.0")]},
         {"plugins": [_plugin("1.0.0")]},
-        "the version support of bridge is 1.0.0 on b, and 1.0.0, 1.1.0 on a",
+        "the list of versions that bridge supports is 1.0.0 on b, and 1.0.0, 1.1.0 on a",
     ),
     "an older plugin in another directory": (
         {"plugins": [_plugin("1.0.0", "1.1.0")]},
         {"plugins": [_plugin("1.0.0", path="/usr/lib/cni/bridge")]},
-        "the version support of bridge is 1.0.0 on b",
+        "the list of versions that bridge supports is 1.0.0 on b",
     ),
 }
 SAME_PLUGINS: dict[str, tuple[JsonObject, JsonObject]] = {

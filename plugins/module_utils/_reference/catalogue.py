@@ -67,7 +67,7 @@ _BRIDGE_QUIRKS: t.Final = (
     Quirk(
         ADVICE,
         r"\(ADD\): .*already has an IP address different from",
-        advice='the subnet of the bridge has changed: give the plugin "forceAddress": true, so that the bridge gets the new gateway',
+        advice='the subnet of the bridge has changed: set "forceAddress": true to replace the address of the bridge',
     ),
 )
 _PORTMAP_QUIRKS: t.Final = (

@@ -132,7 +132,7 @@ def _node_link_drift(name: str, link: Link | None, bridge: Link | None) -> list[
         return messages
     if name.startswith(f"{bridge.name}."):
         if not _leads_to_port(link, bridge):
-            messages.append(f"interface {name} of the node does not lead to a port of {bridge.name}")
+            messages.append(f"the peer of interface {name} of the node is not a port of {bridge.name}")
     elif link.master != bridge.ifindex:
         messages.append(f"interface {name} of the node is not a port of {bridge.name}")
     return messages

@@ -127,7 +127,8 @@ def require_no_panic(network: NetworkConfiguration, config_args: t.Mapping[str, 
             and plugin.keys.get("sysctl") is None
             and _sysctl_args(plugin, config_args)
         ):
-            problem = f"plugin {position} ({plugin.type}) of network {network.name}: args.cni has sysctl, but not the plugin's configuration"
+            where = f"plugin {position} ({plugin.type}) of network {network.name}"
+            problem = f"{where}: args.cni has sysctl, but the plugin configuration has none"
             advice = 'the plugin would panic, at DEL too; add "sysctl": {} to its configuration'
             raise CniError(Code.INVALID_CONFIG, problem, advice)
 

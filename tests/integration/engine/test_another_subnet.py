@@ -30,9 +30,7 @@ def test_the_error_explains_how_to_change_a_bridges_subnet(node: EngineNode, blu
         node.attach(*items)
         node.write(_network("10.9.0.0/16"))
         refused = node.run("attachments", attachments=items)
-        refused.require_failure(
-            "already has an IP address different from 10.9.0.1/16", 'give the plugin "forceAddress": true'
-        )
+        refused.require_failure("already has an IP address different from 10.9.0.1/16", 'set "forceAddress": true')
         node.write(_network("10.9.0.0/16", forceAddress=True))
         assert [entry["action"] for entry in node.attach(*items)] == ["recreated", "recreated"]
         assert [entry["action"] for entry in node.attach(*items)] == ["checked", "checked"]

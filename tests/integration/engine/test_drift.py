@@ -119,7 +119,7 @@ def test_the_gateway_link_of_a_vlan_is_no_bridge_port(node: EngineNode, engine: 
     assert require_success(engine.ensure(item)) == ("checked", False, "")
     subprocess.run(["ip", "link", "set", "port100", "nomaster"], check=True)
     failed = engine.ensure(item, check="drift", on_drift="fail")
-    assert "interface cni0.100 of the node does not lead to a port of cni0" in str(failed.error)
+    assert "the peer of interface cni0.100 of the node is not a port of cni0" in str(failed.error)
 
 
 def test_a_false_alarm_does_not_hide_what_is_gone(node: EngineNode, engine: Engine, blue: Namespace) -> None:

@@ -107,7 +107,9 @@ def test_settings_that_make_tuning_panic_are_refused_before_any_plugin_runs(
     item = attachment("net", blue, **values)
     for options in ({}, {"_ansible_check_mode": True}):
         node.refusal(
-            item, "plugin 1 (tuning) of network net: args.cni has sysctl, but not the plugin's configuration", **options
+            item,
+            "plugin 1 (tuning) of network net: args.cni has sysctl, but the plugin configuration has none",
+            **options,
         )
     assert node.intents() == []
     node.write(tuned(keys, sysctl={}))

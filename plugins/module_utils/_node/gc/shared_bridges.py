@@ -97,7 +97,9 @@ class SharedBridges:
         pairs = [self._links[name] for name in sorted(bridge.vlans) if self._is_own_pair(name, link)]
         reason = self._reason_to_keep(bridge, link, pairs) or common_reason
         if not reason:
-            leak.evidence += ", nothing else on the node names it, and it has no port and no address but their gateways"
+            leak.evidence += (
+                ", nothing else on the node names it, and it has no ports and no addresses except their gateways"
+            )
 
         def remove_links() -> None:
             for own_link in (*pairs, link):
@@ -107,7 +109,7 @@ class SharedBridges:
 
     def _reason_to_keep(self, bridge: Bridge, link: Link, pairs: t.Sequence[Link]) -> str:
         if link.kind != "bridge":
-            return f"it is not a bridge, but {link.kind or 'a device'}"
+            return f"it is not a bridge, but {link.kind or 'a physical interface'}"
         names = (bridge.name, *sorted(bridge.vlans))
         return (
             (f"network {bridge.gc_disabled_network} sets disableGC" if bridge.gc_disabled_network else "")

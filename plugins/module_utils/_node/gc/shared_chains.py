@@ -126,7 +126,7 @@ class SharedChains:
         for chain in chains:
             for rule in table.rules[chain]:
                 if not self._is_own(group, rule):
-                    return f"{chain} has the rule {rule}"
+                    return f"the chain {chain} has the rule {rule}"
             for rule in table.jumps.get(chain, ()):
                 if _chain(rule) not in (*chains, *group.hooks, *self._expected.chains):
                     return f"the rule {rule} jumps to {chain}"

@@ -83,7 +83,9 @@ class SharedTables:
             return f"it has {foreign[0]}, which the plugins did not make"
         for rule in table.rules:
             if known.get(rule.chain, True) and not (rule.comment and self._pending(rule.comment)):
-                return f"{rule.chain} has a rule" + (f" with the comment {rule.comment}" if rule.comment else "")
+                return f"its chain {rule.chain} has a rule" + (
+                    f" with the comment {rule.comment}" if rule.comment else ""
+                )
         return ""
 
 

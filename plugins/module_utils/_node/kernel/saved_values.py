@@ -66,7 +66,7 @@ class SavedValues:
         except (KeyError, TypeError, AttributeError) as exc:
             raise CniError(
                 Code.DECODE_FAILURE,
-                f"{self._path}: /settings: expected objects with before and ours",
+                f"{self._path}: /settings: expected: objects with the keys 'before' and 'ours'",
                 "remove the file; kernel settings then keep their current values",
             ) from exc
 

@@ -112,7 +112,7 @@ def _blocked_error(blocked: t.Sequence[PluginChange], bin_dir: str) -> CniError:
     names = ", ".join(change.name for change in blocked)
     return CniError(
         Code.INVALID_CONFIG,
-        f"{bin_dir} has foreign files that cannot be set aside, because earlier ones already are: {names}",
+        f"{bin_dir} has foreign files that cannot be set aside, because others with these names already are: {names}",
         "exclude these plugins with 'only', or move the files away; files that are set aside are restored when the "
         "plugins are removed",
     )

@@ -181,7 +181,9 @@ def _check_defects(version: str) -> str:
 
 def _unknown_digest_error(request: ReleaseRequest, is_upstream: bool) -> CniError:
     advice = "set checksum to sha256:HEX or sha512:HEX from a source that you trust"
-    known = f"digests are known of {', '.join(PINNED)}, each for {', '.join(PINNED['1.9.1'])}; " if is_upstream else ""
+    known = (
+        f"known digests: releases {', '.join(PINNED)}, each for {', '.join(PINNED['1.9.1'])}; " if is_upstream else ""
+    )
     return CniError(Code.INVALID_CONFIG, f"no digest is known for {request.location}", known + advice)
 
 

@@ -147,11 +147,11 @@ VLAN_DRIFT: dict[str, tuple[list[Link], list[str]]] = {
     "down": ([VLAN_LINK._replace(is_up=False), VLAN_PORT], ["interface cni0.100 of the node is down"]),
     "its port off the bridge": (
         [VLAN_LINK, VLAN_PORT._replace(master=0)],
-        ["interface cni0.100 of the node does not lead to a port of cni0"],
+        ["the peer of interface cni0.100 of the node is not a port of cni0"],
     ),
     "its port in another namespace": (
         [VLAN_LINK],
-        ["interface cni0.100 of the node does not lead to a port of cni0"],
+        ["the peer of interface cni0.100 of the node is not a port of cni0"],
     ),
 }
 

@@ -271,7 +271,7 @@ def test_a_second_file_does_not_replace_the_one_set_aside(bin_dir: BinDir) -> No
     for dry_run in (True, False):
         error = str(error_of(bin_dir.present, OLD, force=True, dry_run=dry_run))
         assert (
-            "cannot be set aside, because earlier ones already are: bridge; exclude these plugins with 'only', or move"
+            "cannot be set aside, because others with these names already are: bridge; exclude these plugins with 'only', or move"
             in error
         )
     bin_dir.put("bridge", OLD.files["bridge"])

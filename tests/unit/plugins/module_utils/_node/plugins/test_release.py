@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, str], tuple[str, ...]]] = {
     "by its name": (("", "cni-plugins-linux-amd64-v1.7.0.tgz", "", "x86_64"), ("version 1.7.0", "use 1.7.1")),
     "unknown version": (
         ("9.9.9", "", "", "x86_64"),
-        ("no digest is known for", "v9.9.9.tgz", "digests are known of 1.9.1, "),
+        ("no digest is known for", "v9.9.9.tgz", "known digests: releases 1.9.1, "),
     ),
     "architecture": (("1.9.1", "", "", "s390x"), ("no digest is known for", "s390x", "set checksum to sha256:HEX")),
     "no release": (("1.9.1", "", "", "i686"), ("no release for this node's architecture, i686", "source and checksum")),

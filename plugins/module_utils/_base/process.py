@@ -18,6 +18,8 @@ import time
 import typing as t
 
 OUTPUT_LIMIT: t.Final = 1024 * 1024
+# `ProcessResult.stopped` after the timeout.
+OUT_OF_TIME: t.Final = "ran out of time"
 _STDERR_TAIL: t.Final = 16 * 1024
 _CHUNK: t.Final = 64 * 1024
 _PIPE_LIMIT: t.Final = 1024 * 1024
@@ -175,7 +177,7 @@ class _Process:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 # It may have exited in time while this thread was not scheduled.
-                return "" if self._has_exited() else "ran out of time"
+                return "" if self._has_exited() else OUT_OF_TIME
             events = self._poll.poll(1000 * min(remaining, _TICK if exit_descriptor is None else _LONGEST_WAIT))
             ready = {descriptor for descriptor, dummy in events}
             if exit_descriptor in ready or (exit_descriptor is None and self._has_exited()):
@@ -257,4 +259,4 @@ def _unnamed_file(dummy: str) -> int:
     return os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
 
-__all__ = ("OUTPUT_LIMIT", "ProcessResult", "default_workers", "prepare", "run")
+__all__ = ("OUTPUT_LIMIT", "OUT_OF_TIME", "ProcessResult", "default_workers", "prepare", "run")

@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text, printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
 from ansible_collections.cni.node.plugins.module_utils._cni import redaction
 
 if t.TYPE_CHECKING:
@@ -52,7 +53,8 @@ class PluginOutput:
 
     def failure(self, outcome: ProcessResult, timeout: float) -> CniError:
         """Return the error of a failed plugin from its output and exit status (section 5, "Error")."""
-        stopped = f"{outcome.stopped} (limit {timeout:g} s) and was killed" if outcome.stopped else ""
+        limit = f" (limit {timeout:g} s)" if outcome.stopped == OUT_OF_TIME else ""
+        stopped = f"{outcome.stopped}{limit} and was killed" if outcome.stopped else ""
         reported, is_all = ({}, False) if stopped else _parse_error(outcome.stdout)
         # A plugin that was killed reports nothing about the attachment.
         default = Code.IO_FAILURE if stopped or outcome.status < 0 else Code.UNKNOWN

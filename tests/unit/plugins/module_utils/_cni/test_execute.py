@@ -230,7 +230,7 @@ class TestFailure:
 
     def test_too_much_output_is_an_error(self, fail: t.Callable[..., CniError]) -> None:
         error = fail("exec yes")
-        assert f"printed more than {OUTPUT_LIMIT} bytes" in error.msg
+        assert error.msg == f"plugin plugin failed (DEL): printed more than {OUTPUT_LIMIT} bytes and was killed"
         assert len(str(error)) < 10_000
 
     def test_a_plugin_that_cannot_be_started_is_an_io_failure(

@@ -27,7 +27,7 @@ description:
   - An attachment owns its resources if any runtime has a record of it. This module reads the records of all runtimes that use
     the format of the reference runtime, such as containerd, CRI-O, Podman and Multus, and deletes none of theirs.
   - A resource is kept, and returned with the reason, if it is younger than O(min_age), its address is in use in any
-    network namespace of the node, its network has C(disableGC), or an unreadable record may own it.
+    network namespace of the node, its network has C(disableGC), or its owner may be in an unreadable record.
 
 extends_documentation_fragment:
   - cni.node._attributes

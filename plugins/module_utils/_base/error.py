@@ -75,7 +75,7 @@ def io_error(action: str, path: str, exc: OSError) -> CniError:
     """Return the error for a failed system call on a file, with advice if root privileges were missing."""
     reason = exc.strerror or str(exc)
     is_for_root = exc.errno in (errno.EACCES, errno.EPERM) and os.geteuid() != 0
-    advice = "it was not run as root; a task on a node needs become: true" if is_for_root else ""
+    advice = "this process does not run as root; a task on a node needs become: true" if is_for_root else ""
     return CniError(Code.IO_FAILURE, f"cannot {action} {printable.line(path)}: {reason}", advice)
 
 

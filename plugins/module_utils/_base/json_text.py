@@ -116,7 +116,7 @@ def _failure(what: str, problem: str, advice: str = "") -> CniError:
 def _place(exc: json.JSONDecodeError) -> str:
     if not exc.doc.strip():
         return "it is empty"
-    ends = " (it ends there)" if exc.pos >= len(exc.doc.rstrip()) else ""
+    ends = " (the text ends there)" if exc.pos >= len(exc.doc.rstrip()) else ""
     return f"line {exc.lineno}, column {exc.colno}: {exc.msg[0].lower()}{exc.msg[1:]}{ends}"
 
 

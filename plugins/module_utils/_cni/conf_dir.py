@@ -43,7 +43,7 @@ class ConfDir(t.NamedTuple):
         """
         if name in self.networks:
             return self.networks[name]
-        known = f"{self.path} has: {', '.join(sorted(self.networks)) or 'no network'}"
+        known = f"networks in this directory: {', '.join(sorted(self.networks)) or 'none'}"
         broken = [f"a file that cannot be read: {error}" for error in self.broken.values()]
         raise CniError(Code.INVALID_CONFIG, f"no network {name!r} in {self.path}", "\n".join([known, *broken]))
 

@@ -211,9 +211,10 @@ def parse_versions(document: t.Mapping[str, t.Any], source: str, *, recorded: bo
     check_version_entry(single, "/cniVersion", source, recorded=recorded)
     allowed = version.sort_known([*several, *([single] if single else [])])
     if not allowed:
+        named = ", ".join(several)
         raise CniError(
             Code.INCOMPATIBLE_VERSION,
-            f"{source}: /cniVersions: none of {', '.join(several) or 'no versions'} is known",
+            f"{source}: /cniVersions: {f'none of {named} is known' if named else 'no version is listed'}",
             f"known versions: {', '.join(version.KNOWN)}",
         )
     return allowed

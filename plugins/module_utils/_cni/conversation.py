@@ -160,7 +160,7 @@ def _try_clean_up(clean_up: CleanUp, failure: CniError) -> bool:
     try:
         return clean_up(failure)
     except CniError as exc:
-        raise failure.with_detail(f"what it left behind could not be removed either: {exc}") from exc
+        raise failure.with_detail(f"leaked links, rules and files could not be removed either: {exc}") from exc
 
 
 T = t.TypeVar("T")

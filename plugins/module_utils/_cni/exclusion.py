@@ -64,7 +64,7 @@ class Exclusion:
                 raise CniError(
                     Code.INTERNAL,
                     f"this operation already shares the lock of {kind} {name}",
-                    "expected: no lock held, because a shared one cannot become exclusive",
+                    "expected: no lock held, because a shared lock cannot become exclusive",
                 )
             yield
             return

@@ -111,7 +111,7 @@ class ProcessExecutor:
         raise NotFound(
             Code.INVALID_CONFIG,
             f"plugin {plugin_type!r} is not installed",
-            f"looked in {', '.join(self._plugin_dirs) or 'no directory at all'}; install it, or name its directory",
+            f"looked in {', '.join(self._plugin_dirs) or 'no directory at all'}; install it, or add its directory to plugin_dirs",
         )
 
     def _require_safe(self, path: str, mode: int) -> None:

@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
-_ALPHANUMERIC = "start with a letter or digit and go on with letters, digits, '_', '.' or '-'"
+_ALPHANUMERIC = "a letter or digit, then letters, digits, '_', '.' or '-'"
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.\-]*", re.ASCII)
 _IFNAME_BYTES = 15
 # A record's file is named <network>-<container id>-<interface>. The engine appends ":<length>.<length>" if two attachments
@@ -130,7 +130,7 @@ def _bytes_of(text: object) -> int:
 
 def _check(pattern: re.Pattern[str], value: object, code: Code, where: str, what: str, rule: str) -> str:
     if not isinstance(value, str) or not pattern.fullmatch(value):
-        raise _invalid(code, where, value, what, f"must {rule}")
+        raise _invalid(code, where, value, what, rule)
     return value
 
 

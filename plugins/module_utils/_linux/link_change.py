@@ -70,7 +70,7 @@ def _wrap_errors(what: str, name: str, path: str) -> t.Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise io_error(what, f"{name} in {path or 'the network namespace'}", exc) from exc
+        raise io_error(what, f"{name} in {path or 'the network namespace of the node'}", exc) from exc
 
 
 __all__ = ("remove", "rename")

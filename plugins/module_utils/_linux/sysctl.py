@@ -52,7 +52,9 @@ def normal(value: object) -> str:
     text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
     if not text.strip() or not text.replace("\t", " ").isprintable():
         raise CniError(
-            Code.INVALID_CONFIG, f"{value!r} is not a value of a kernel setting", "expected: a number or one line"
+            Code.INVALID_CONFIG,
+            f"{value!r} is not a value of a kernel setting",
+            "expected: a number or one line of text",
         )
     return " ".join(text.split())
 

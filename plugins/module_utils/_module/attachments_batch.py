@@ -76,7 +76,7 @@ def plan_batch(module: AnsibleModule, runtime: Runtime, networks: ConfDir) -> Ba
         purged = [DesiredAttachment(Attachment(*names), present=False) for names in keys]
     elif module.params["purge"]:
         purged, unreadable = find_unlisted(runtime, listed)
-    warn(module, (f"not purged, because its owner is unknown: {error}" for error in unreadable))
+    warn(module, (f"attachment not purged, because its record cannot be read: {error}" for error in unreadable))
     warn(module, _undeclared_capabilities(listed, networks))
     everything = [*listed, *purged]
     places = continuation["remaining"] if continuation else range(len(everything))

@@ -42,10 +42,10 @@ def _message(parts: t.Mapping[str, t.Any], predicted: bool) -> str:
     actions = summarize_actions((entry["action"] for entry in entries), foretold=predicted)
     first = f"attachments: {actions}{_phrase_timing(parts['timing'])}"
     if files:
-        first += f"; files for a reboot: {summarize_actions((file['action'] for file in files), foretold=predicted)}"
+        first += f"; files for restoration at boot: {summarize_actions((file['action'] for file in files), foretold=predicted)}"
     failures = [_failure(entry) for entry in entries if entry["action"] == "failed"]
     if "error" in parts:
-        failures.append(f"the files for a reboot are incomplete: {CniError(**parts['error'])}")
+        failures.append(f"the files for restoration at boot are incomplete: {CniError(**parts['error'])}")
     return "\n".join([first, *failures])
 
 

@@ -61,7 +61,9 @@ def content_of(item: t.Mapping[str, t.Any], where: str) -> bytes | None:
         return None
     if item["template"]:
         raise CniError(
-            Code.INTERNAL, f"{where}: a template reached the node", "templates are rendered on the controller"
+            Code.INTERNAL,
+            f"{where}: the template was not rendered",
+            "the action plugin on the controller must render it",
         )
     if item["config"] is not None:
         return config.encode(item["config"])

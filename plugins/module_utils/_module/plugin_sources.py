@@ -78,7 +78,7 @@ class Sources:
     def _require_sent(self) -> dict[str, t.Any]:
         if self._sent is None:
             raise CniError(
-                Code.INTERNAL, "a source on the controller reached the node", "the action plugin must send it"
+                Code.INTERNAL, "the source was not sent to the node", "the action plugin on the controller must send it"
             )
         return self._sent
 

@@ -187,7 +187,7 @@ def test_an_attachment_that_fails_does_not_stop_the_others(node: EngineNode, pro
         "no network": (
             {"network": "nowhere", "ifname": "eth1"},
             7,
-            "no network 'nowhere' in /etc/cni/net.d; /etc/cni/net.d has: bad-add, good",
+            "no network 'nowhere' in /etc/cni/net.d; networks in this directory: bad-add, good",
         ),
         "no namespace": ({"netns": "nowhere"}, 4, "CNI_NETNS: /run/netns/nowhere does not exist"),
         "no namespace's name": ({"netns": "a b", "container_id": "name"}, 4, "'a b' is not a network namespace name"),

@@ -88,7 +88,7 @@ def test_a_failed_check_right_after_add(node: EngineNode, project: Project) -> N
         else:
             assert _outcome(played[name])[:2] == ("failed", "failed")
             played[name].require_failure(
-                "CHECK fails right after ADD, so recreating it will not help: ", "the cable is out"
+                "CHECK fails right after ADD, so recreating the attachment will not help: ", "the cable is out"
             )
 
 

@@ -150,7 +150,7 @@ def test_an_edited_file_stays_when_its_network_moves_and_causes_a_warning(node: 
     played = project.play(thrice("move", CONFLISTS, {"conflists": [{"config": network_named("a"), "priority": 20}]}))
     moved = played.succeeded().require_converged("move")
     assert moved.files == {"20-a.conflist": "created"}
-    message = f"{old} and {node.conf_dir}/20-a.conflist define network a; runtimes use the first one"
+    message = f"{old} and {node.conf_dir}/20-a.conflist define network a; runtimes use the first file"
     for suffix in (", predicted", "", ", again"):
         (warning,) = played["move" + suffix].warnings
         assert message in warning

@@ -254,7 +254,7 @@ def test_an_unreadable_record_protects_everything_it_may_own(node: EngineNode, p
         ("other", "lease"): "removed",
         ("other", "chain"): "removed",
     }
-    assert f"an unreadable record may own it: {broken}" in evidence(done)
+    assert f"its owner may be in an unreadable record: {broken}" in evidence(done)
     assert broken.exists()
 
 

@@ -70,7 +70,7 @@ def test_persist_is_turned_on_and_off_without_changing_the_attachment(clean: Eng
     assert reports["on"].result["files"] == paths(*((path, "created") for path in FILES))
     assert reports["other means"].result["files"] == []
     assert reports["off"].result["files"] == paths(*((path, "removed") for path in reversed(FILES)))
-    assert "files for a reboot: 3 created" in reports["on"].msg
+    assert "files for restoration at boot: 3 created" in reports["on"].msg
     attached = "attachment of red (eth0) to network lab"
     dirs = "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
     for name, before, after in (

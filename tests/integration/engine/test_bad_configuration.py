@@ -35,7 +35,7 @@ def _plugin(**keys: t.Any) -> str:
 # The text of a file and fragments of the error.
 CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "malformed": ('{\n  "name": "net",\n  oops\n}', (f"{DEFECTIVE}line 3, column 3: expecting property name",)),
-    "truncated": (TEXT[: len(TEXT) // 2], (f"{DEFECTIVE}line ", "(it ends there)", "may be truncated")),
+    "truncated": (TEXT[: len(TEXT) // 2], (f"{DEFECTIVE}line ", "(the text ends there)", "may be truncated")),
     "truncated in a string": (TEXT[: TEXT.index("bridge") + 3], (f"{DEFECTIVE}line ", "may be truncated")),
     "empty": ("", (f"{DEFECTIVE}it is empty",)),
     "blank": (" \n\n", (f"{DEFECTIVE}it is empty",)),
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "lone surrogate": (TEXT.replace("cni0", "\\ud800"), ("unpaired surrogate escape",)),
     "nested too deeply": (TEXT.replace("true", "[" * 300 + "]" * 300), ("nested more than 190 levels deep",)),
     "a list": ("[]", ("found a list", "expected: an object")),
-    "no name": (_with(name=None), ("/name: None is not a network name", "expected: must start with a letter or digit")),
+    "no name": (_with(name=None), ("/name: None is not a network name", "expected: a letter or digit, then letters")),
     "name of a wrong type": (_with(name=5), ("/name: 5 is not a network name",)),
     "name with a path": (_with(name="../net"), ("/name: '../net' is not a network name",)),
     "name with odd characters": (_with(name="nét\n"), ("/name: 'nét\\n' is not a network name",)),
@@ -150,7 +150,7 @@ def test_a_broken_file_does_not_hide_other_networks(node: EngineNode, blue: Name
 
 def test_the_error_for_an_unknown_network_lists_the_existing_ones(node: EngineNode, blue: Namespace) -> None:
     node.write(GOOD)
-    node.refusal(attachment("nat", blue), "no network 'nat' in /etc/cni/net.d", "/etc/cni/net.d has: net")
+    node.refusal(attachment("nat", blue), "no network 'nat' in /etc/cni/net.d", "networks in this directory: net")
 
 
 def _is_directory(node: EngineNode) -> None:
@@ -174,7 +174,7 @@ def test_files_that_no_runtime_reads_are_ignored(
     node: EngineNode, blue: Namespace, prepare: t.Callable[[EngineNode], None]
 ) -> None:
     prepare(node)
-    node.refusal(attachment("net", blue), "no network 'net'", "/etc/cni/net.d has: no network")
+    node.refusal(attachment("net", blue), "no network 'net'", "networks in this directory: none")
 
 
 def test_a_pipe_among_the_files_does_not_block(node: EngineNode, blue: Namespace) -> None:

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.tests.support.until import until
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 INVALID_ENVIRONMENT, INVALID_CONFIG = 4, 7
-NAME_RULE = "expected: must start with a letter or digit and go on with letters, digits, '_', '.' or '-'"
+NAME_RULE = "expected: a letter or digit, then letters, digits, '_', '.' or '-'"
 IFNAME_RULE = "expected: 1 to 15 bytes, neither '.' nor '..', without '/', ':', white space or control characters"
 
 

@@ -73,7 +73,7 @@ CASES: dict[str, tuple[ScriptedAnswer, int, tuple[str, ...]]] = {
     "half a result": (
         ScriptedAnswer(stdout='{"ips": ['),
         6,
-        ("the result of plugin odd is not valid JSON", "(it ends there)"),
+        ("the result of plugin odd is not valid JSON", "(the text ends there)"),
     ),
     "a list": (ScriptedAnswer(stdout="[]"), 6, ("the result of plugin odd: expected an object, found a list",)),
     "a wrong type": (

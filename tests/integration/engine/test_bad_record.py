@@ -140,7 +140,11 @@ def test_the_module_reports_the_broken_record(node: EngineNode, attached: Record
 def test_a_broken_record_without_a_configuration_is_an_error(node: EngineNode, attached: RecordedAttachment) -> None:
     _half(attached.record)
     (node.conf_dir / "10-net.conflist").unlink()
-    fragments = (str(attached.record), "no configuration to run DEL with instead", "restore it, or remove the record")
+    fragments = (
+        str(attached.record),
+        "DEL has no configuration to use instead",
+        "add the network again, or remove the record",
+    )
     node.refusal({**attached.item, "state": "absent"}, *fragments)
     assert len(node.leases("net")) == 1
 

@@ -53,4 +53,6 @@ def test_a_module_without_root_names_become(node: EngineNode, blue: Namespace, m
         "attachments": {"attachments": [attachment("net", blue)]},
         "netns": {"names": ["red"]},
     }
-    assert "; it was not run as root; a task on a node needs become: true" in _msg(module, **arguments[module])
+    assert "; this process does not run as root; a task on a node needs become: true" in _msg(
+        module, **arguments[module]
+    )

@@ -67,7 +67,7 @@ class Checker:
             advice = (
                 "the attachment exists; if the plugin is wrong, turn off CHECK with the option check or disableCheck"
             )
-            where = "CHECK fails right after ADD, so recreating it will not help"
+            where = "CHECK fails right after ADD, so recreating the attachment will not help"
             raise exc.within(where).with_detail(advice) from exc
 
     def _kernel_drift(self, record: Record, *, rules: bool = True) -> bool:

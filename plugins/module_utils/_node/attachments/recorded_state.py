@@ -103,7 +103,7 @@ class RecordedState:
         try:
             network = self.conf_dir.get(attachment.network)
         except CniError as exc:
-            advice = f"there is no configuration to run DEL with instead: {exc.msg}; restore it, or remove the record"
+            advice = f"DEL has no configuration to use instead: {exc.msg}; add the network again, or remove the record"
             raise CniError(broken.code, broken.msg, advice) from exc
         version, identity = self.runtime.versions.select(network), netns_identity(attachment.netns)
         return Record(attachment, network.content, version=version, netns_identity=identity)

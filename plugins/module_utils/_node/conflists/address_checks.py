@@ -189,7 +189,7 @@ def _find_routes(span: _Span, places: t.Sequence[_Place], idle: t.Collection[str
 def _route_finding(span: _Span, place: _Place, *, is_inside: bool, is_idle: bool) -> Finding:
     subnet, link = span.range.subnet, place.link
     if is_idle:
-        message = f"the bridge {link}, which has no ports, has {place.destination}"
+        message = f"the subnet {place.destination} is on the bridge {link}, which has no ports"
         return span.finding(
             "idle-bridge", message, f"remove the bridge, or the node may send traffic for {subnet} to it"
         )

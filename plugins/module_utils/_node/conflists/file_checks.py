@@ -58,7 +58,7 @@ def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration) -> 
     files = sorted([network.source, *others], key=conf_dir.precedence)
     message = f"{', '.join(files[:-1])} and {files[-1]} define network {network.name}"
     by_name = min(files)
-    winner = "the first one" if by_name == files[0] else f"the first one, but containerd and CRI-O use {by_name}"
+    winner = "the first file" if by_name == files[0] else f"the first file, but containerd and CRI-O use {by_name}"
     hint = f"remove {', '.join(others)}, or rename one of the networks"
     yield Finding("shadowed-network", network.source, "/name", f"{message}; runtimes use {winner}", hint, network.name)
 

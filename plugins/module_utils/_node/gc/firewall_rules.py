@@ -80,7 +80,7 @@ def _reason_by_incomplete_add(owners: Owners) -> str:
     """Return a clause that names a live attachment whose addresses are not known yet, or an empty string."""
     for record in owners.records:
         if record.result is None and owners.has(*record.attachment.key[1:]):
-            return f"the {record.attachment}, whose ADD has not finished, may have it"
+            return f"the {record.attachment}, whose ADD has not finished, may use the address"
     return ""
 
 

@@ -108,7 +108,7 @@ class Owners:
             addresses: The addresses that the item is for.
         """
         if self.broken:
-            return f"an unreadable record may own it: {self.broken[0]}"
+            return f"its owner may be in an unreadable record: {self.broken[0]}"
         if self.gc_disabled_networks:
             name = self.gc_disabled_networks[0].name
             network = "its network" if self.network else f"network {name}, which it may belong to,"

@@ -234,7 +234,7 @@ def test_purge_reports_unreadable_records_that_it_keeps(ensure: Ensure, tmp_path
         ("blue", "removed"),
     ]
     (warning,) = ran.warnings
-    assert "not purged, because its owner is unknown: " in warning
+    assert "attachment not purged, because its record cannot be read: " in warning
     assert (tmp_path / "cache" / "results" / "net-other-eth0").exists()
 
 

@@ -98,7 +98,7 @@ def test_files_that_define_the_same_network_cause_a_warning(ensure: Ensure, tmp_
     ran = ensure({"config": CONFIG})
     assert ran.ok()["changed"]
     (warning,) = ran.warnings
-    assert "define network net; runtimes use the first one" in warning
+    assert "define network net; runtimes use the first file" in warning
     (finding,) = ran.ok()["findings"]
     assert (finding["level"], finding["code"], finding["path"]) == ("node", "shadowed-network", "/name")
 
@@ -188,7 +188,7 @@ REFUSED: dict[str, tuple[JsonObject, JsonObject, str]] = {
         "state is present but any of the following are missing: config, template, content",
     ),
     "absent what?": ({"state": "absent"}, {}, "state is absent but any of the following are missing: name, filename"),
-    "a template": ({"template": "x.j2"}, {}, "conflists[0]: a template reached the node"),
+    "a template": ({"template": "x.j2"}, {}, "conflists[0]: the template was not rendered"),
     "an unknown key": ({"config": CONFIG, "prio": 1}, {}, "Unsupported parameters"),
     "a low priority": ({"config": CONFIG, "priority": -1}, {}, "conflists[0]: priority: -1; expected: 0 to 99"),
     "a high priority": ({"config": CONFIG, "priority": 100}, {}, "conflists[0]: priority: 100"),

@@ -95,7 +95,7 @@ REFUSED: dict[str, tuple[JsonObject, tuple[str, ...]]] = {
         {"conflists": [{"config": CONFIG}, {"content": "{"}]},
         ("conflists[1] is not valid JSON: line 1, column 2",),
     ),
-    "a template": ({"conflists": [{"template": "x.j2"}]}, ("conflists[0]: a template reached the node",)),
+    "a template": ({"conflists": [{"template": "x.j2"}]}, ("conflists[0]: the template was not rendered",)),
     "two spellings": (
         {"sysctls": {FORWARD: 1, "net/ipv4/ip_forward": 0}},
         (f"sysctls: conflicting values for {FORWARD}: '0' and '1' (given in sysctls)",),

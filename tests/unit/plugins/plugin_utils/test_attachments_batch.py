@@ -75,10 +75,10 @@ def test_the_last_call_reports_the_boot_state() -> None:
     assert whole["files"] == files
     states, *others = whole["diff"]
     assert (list(states["after"]), others) == (["attachment of a", "attachment of b"], [of_file])
-    assert whole["msg"].endswith("; files for a reboot: 1 created")
+    assert whole["msg"].endswith("; files for restoration at boot: 1 created")
     failed = make_batch(result(entry("a"), remaining=[1]), result(entry("b"), error=ERROR)).result()
     assert (failed["failed"], failed["error"]) == (True, ERROR)
-    assert failed["msg"].endswith("\nthe files for a reboot are incomplete: no; not at all")
+    assert failed["msg"].endswith("\nthe files for restoration at boot are incomplete: no; not at all")
 
 
 LOST: dict[str, tuple[JsonObject, JsonObject]] = {

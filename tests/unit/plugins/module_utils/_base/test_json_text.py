@@ -72,7 +72,7 @@ def test_nothing_more_lenient_is_read(text: str) -> None:
         ("", "x is not valid JSON: it is empty"),
         ("\n ", "it is empty"),
         ('{"a": 1,\n  b}', "line 2, column 3"),
-        ('{"a": [1, 2', "it ends there"),
+        ('{"a": [1, 2', "the text ends there"),
         ('{"a": "b', "may be truncated"),
         ("{} // note", "JSON has no comments"),
         ("\ufeff{}", "without a byte order mark"),

@@ -102,7 +102,7 @@ def test_the_error_for_a_missing_network_lists_networks_and_unreadable_files(tmp
     put(tmp_path, {"10-a.conflist": listed("a", "a"), "20-b.conflist": "{"})
     error = error_of(conf_dir.load(str(tmp_path)).get, "b")
     assert error.code == Code.INVALID_CONFIG
-    assert "has: a" in error.details
+    assert "networks in this directory: a" in error.details
     assert str(tmp_path / "20-b.conflist") in error.details
 
 

@@ -166,7 +166,7 @@ def test_the_error_has_both_failures_if_cleaning_up_fails(tmp_path: pathlib.Path
     node = AttachedRuntime(tmp_path, b=fails_at("DEL"))
     error = error_of(node.runtime.delete, node.added(), None, cleans_up)
     assert (error.code, "b fails at DEL" in error.msg) == (100, True)
-    assert error.details == "what it left behind could not be removed either: the rules cannot be listed"
+    assert error.details == "leaked links, rules and files could not be removed either: the rules cannot be listed"
     assert node.intent is not None
 
 

@@ -309,7 +309,7 @@ def test_some_values_of_check_ignore_drift(drifted: FakeNode, check: str) -> Non
 def test_drift_right_after_add_is_an_error(drifted: FakeNode) -> None:
     outcome = drifted.ensure(drifted.attachment())
     assert (outcome.action, drifted.commands()) == ("failed", ["DEL", "ADD"])
-    assert f"right after ADD, so recreating it will not help: {SAID}" in str(outcome.error)
+    assert f"right after ADD, so recreating the attachment will not help: {SAID}" in str(outcome.error)
 
 
 def test_check_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:

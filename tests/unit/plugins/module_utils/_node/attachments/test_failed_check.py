@@ -113,7 +113,7 @@ def test_a_failed_check_right_after_add_keeps_the_attachment(
     assert node.commands() == ["ADD"] + ["CHECK"] * (check != "never")
     assert node.record() is not None
     if expected[0] == "failed":
-        assert "CHECK fails right after ADD, so recreating it will not help: CHECK fails" in str(done.error)
+        assert "CHECK fails right after ADD, so recreating the attachment will not help: CHECK fails" in str(done.error)
 
 
 @pytest.mark.parametrize("keys", [{"disableCheck": True}, {"cniVersion": "0.3.1"}], ids=str)

@@ -51,11 +51,11 @@ def leftover(name: str, *words: str, content: bytes = b"", age: float = 3600) ->
 
 BROKEN: t.Final[Corpus] = {
     "shadowed-network": {
-        "by a higher priority's file": shadowed("20-net.conflist", text("net"), "runtimes use the first one; remove"),
+        "by a higher priority's file": shadowed("20-net.conflist", text("net"), "runtimes use the first file; remove"),
         "by a lower one's": shadowed("05-net.conflist", text("net"), "05-net.conflist and"),
-        "a single plugin's file": shadowed("20-net.conf", single("net"), "runtimes use the first one; remove"),
+        "a single plugin's file": shadowed("20-net.conf", single("net"), "runtimes use the first file; remove"),
         "a single plugin's file that comes first for some": shadowed(
-            "00-net.conf", single("net"), "first one, but containerd and CRI-O use"
+            "00-net.conf", single("net"), "first file, but containerd and CRI-O use"
         ),
         "with the ending .json": shadowed("50-net.json", single("net"), "rename one of the networks"),
         "podman's, of the same name": among(

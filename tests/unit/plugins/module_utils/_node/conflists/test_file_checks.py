@@ -51,7 +51,7 @@ def test_the_finding_names_the_file_that_runtimes_use(net_d: NetD) -> None:
     net_d.put("20-a.conflist", text("a"))
     (message,) = find_messages(net_d, present("a")).values()
     first, second = net_d.path / "10-a.conflist", net_d.path / "20-a.conflist"
-    assert f"{first} and {second} define network a; runtimes use the first one; remove {second}, " in message
+    assert f"{first} and {second} define network a; runtimes use the first file; remove {second}, " in message
 
 
 def test_lists_shadow_single_plugins_except_for_runtimes_that_sort_by_name(net_d: NetD) -> None:
@@ -62,7 +62,7 @@ def test_lists_shadow_single_plugins_except_for_runtimes_that_sort_by_name(net_d
     messages = find_messages(net_d, present("a"), absent("b"))
     assert list(messages) == ["shadowed-network 10-a.conflist"]
     message = messages["shadowed-network 10-a.conflist"]
-    assert f"{files[0]}, {files[1]} and {files[2]} define network a; runtimes use the first one, " in message
+    assert f"{files[0]}, {files[1]} and {files[2]} define network a; runtimes use the first file, " in message
     assert f"but containerd and CRI-O use {files[2]}" in message
 
 

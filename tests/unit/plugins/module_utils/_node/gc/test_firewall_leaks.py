@@ -191,7 +191,7 @@ def test_nftables_rules_of_other_networks_and_of_owners_are_no_leaks() -> None:
 def test_an_attachment_without_a_result_may_have_any_address(tools: PrintingTools) -> None:
     tools.print_table("filter", *PAIR)
     (leak,) = collect(FirewallRuleFinder(RUN), owners("blue", result=False))
-    assert (leak.action, "whose ADD has not finished, may have it" in leak.evidence) == ("kept", True)
+    assert (leak.action, "whose ADD has not finished, may use the address" in leak.evidence) == ("kept", True)
 
 
 LINK = firewall_names.ifb("net", "lost")

@@ -239,7 +239,7 @@ def test_all_errors_are_reported_at_once_before_any_change(node: KernelSettingsN
     ("user", "expected"),
     [
         (0, "is not writable; in a container, set it on the host (s)"),
-        (1000, ": Permission denied; it was not run as root; a task on a node needs become: true (s)"),
+        (1000, ": Permission denied; this process does not run as root; a task on a node needs become: true (s)"),
     ],
 )
 def test_the_error_of_an_unwritable_setting_names_a_remedy(

@@ -11,7 +11,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.cni.node.plugins.module_utils._base.finding import NODE, Finding, errors, refusal
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
-from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, as_list, plain
+from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, as_list, plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import check_levels
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schemas import load_library
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
@@ -48,31 +48,31 @@ class ActionModule(ConflistItemsAction):
             CniError: ``INVALID_CONFIG``, with all errors.
             AnsibleError: jsonschema is missing on the controller.
         """
-        asked = self._validate_option()
-        levels, attachments = asked.get("levels"), asked.get("attachments")
+        options = self._validate_option()
+        levels, attachments = options.get("levels"), options.get("attachments")
         checked_levels = check_levels(_LEVELS if levels is None else levels, _LEVELS)
         self._findings = validate(sources, checked_levels, _items(attachments) or ())
-        self._stopping = errors(self._findings, strict=boolean(plain(asked.get("strict", False)), strict=False))
+        self._stopping = errors(self._findings, strict=boolean(plain(options.get("strict", False)), strict=False))
         if self._stopping:
             raise refusal(self._stopping)
         super().check(sources)
 
     def arguments_for_node(self, arguments: JsonObject) -> JsonObject:
         """Return the arguments without the attachments, which only the controller checks."""
-        asked = self._validate_option()
-        if _items(asked.get("attachments")) is None:
+        options = self._validate_option()
+        if _items(options.get("attachments")) is None:
             return arguments
-        return {**arguments, "validate": {key: value for key, value in asked.items() if key != "attachments"}}
+        return {**arguments, "validate": {key: value for key, value in options.items() if key != "attachments"}}
 
     def _validate_option(self) -> JsonObject:
         """Return the option ``validate`` as the module converts it. The module refuses values of the wrong type."""
-        asked = as_dict(self._task.args.get("validate"))
-        if not isinstance(asked, dict):
+        options = as_dict(self._task.args.get("validate"))
+        if not isinstance(options, dict):
             return {}
-        read = {key: as_list(asked[key]) for key in ("levels", "attachments") if asked.get(key) is not None}
+        read = {key: as_list(options[key]) for key in ("levels", "attachments") if options.get(key) is not None}
         if isinstance(read.get("attachments"), list):
             read["attachments"] = [as_dict(item) for item in read["attachments"]]
-        return {**asked, **read}
+        return {**options, **read}
 
 
 def _items(attachments: t.Any) -> list[t.Any] | None:

@@ -9,7 +9,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
-from ansible_collections.cni.node.plugins.plugin_utils._given import plain
+from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 
 
 class ActionModule(ConflistItemsAction):

@@ -35,7 +35,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import is_url, resolve_request
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
-from ansible_collections.cni.node.plugins.plugin_utils._given import plain
+from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 
 _ADVICE: t.Final = (
     "for a source on the node, set remote_src (in a role: cni_plugins_remote_src or cni_node_plugins_remote_src)"
@@ -70,12 +70,16 @@ class ActionModule(ConflistItemsAction):
             return None
         if arguments.get("state", "present") != "present":
             return None
-        given = os.path.expanduser(name)
+        source_path = os.path.expanduser(name)
         try:
-            path = self._find_needle("files", given)
+            path = self._find_needle("files", source_path)
             path = path if os.path.isdir(path) else self._loader.get_real_file(path)
         except AnsibleError as exc:
-            advice = "" if os.path.isabs(given) else "set its absolute path, or move it to one of the places searched: "
+            advice = (
+                ""
+                if os.path.isabs(source_path)
+                else "set its absolute path, or move it to one of the places searched: "
+            )
             problem = f"source: {name} does not exist on the controller"
             raise CniError(Code.NOT_AVAILABLE, problem, f"{advice}{exc}\n{_ADVICE}") from exc
         with name_source_in_errors(path, "the controller", _ADVICE):
@@ -109,8 +113,8 @@ def _without_credentials(arguments: JsonObject) -> JsonObject:
     if not isinstance(name, str):
         return arguments
     location, credentials = separate(name)
-    given = {"url_username": credentials.username, "url_password": credentials.password}
-    missing = {key: value for key, value in given.items() if value and not arguments.get(key)}
+    url_options = {"url_username": credentials.username, "url_password": credentials.password}
+    missing = {key: value for key, value in url_options.items() if value and not arguments.get(key)}
     return {**arguments, **missing, "source": location}
 
 

@@ -60,9 +60,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
 from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
-
-_Keys = collections.abc.Mapping[str, t.Any]
 
 _HEADINGS: t.Final[Row] = ("NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "MAC", "ACTION")
 
@@ -75,7 +74,7 @@ def attachment_table(attachments: object) -> list[str]:
     return lines(_HEADINGS, (_make_row(entry, f"attachments[{index}]") for index, entry in enumerate(attachments)))
 
 
-def _make_row(attachment: _Keys, where: str) -> Row:
+def _make_row(attachment: JsonMapping, where: str) -> Row:
     try:
         return _row(attachment)
     except (AttributeError, KeyError, TypeError) as exc:
@@ -83,7 +82,7 @@ def _make_row(attachment: _Keys, where: str) -> Row:
         raise AnsibleFilterError(f"attachment_table: {where} has an unexpected form; {expected}") from exc
 
 
-def _row(attachment: _Keys) -> Row:
+def _row(attachment: JsonMapping) -> Row:
     result = attachment.get("result") or {}
     error = attachment.get("error") or {}
     return (
@@ -96,12 +95,12 @@ def _row(attachment: _Keys) -> Row:
     )
 
 
-def _addresses(result: _Keys) -> list[str]:
+def _addresses(result: JsonMapping) -> list[str]:
     families = [result[family]["ip"] for family in ("ip4", "ip6") if result.get(family)]
     return [ip["address"] for ip in result.get("ips") or ()] + families
 
 
-def _mac(result: _Keys, attachment: _Keys) -> str:
+def _mac(result: JsonMapping, attachment: JsonMapping) -> str:
     inside = [interface for interface in result.get("interfaces") or () if interface.get("sandbox")]
     named = [interface.get("mac", "") for interface in inside if interface.get("name") == attachment.get("ifname")]
     return named[0] if named else ""

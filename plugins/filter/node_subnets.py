@@ -125,7 +125,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.plugin_utils._assignments_file import AssignmentsFile
-from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import make_cut
+from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import make_partition
 from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import node_subnets as parts_of
 
 
@@ -152,16 +152,18 @@ def node_subnets(
         raise AnsibleFilterError(f"node_subnets: prefix: {prefix!r}; expected: a number") from None
     own = {str(host): part for host, part in known.items()}
     try:
-        cut = make_cut(
+        partition = make_partition(
             str(cluster), length, shared=_flag(shared, "shared"), reserved=_names(reserved or [], "reserved")
         )
         if file:
             parts = AssignmentsFile(str(file)).update(
-                str(cut.whole), lambda stored: parts_of(cut, names, {**stored, **own}), save=_flag(save, "save")
+                str(partition.full_range),
+                lambda stored: parts_of(partition, names, {**stored, **own}),
+                save=_flag(save, "save"),
             )
         else:
-            parts = parts_of(cut, names, own)
-        return {host: cut.range_of(part) if cut.shared else part for host, part in parts.items()}
+            parts = parts_of(partition, names, own)
+        return {host: partition.make_range(part) if partition.shared else part for host, part in parts.items()}
     except CniError as exc:
         raise AnsibleFilterError(f"node_subnets: {exc}") from None
 

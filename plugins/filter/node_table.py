@@ -67,10 +67,9 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
 from ansible_collections.cni.node.plugins.module_utils._base.printable import plural, quantity
 from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
-
-_Facts = collections.abc.Mapping[str, t.Any]
 
 _HEADINGS: t.Final[Row] = ("NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "DRIFT", "TROUBLE")
 _ATTACHMENT_HEADINGS: t.Final[Row] = ("NODE", "NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "PORTS", "DRIFT")
@@ -106,7 +105,7 @@ def _make_row(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
         raise AnsibleFilterError(f"node_table: the value of {shown} has an unexpected form; {expected}") from exc
 
 
-def _row(name: str, facts: _Facts) -> Row:
+def _row(name: str, facts: JsonMapping) -> Row:
     networks = [
         network["name"] for network in facts.get("networks", ()) if not network.get("error") and not network["shadowed"]
     ]
@@ -120,14 +119,14 @@ def _row(name: str, facts: _Facts) -> Row:
     )
 
 
-def _plugins(facts: _Facts) -> str:
+def _plugins(facts: JsonMapping) -> str:
     releases = [release["version"] for release in facts.get("releases", ()) if release["current"]]
     if releases:
         return ",".join(releases)
     return f"{len(facts['plugins'])} found" if facts.get("plugins") else "-"
 
 
-def _drift(facts: _Facts) -> str:
+def _drift(facts: JsonMapping) -> str:
     live = [
         attachment
         for attachment in _readable_attachments(facts)
@@ -139,7 +138,7 @@ def _drift(facts: _Facts) -> str:
     return ", ".join([*counted, *([f"{unknown} unknown"] if unknown else [])]) or "-"
 
 
-def _attachment_rows(name: str, facts: _Facts, which: str) -> list[Row]:
+def _attachment_rows(name: str, facts: JsonMapping, which: str) -> list[Row]:
     return [
         (
             name,
@@ -155,11 +154,11 @@ def _attachment_rows(name: str, facts: _Facts, which: str) -> list[Row]:
     ]
 
 
-def _readable_attachments(facts: _Facts) -> list[_Facts]:
+def _readable_attachments(facts: JsonMapping) -> list[JsonMapping]:
     return [entry for entry in facts.get("attachments", ()) if not entry.get("error")]
 
 
-def _troubles(facts: _Facts) -> t.Iterator[str]:
+def _troubles(facts: JsonMapping) -> t.Iterator[str]:
     missing = _missing_plugins(facts)
     if missing:
         yield f"{plural('plugin', len(missing))} missing: {' '.join(missing)}"
@@ -176,17 +175,17 @@ def _troubles(facts: _Facts) -> t.Iterator[str]:
         yield f"{count} {what.replace('attachment', plural('attachment', count))}"
 
 
-def _not_ready(facts: _Facts) -> list[str]:
+def _not_ready(facts: JsonMapping) -> list[str]:
     return sorted(answer["network"] for answer in facts.get("status", ()) if answer.get("error"))
 
 
-def _missing_plugins(facts: _Facts) -> list[str]:
+def _missing_plugins(facts: JsonMapping) -> list[str]:
     of_releases = {name for release in facts.get("releases", ()) for name in release.get("missing", ())}
     of_networks = (network.get("missing_plugins", ()) for network in facts.get("networks", ()))
     return sorted(of_releases.union(*of_networks))
 
 
-def _attachment_troubles(attachment: _Facts) -> t.Iterator[str]:
+def _attachment_troubles(attachment: JsonMapping) -> t.Iterator[str]:
     if attachment.get("drift"):
         yield "attachment drifted"
     if attachment["netns_state"] not in ("present", "unknown"):

@@ -108,7 +108,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     changed = trial_netns.ensure(paths, names, present=present, dry_run=module.check_mode)
     without, with_them = sorted(set(names) - set(changed)), sorted(set(names))
     before, after = (without, with_them) if present else (sorted(changed), [])
-    action = phrase_action("created" if present else "removed", foretold=module.check_mode and bool(changed))
+    action = phrase_action("created" if present else "removed", predicted=module.check_mode and bool(changed))
     return {
         "changed": bool(changed),
         "changed_names": changed,

@@ -429,7 +429,7 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     }
     gathered = {name: gatherers[name]() for name in reversed(GATHER) if name in params["gather"]}
     facts = {name: gathered[name] for name in GATHER if name in gathered}
-    answers = _ask_status(params, timeout) if STATUS in params["gather"] else []
+    answers = _query_status(params, timeout) if STATUS in params["gather"] else []
     parts = [count_entries(name, entries) for name, entries in facts.items()]
     types = sorted({entry["type"] for entry in facts.get("plugins", ())})
     unsafe = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
@@ -444,7 +444,7 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     return {"changed": False, "msg": "\n".join([*warnings, ", ".join(parts) or "gather is empty"]), **facts}
 
 
-def _ask_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
+def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
     from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_node_readiness
 
     return query_node_readiness(

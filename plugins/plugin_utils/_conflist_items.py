@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
-from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, plain
+from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, plain
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of

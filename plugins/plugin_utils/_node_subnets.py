@@ -21,62 +21,62 @@ _Span = tuple[int, int]
 
 
 @dataclasses.dataclass(frozen=True)
-class Cut:
+class Partition:
     """A range that is cut into equal parts, one for each host. A slot is the number of a part.
 
     Attributes:
-        whole: The range.
+        full_range: The range.
         prefix: Prefix length of each part.
         shared: Whether the range is one subnet for all hosts, and each host gives out the addresses of its part. The
             addresses that host-local never gives out, the first and the last of IPv4, then belong to no part.
         blocked: Slots that no host gets.
     """
 
-    whole: IpNetwork
+    full_range: IpNetwork
     prefix: int
     shared: bool = False
     blocked: tuple[_Span, ...] = ()
 
     @property
     def step(self) -> int:
-        return 1 << (self.whole.max_prefixlen - self.prefix)
+        return 1 << (self.full_range.max_prefixlen - self.prefix)
 
     @property
     def slots(self) -> int:
-        return 1 << (self.prefix - self.whole.prefixlen)
+        return 1 << (self.prefix - self.full_range.prefixlen)
 
     @property
     def first(self) -> int:
         """Return the first address that a host may give out."""
-        return int(self.whole[0]) + self.shared
+        return int(self.full_range[0]) + self.shared
 
     @property
     def last(self) -> int:
         """Return the last address that a host may give out."""
-        return int(self.whole[-1]) - (self.shared and self.whole.version == 4)
+        return int(self.full_range[-1]) - (self.shared and self.full_range.version == 4)
 
     def part(self, slot: int) -> str:
-        return f"{self.whole.network_address + slot * self.step}/{self.prefix}"
+        return f"{self.full_range.network_address + slot * self.step}/{self.prefix}"
 
-    def range_of(self, part: str) -> dict[str, str]:
+    def make_range(self, part: str) -> dict[str, str]:
         """Return a part of a shared subnet as a range of host-local."""
         own = ipaddress.ip_network(part)
         ends = max(int(own[0]), self.first), min(int(own[-1]), self.last)
-        start, end = (str(type(self.whole.network_address)(end)) for end in ends)
-        return {"subnet": str(self.whole), "rangeStart": start, "rangeEnd": end}
+        start, end = (str(type(self.full_range.network_address)(end)) for end in ends)
+        return {"subnet": str(self.full_range), "rangeStart": start, "rangeEnd": end}
 
     def slot(self, host: str, assigned: t.Any) -> int:
-        """Return the slot of a part assigned earlier, in the form that `part` or `range_of` returned.
+        """Return the slot of a part assigned earlier, in the form that `part` or `make_range` returned.
 
         Raises:
             CniError: ``INVALID_CONFIG``: it is not a part of this range.
         """
         part = self._part_of_range(assigned) if isinstance(assigned, collections.abc.Mapping) else assigned
         network = _network(part, f"assigned to {host}")
-        offset = int(network.network_address) - int(self.whole.network_address)
-        is_inside = network.version == self.whole.version and 0 <= offset < self.whole.num_addresses
+        offset = int(network.network_address) - int(self.full_range.network_address)
+        is_inside = network.version == self.full_range.version and 0 <= offset < self.full_range.num_addresses
         if not is_inside or network.prefixlen != self.prefix:
-            raise _invalid(f"assigned to {host}: {part}", f"expected: a /{self.prefix} of {self.whole}")
+            raise _invalid(f"assigned to {host}: {part}", f"expected: a /{self.prefix} of {self.full_range}")
         return offset // self.step
 
     def is_blocked(self, slot: int) -> bool:
@@ -95,18 +95,20 @@ class Cut:
                 return slot
             slot = (max(beyond, default=slot) + 1) % self.slots
         raise _invalid(
-            f"no subnet for {host}: all {self.slots} subnets of {self.whole} are taken{' or reserved' if self.blocked else ''}",
+            f"no subnet for {host}: all {self.slots} subnets of {self.full_range} are taken{' or reserved' if self.blocked else ''}",
             "use a wider range, or a longer prefix for the subnets",
         )
 
     def _part_of_range(self, assigned: t.Mapping[t.Any, t.Any]) -> str:
         start, end = (_address(str(assigned.get(key, "")), key) for key in ("rangeStart", "rangeEnd"))
-        length = self.prefix if start.version == self.whole.version else start.max_prefixlen
+        length = self.prefix if start.version == self.full_range.version else start.max_prefixlen
         part = ipaddress.ip_interface(f"{start}/{length}").network
         return str(part) if end in part else f"{start} to {end}"
 
 
-def node_subnets(cut: Cut, hosts: t.Sequence[str], assigned: t.Mapping[str, t.Any] | None = None) -> dict[str, str]:
+def node_subnets(
+    partition: Partition, hosts: t.Sequence[str], assigned: t.Mapping[str, t.Any] | None = None
+) -> dict[str, str]:
     """Assign each host a part of a range.
 
     A host that has a part keeps it. Parts of hosts that are not listed stay reserved for them.
@@ -117,26 +119,28 @@ def node_subnets(cut: Cut, hosts: t.Sequence[str], assigned: t.Mapping[str, t.An
     Raises:
         CniError: ``INVALID_CONFIG``: an argument is invalid, or there are fewer parts than hosts.
     """
-    asked = set(hosts)
+    current_hosts = set(hosts)
     taken: dict[int, str] = {}
-    for host, given in (assigned or {}).items():
-        slot = cut.slot(host, given)
+    for host, part in (assigned or {}).items():
+        slot = partition.slot(host, part)
         if slot in taken:
-            raise _invalid(f"assigned: {cut.part(slot)} is assigned to two hosts", "expected: one host for each subnet")
-        if host in asked and cut.is_blocked(slot):
             raise _invalid(
-                f"assigned to {host}: {cut.part(slot)} contains a reserved address",
+                f"assigned: {partition.part(slot)} is assigned to two hosts", "expected: one host for each subnet"
+            )
+        if host in current_hosts and partition.is_blocked(slot):
+            raise _invalid(
+                f"assigned to {host}: {partition.part(slot)} contains a reserved address",
                 "remove its addresses from 'reserved', or assign another subnet",
             )
         taken[slot] = host
     slots = {host: slot for slot, host in taken.items()}
-    for host in sorted(asked - slots.keys()):
-        slots[host] = cut.find_free_slot(host, taken)
+    for host in sorted(current_hosts - slots.keys()):
+        slots[host] = partition.find_free_slot(host, taken)
         taken[slots[host]] = host
-    return {host: cut.part(slots[host]) for host in hosts}
+    return {host: partition.part(slots[host]) for host in hosts}
 
 
-def make_cut(cluster: str, prefix: int, *, shared: bool = False, reserved: t.Iterable[str] = ()) -> Cut:
+def make_partition(cluster: str, prefix: int, *, shared: bool = False, reserved: t.Iterable[str] = ()) -> Partition:
     """Return the parts of a range, described by the arguments of the filter.
 
     Args:
@@ -147,25 +151,28 @@ def make_cut(cluster: str, prefix: int, *, shared: bool = False, reserved: t.Ite
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    whole = _network(cluster, "the range")
-    if not whole.prefixlen <= prefix <= whole.max_prefixlen:
-        raise _invalid(f"prefix: {prefix}", f"expected: {whole.prefixlen} to {whole.max_prefixlen}, to divide {whole}")
-    if shared and whole.prefixlen > whole.max_prefixlen - 2:
-        raise _invalid(f"{whole} is too small to be shared", f"expected: /{whole.max_prefixlen - 2} or wider")
-    cut = Cut(whole, prefix, shared)
-    spans = [_span(str(text), cut) for text in reserved]
-    return dataclasses.replace(cut, blocked=(*_ends(cut), *(span for span in spans if span)))
+    full_range = _network(cluster, "the range")
+    if not full_range.prefixlen <= prefix <= full_range.max_prefixlen:
+        raise _invalid(
+            f"prefix: {prefix}",
+            f"expected: {full_range.prefixlen} to {full_range.max_prefixlen}, to divide {full_range}",
+        )
+    if shared and full_range.prefixlen > full_range.max_prefixlen - 2:
+        raise _invalid(f"{full_range} is too small to be shared", f"expected: /{full_range.max_prefixlen - 2} or wider")
+    partition = Partition(full_range, prefix, shared)
+    spans = [_span(str(text), partition) for text in reserved]
+    return dataclasses.replace(partition, blocked=(*_ends(partition), *(span for span in spans if span)))
 
 
-def _ends(cut: Cut) -> list[_Span]:
+def _ends(partition: Partition) -> list[_Span]:
     """Return the slots of parts with no address that host-local gives out."""
-    if not cut.shared or cut.step > 1:
+    if not partition.shared or partition.step > 1:
         return []
-    last = cut.slots - 1
-    return [(0, 0), (last, last)] if cut.whole.version == 4 else [(0, 0)]
+    last = partition.slots - 1
+    return [(0, 0), (last, last)] if partition.full_range.version == 4 else [(0, 0)]
 
 
-def _span(text: str, cut: Cut) -> _Span | None:
+def _span(text: str, partition: Partition) -> _Span | None:
     """Return the slots that contain reserved addresses, or None if these are outside the range."""
     begin, dash, end = text.partition("-")
     if dash:
@@ -173,11 +180,11 @@ def _span(text: str, cut: Cut) -> _Span | None:
     else:
         network = _network(text, "reserved")
         ends = network[0], network[-1]
-    if any(end.version != cut.whole.version for end in ends) or int(ends[0]) > int(ends[1]):
-        raise _invalid(f"reserved: {text}", f"expected: addresses of {cut.whole}, the lower one first")
-    base = int(cut.whole[0])
-    first, last = max(int(ends[0]), base), min(int(ends[1]), int(cut.whole[-1]))
-    return ((first - base) // cut.step, (last - base) // cut.step) if first <= last else None
+    if any(end.version != partition.full_range.version for end in ends) or int(ends[0]) > int(ends[1]):
+        raise _invalid(f"reserved: {text}", f"expected: addresses of {partition.full_range}, the lower one first")
+    base = int(partition.full_range[0])
+    first, last = max(int(ends[0]), base), min(int(ends[1]), int(partition.full_range[-1]))
+    return ((first - base) // partition.step, (last - base) // partition.step) if first <= last else None
 
 
 def _network(text: t.Any, what: str) -> IpNetwork:
@@ -198,4 +205,4 @@ def _invalid(problem: str, expected: str) -> CniError:
     return CniError(Code.INVALID_CONFIG, problem, expected)
 
 
-__all__ = ("Cut", "make_cut", "node_subnets")
+__all__ = ("Partition", "make_partition", "node_subnets")

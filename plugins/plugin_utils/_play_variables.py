@@ -16,9 +16,9 @@ import yaml
 from ansible.errors import AnsibleError
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.plugin_utils._given import plain
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import refusal, unknown_variables
+from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
 
 _PREFIX: t.Final = "cni_node_"
@@ -30,8 +30,6 @@ _SPECS: t.Final = ("roles", "cni_node", "meta", "argument_specs.yml")
 # How many hosts a message names.
 _HOSTS_SHOWN: t.Final = 5
 
-_Keys = collections.abc.Mapping[str, t.Any]
-
 
 class PlayVariables:
     """The variables of a play's hosts, and of nodes outside the play.
@@ -40,19 +38,22 @@ class PlayVariables:
         unknown: By host, the reason why its variables could not be read.
     """
 
-    def __init__(self, hostvars: _Keys, play_hosts: t.Sequence[str], given: _Keys) -> None:
+    def __init__(self, hostvars: JsonMapping, play_hosts: t.Sequence[str], task_variables: JsonMapping) -> None:
         """
         Args:
-            given: Variables of the current task. They are checked where no host has the variable.
+            task_variables: Variables of the current task. They are checked where no host has the variable.
         """
         self._hostvars = hostvars
         self._play_hosts = play_hosts
-        self._given = given
+        self._task_variables = task_variables
         self.unknown: dict[str, str] = {}
 
     def errors(self) -> list[str]:
         """Return errors in variables, each once with the hosts that have it."""
-        names = {*self._given, *(str(name) for host in self._play_hosts for name in self._host_variables(host))}
+        names = {
+            *self._task_variables,
+            *(str(name) for host in self._play_hosts for name in self._host_variables(host)),
+        }
         unknown = unknown_variables(names, [_PREFIX])
         refusals = [refusal(unknown)] if unknown else []
         checks: dict[str, t.Callable[[t.Any], str]] = {
@@ -70,8 +71,8 @@ class PlayVariables:
         Args:
             hosts: All nodes, including those outside the play.
         """
-        asked = self._given.get(CONCERNS)
-        if asked and "networks" not in asked:
+        concerns = self._task_variables.get(CONCERNS)
+        if concerns and "networks" not in concerns:
             return [], []
         networks = {host: _networks(value) for host, value in self._values(CONFLISTS, hosts).items()}
         by_severity: dict[str, list[str]] = {"error": [], "warning": []}
@@ -84,9 +85,9 @@ class PlayVariables:
         ]
         return by_severity["error"], by_severity["warning"] + unknown
 
-    def _host_variables(self, host: str) -> _Keys:
+    def _host_variables(self, host: str) -> JsonMapping:
         try:
-            return t.cast(_Keys, self._hostvars[host])
+            return t.cast(JsonMapping, self._hostvars[host])
         except KeyError:
             return {}
 
@@ -103,7 +104,7 @@ class PlayVariables:
         return values
 
     def _check(self, name: str, check: t.Callable[[t.Any], str]) -> list[str]:
-        values = self._values(name, self._play_hosts) or {"": self._given.get(name)}
+        values = self._values(name, self._play_hosts) or {"": self._task_variables.get(name)}
         by_text: dict[str, list[str]] = {}
         for host, value in values.items():
             by_text.setdefault(check(value), []).append(host)
@@ -131,8 +132,8 @@ def _evaluate(value: t.Any) -> t.Any:
 
 
 def _check_concerns(value: t.Any) -> str:
-    asked = value.split() if isinstance(value, str) else value or []
-    unknown = [str(concern) for concern in asked if concern not in _CONCERNS]
+    concerns = value.split() if isinstance(value, str) else value or []
+    unknown = [str(concern) for concern in concerns if concern not in _CONCERNS]
     return f"{CONCERNS}: unknown: {', '.join(unknown)}; expected: any of {', '.join(_CONCERNS)}" if unknown else ""
 
 
@@ -168,7 +169,7 @@ def _choices() -> dict[str, list[str]]:
     return {name: option["choices"] for name, option in options.items() if "choices" in option}
 
 
-def _objects(value: t.Any) -> list[_Keys] | None:
+def _objects(value: t.Any) -> list[JsonMapping] | None:
     """Return a list of objects, given as data or as YAML text, or None if it is something else."""
     try:
         listed = (yaml.safe_load(value) if isinstance(value, str) else value) or []

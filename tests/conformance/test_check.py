@@ -22,7 +22,7 @@ def test_plugins_are_asked_in_the_order_of_the_list(node: ConformanceNode) -> No
 @pytest.mark.parametrize("stdout", ["", "hello", "{"])
 def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, stdout: str) -> None:
     node.write("a", CHECK=ScriptedAnswer(stdout=stdout))
-    assert node.runtime.check(node.added(node.network("a", "b"))).asked
+    assert node.runtime.check(node.added(node.network("a", "b"))).was_run
 
 
 def test_the_first_fault_stops_the_check_and_the_attachment_stays_known(node: ConformanceNode) -> None:

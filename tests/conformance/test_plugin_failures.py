@@ -107,12 +107,12 @@ def test_an_error_with_keys_of_other_types_is_shown_raw(node: ConformanceNode, k
 
 def test_an_error_with_exit_status_0_is_no_failure(node: ConformanceNode) -> None:
     node.write("a", CHECK=ScriptedAnswer(error={"code": 7, "msg": "no"}, exit=0))
-    assert node.runtime.check(node.added(node.network("a"))).asked
+    assert node.runtime.check(node.added(node.network("a"))).was_run
 
 
 def test_complaints_of_a_plugin_that_succeeds_are_no_failure(node: ConformanceNode) -> None:
     node.write("a", ADD=ScriptedAnswer(stderr="working"), CHECK=ScriptedAnswer(stderr="working"))
-    assert node.runtime.check(node.added(node.network("a"))).asked
+    assert node.runtime.check(node.added(node.network("a"))).was_run
 
 
 def test_no_output_at_add_is_a_failure(node: ConformanceNode) -> None:

@@ -40,7 +40,7 @@ def _sent(node: ConformanceNode, command: str) -> list[tuple[str, str]]:
 def test_check_uses_a_version_that_older_plugins_support_differs_from_libcni(node: ConformanceNode) -> None:
     record = _added(node, "a", "b", "c")
     _roll_back(node, "b", "0.4.0", "1.0.0")
-    assert node.runtime.check(record).asked
+    assert node.runtime.check(record).was_run
     assert _sent(node, "CHECK") == [("a", "1.1.0"), ("b", "1.1.0"), ("b", "1.0.0"), ("c", "1.0.0")]
     assert node.requests("CHECK")[-1]["prevResult"] == {"cniVersion": "1.0.0", **RESULT}
     assert node.record() == record
@@ -66,7 +66,7 @@ def test_the_previous_result_has_the_form_of_the_version_that_is_spoken(node: Co
 def test_a_version_before_0_4_0_has_no_previous_result_at_del_and_no_check(node: ConformanceNode) -> None:
     record = _added(node, "a", "b")
     _roll_back(node, "a", "0.3.1")
-    assert not node.runtime.check(record).asked
+    assert not node.runtime.check(record).was_run
     assert _sent(node, "CHECK") == [("a", "1.1.0")]
     node.runtime.delete(record)
     assert [request.get("prevResult") is None for request in node.requests("DEL")] == [False, False, True]

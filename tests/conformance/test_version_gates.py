@@ -38,21 +38,21 @@ def test_results_are_handed_on_and_recorded_in_the_form_of_the_version(node: Con
 @pytest.mark.parametrize("version", SINCE_0_4_0)
 def test_check_is_run_since_0_4_0(node: ConformanceNode, version: str) -> None:
     record = node.added(node.network("a", "b", version=version))
-    assert node.runtime.check(record).asked
+    assert node.runtime.check(record).was_run
     assert node.ran() == [("CHECK", "a"), ("CHECK", "b")]
 
 
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version not in SINCE_0_4_0])
 def test_check_before_0_4_0_is_not_run_and_no_error_differs_from_libcni(node: ConformanceNode, version: str) -> None:
     record = node.added(node.network("a", version=version))
-    assert not node.runtime.check(record).asked
+    assert not node.runtime.check(record).was_run
     assert node.ran() == []
 
 
 @pytest.mark.parametrize("version", SINCE_0_4_0)
 def test_check_is_not_run_where_it_is_disabled(node: ConformanceNode, version: str) -> None:
     record = node.added(node.network("a", version=version, disableCheck=True))
-    assert not node.runtime.check(record).asked
+    assert not node.runtime.check(record).was_run
     assert node.ran() == []
 
 

@@ -136,7 +136,7 @@ class Finding(t.NamedTuple):
 
     def as_dict(self) -> JsonObject:
         """Return the finding as modules and filters return it, escaped, with long values cut."""
-        escaped: JsonObject = printable.everything(self._as_raw_dict())
+        escaped: JsonObject = printable.escape_all(self._as_raw_dict())
         return escaped
 
     def _as_raw_dict(self) -> JsonObject:

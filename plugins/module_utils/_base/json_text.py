@@ -15,6 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 
 # An object of JSON or YAML, such as a configuration, a result or the arguments of a task.
 JsonObject = dict[str, t.Any]
+# An object that is only read; it may be a lazy mapping of Ansible.
+JsonMapping = t.Mapping[str, t.Any]
 
 _KINDS: t.Final = (
     (dict, "an object"),
@@ -179,4 +181,4 @@ _STRICT: t.Final = json.JSONDecoder(
 )
 _ENCODER: t.Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
-__all__ = ("JsonObject", "as_object", "decode", "encode", "is_same", "kind")
+__all__ = ("JsonMapping", "JsonObject", "as_object", "decode", "encode", "is_same", "kind")

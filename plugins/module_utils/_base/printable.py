@@ -32,14 +32,14 @@ def line(text: str) -> str:
     return text if text.isprintable() else re.sub(_IN_LINE, _escape, text)
 
 
-def everything(value: t.Any) -> t.Any:
+def escape_all(value: t.Any) -> t.Any:
     """Return a JSON value with all its strings and keys escaped as by `lines`."""
     if isinstance(value, str):
         return lines(value)
     if isinstance(value, dict):
-        return {everything(key): everything(entry) for key, entry in value.items()}
+        return {escape_all(key): escape_all(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [everything(entry) for entry in value]
+        return [escape_all(entry) for entry in value]
     return value
 
 
@@ -59,4 +59,4 @@ def _escape(match: re.Match[str]) -> str:
     return ascii(match[0])[1:-1]
 
 
-__all__ = ("everything", "line", "lines", "plural", "quantity")
+__all__ = ("escape_all", "line", "lines", "plural", "quantity")

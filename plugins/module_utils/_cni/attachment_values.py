@@ -46,8 +46,8 @@ def integer(expected: str, lowest: int, highest: int) -> Rule:
     """Return a rule that requires an integer within bounds."""
 
     def rule(value: t.Any, path: str) -> Problem | None:
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        return None if is_whole and lowest <= value <= highest else Problem(path, value, expected)
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        return None if is_integer and lowest <= value <= highest else Problem(path, value, expected)
 
     return rule
 

@@ -18,22 +18,22 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Execu
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 
-Excuses = t.Callable[[Record, PluginConfiguration, CniError], bool]
+ErrorFilter = t.Callable[[Record, PluginConfiguration, CniError], bool]
 
 # Gets the error of DEL, or None after a success. Returns whether a second DEL may succeed.
 CleanUp = t.Callable[[t.Optional[CniError]], bool]
 
 
-class Checked(t.NamedTuple):
+class CheckOutcome(t.NamedTuple):
     """The outcome of a CHECK that found no fault.
 
     Attributes:
-        asked: False if ``disableCheck`` or a version before 0.4.0 rules out CHECK.
-        excused: Errors that are known to be wrong and were ignored.
+        was_run: False if ``disableCheck`` or a version before 0.4.0 rules out CHECK.
+        ignored_errors: Errors that are known to be wrong and were ignored.
     """
 
-    asked: bool
-    excused: tuple[CniError, ...] = ()
+    was_run: bool
+    ignored_errors: tuple[CniError, ...] = ()
 
 
 class Conversation:
@@ -63,21 +63,21 @@ class Conversation:
         """Return whether the version in use has CHECK."""
         return version.has_check(self.version)
 
-    def check(self, excuses: Excuses) -> Checked:
+    def check(self, is_ignored: ErrorFilter) -> CheckOutcome:
         """Run CHECK of each plugin, in the order of ADD.
 
         Raises:
-            CniError: The error of the first plugin that finds a fault and is not excused.
+            CniError: The error of the first plugin that finds a fault and is not ignored.
         """
-        excused = []
+        ignored_errors = []
         for plugin in self.network.plugins:
             try:
-                self._ask("CHECK", plugin, self._record.attachment)
+                self._run_plugin("CHECK", plugin, self._record.attachment)
             except CniError as exc:
-                if not excuses(self._record, plugin, exc):
+                if not is_ignored(self._record, plugin, exc):
                     raise
-                excused.append(exc)
-        return Checked(self.has_check, tuple(excused))
+                ignored_errors.append(exc)
+        return CheckOutcome(self.has_check, tuple(ignored_errors))
 
     def delete(self) -> None:
         """Run DEL of each plugin in reverse order, even after one fails.
@@ -89,7 +89,7 @@ class Conversation:
 
         def delete_from(plugin: PluginConfiguration) -> None:
             try:
-                self._ask("DEL", plugin, attachment)
+                self._run_plugin("DEL", plugin, attachment)
             except CniError as exc:
                 # "The runtime does not need to perform any container network cleanup" (section 5, "Error").
                 if exc.code != Code.UNKNOWN_CONTAINER:
@@ -98,20 +98,20 @@ class Conversation:
         errors = collect_errors(delete_from, reversed(self.network.plugins))
         raise_all(f"DEL of the {self._record.attachment}", errors)
 
-    def _ask(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
+    def _run_plugin(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
         """Run one plugin; skip CHECK if the version in use has none.
 
         Raises:
             CniError: The plugin's error, or the reason why it could not be run.
         """
         try:
-            self._send(command, plugin, attachment)
+            self._execute(command, plugin, attachment)
         except CniError as exc:
             if exc.code != Code.INCOMPATIBLE_VERSION or not self._renegotiate(exc):
                 raise
-            self._send(command, plugin, attachment)
+            self._execute(command, plugin, attachment)
 
-    def _send(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
+    def _execute(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
         if command == "CHECK" and not self.has_check:
             return
         content = request.for_attachment(self.network, plugin, self.version, attachment, self._prev_result)
@@ -223,4 +223,13 @@ def retry(operation: t.Callable[[], T], limit: float) -> T:
         pause, times = min(2 * pause, _LONGEST_PAUSE), times + 1
 
 
-__all__ = ("AddNotUndone", "Checked", "CleanUp", "Conversation", "Excuses", "RetryingExecutor", "delete_with", "retry")
+__all__ = (
+    "AddNotUndone",
+    "CheckOutcome",
+    "CleanUp",
+    "Conversation",
+    "ErrorFilter",
+    "RetryingExecutor",
+    "delete_with",
+    "retry",
+)

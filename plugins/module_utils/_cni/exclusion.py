@@ -36,7 +36,7 @@ class Exclusion:
     def __init__(self, directory: str, timeout: float) -> None:
         self._directory = directory
         self.timeout = timeout
-        self._held = threading.local()
+        self._thread_state = threading.local()
 
     @contextlib.contextmanager
     def lock_attachment(self, attachment: Attachment) -> t.Iterator[None]:
@@ -57,10 +57,10 @@ class Exclusion:
 
     @contextlib.contextmanager
     def _lock(self, kind: str, name: str, *, exclusive: bool) -> t.Iterator[None]:
-        held: dict[tuple[str, str], bool] = self._held.__dict__.setdefault("exclusive", {})
+        held_locks: dict[tuple[str, str], bool] = self._thread_state.__dict__.setdefault("exclusive", {})
         lock = kind, name
-        if lock in held:
-            if exclusive and not held[lock]:
+        if lock in held_locks:
+            if exclusive and not held_locks[lock]:
                 raise CniError(
                     Code.INTERNAL,
                     f"this operation already shares the lock of {kind} {name}",
@@ -70,11 +70,11 @@ class Exclusion:
             return
         path = os.path.join(self._directory, file_name(kind, name))
         with hold_lock(path, exclusive=exclusive, timeout=self.timeout, what=f"{kind} {name}"):
-            held[lock] = exclusive
+            held_locks[lock] = exclusive
             try:
                 yield
             finally:
-                del held[lock]
+                del held_locks[lock]
 
 
 __all__ = ("Exclusion", "file_name")

@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
 
 # Plugins run iptables, nft and sysctl by name. The PATH of an SSH login often lacks their directories.
 _SYSTEM_PATH: t.Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-_IN_UTF_8: t.Final = ("CNI_IFNAME", "CNI_ARGS")
+_UTF_8_VARIABLES: t.Final = ("CNI_IFNAME", "CNI_ARGS")
 
 
 class Parameters(t.NamedTuple):
@@ -163,7 +163,7 @@ def _encode(environment: t.Mapping[str, str]) -> dict[bytes, bytes]:
 def _protocol(parameters: Parameters, plugin_dirs: t.Sequence[str]) -> dict[bytes, bytes]:
     """Encode paths in the file system encoding, and all other text in UTF-8, like the JSON of the request."""
     environment = _protocol_environment(parameters, plugin_dirs)
-    text = {key.encode(): environment.pop(key).encode() for key in _IN_UTF_8 if key in environment}
+    text = {key.encode(): environment.pop(key).encode() for key in _UTF_8_VARIABLES if key in environment}
     return {**_encode(environment), **text}
 
 

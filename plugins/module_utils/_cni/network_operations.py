@@ -44,10 +44,10 @@ def gc(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name
         valid_names = set(recorded) if valid is None else set(valid)
         stale = [record for name, record in recorded.items() if record.is_own and name not in valid_names]
         errors = collect_errors(runtime.delete, stale)
-        asked: list[bool] = []
-        errors += collect_errors(lambda subject: asked.append(_run_gc(runtime, subject, valid_names)), (network,))
+        outcomes: list[bool] = []
+        errors += collect_errors(lambda subject: outcomes.append(_run_gc(runtime, subject, valid_names)), (network,))
         raise_all(f"GC of network {network.name}", errors)
-    return any(asked)
+    return any(outcomes)
 
 
 def collect(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name]) -> bool:

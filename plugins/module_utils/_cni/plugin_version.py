@@ -38,7 +38,7 @@ class PluginVersions:
         identity = _identity(self._executor.require(plugin_type))
         with self._lock:
             if identity not in self._answers:
-                self._answers[identity] = self._ask(plugin_type)
+                self._answers[identity] = self._query(plugin_type)
             return self._answers[identity]
 
     def select(self, network: NetworkConfiguration) -> str:
@@ -63,7 +63,7 @@ class PluginVersions:
             raise _incompatible(network, answers)
         return common[-1]
 
-    def _ask(self, plugin_type: str) -> tuple[str, ...]:
+    def _query(self, plugin_type: str) -> tuple[str, ...]:
         try:
             answer = self._executor.execute(plugin_type, request.for_version_probe(), _PROBE)
         except CniError as exc:

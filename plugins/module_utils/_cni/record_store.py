@@ -25,7 +25,7 @@ _NAME_LIMIT: t.Final = 255
 # Bytes. The largest accepted configuration and plugin result together give a smaller record.
 _SIZE_LIMIT: t.Final = 8 * 1024 * 1024
 # How `Record.encode` writes this key.
-_LASTING: t.Final = f'"{RESTORE_KEY}":'.encode()
+_RESTORE_MARKER: t.Final = f'"{RESTORE_KEY}":'.encode()
 
 
 class RecordStore:
@@ -132,9 +132,9 @@ class RecordStore:
         """Return every record, and the error of each unreadable file, by path."""
         return self._read(self._names())
 
-    def read_lasting(self) -> tuple[list[Record], dict[str, CniError]]:
+    def read_to_restore(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return the records to restore after a reboot, as `read_all`, without parsing the others."""
-        records, broken = self._read(self._names(), _LASTING)
+        records, broken = self._read(self._names(), _RESTORE_MARKER)
         return [record for record in records if record.restoration is not None], broken
 
     def read_containing(self, text: str) -> tuple[list[Record], dict[str, CniError]]:

@@ -17,10 +17,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.conversation import (
     AddNotUndone,
-    Checked,
+    CheckOutcome,
     CleanUp,
     Conversation,
-    Excuses,
+    ErrorFilter,
     RetryingExecutor,
     delete_with,
     retry,
@@ -149,13 +149,13 @@ class Runtime:
             except CniError:
                 continue
 
-    def check(self, record: Record, excuses: Excuses = lambda *dummy: False) -> Checked:
+    def check(self, record: Record, is_ignored: ErrorFilter = lambda *dummy: False) -> CheckOutcome:
         """Run CHECK of every plugin ("Checking an attachment").
 
         If plugins refuse the version of ADD, another version that the recorded configuration allows is used, as for DEL.
 
         Args:
-            excuses: Returns whether a plugin's error is known to be wrong. Such an error is ignored.
+            is_ignored: Returns whether a plugin's error is known to be wrong. Such an error is ignored.
 
         Raises:
             CniError: The error of the first plugin that finds a fault; ``DECODE_FAILURE`` for a record without a result.
@@ -163,14 +163,14 @@ class Runtime:
         record.attachment.require_valid()
         conversation = self._start_conversation(record)
         if conversation.network.disable_check or not conversation.has_check:
-            return Checked(False)
+            return CheckOutcome(False)
         if record.result is None:
             raise CniError(
                 Code.DECODE_FAILURE, f"{record.attachment}: its record has no result", "CHECK needs the result of ADD"
             )
         self.require_safe(conversation.network)
         with self.exclusion.lock_attachment(record.attachment):
-            return conversation.check(excuses)
+            return conversation.check(is_ignored)
 
     def delete(
         self, record: Record, restoration: Restoration | None = None, clean_up: CleanUp = lambda dummy: False

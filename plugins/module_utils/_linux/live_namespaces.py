@@ -23,16 +23,16 @@ _LOCAL: t.Final = re.compile(r"\|-- (\S+)\n\s*/32 host LOCAL")
 T = t.TypeVar("T")
 
 
-class Addresses(t.NamedTuple):
+class NetnsAddresses(t.NamedTuple):
     """The addresses of all reachable namespaces.
 
     Attributes:
-        found: The path of a namespace that has the address, by address.
-        unseen: The error of each namespace that cannot be read, by path; it may have any address.
+        netns_by_address: The path of a namespace that has the address, by address.
+        unreadable: The error of each namespace that cannot be read, by path; it may have any address.
     """
 
-    found: dict[str, str]
-    unseen: dict[str, CniError]
+    netns_by_address: dict[str, str]
+    unreadable: dict[str, CniError]
 
 
 def reachable_paths() -> dict[int, str]:
@@ -41,17 +41,17 @@ def reachable_paths() -> dict[int, str]:
     Namespaces of processes and those mounted in this mount namespace, as by ``ip netns`` and runtimes, are reachable.
     A namespace kept only by an open file or by another mount namespace has no path.
     """
-    return {**_of_processes(), **mount_points()}
+    return {**_list_process_paths(), **mount_points()}
 
 
-def addresses() -> Addresses:
+def addresses() -> NetnsAddresses:
     """Return every address of the reachable namespaces, the node's own included."""
-    addresses = Addresses({}, {})
+    addresses = NetnsAddresses({}, {})
     for path, outcome in run_in_each(_own_addresses):
         if isinstance(outcome, CniError):
-            addresses.unseen[path] = outcome
+            addresses.unreadable[path] = outcome
         else:
-            addresses.found.update(dict.fromkeys(outcome, path))
+            addresses.netns_by_address.update(dict.fromkeys(outcome, path))
     return addresses
 
 
@@ -76,8 +76,8 @@ def run_in_each(operation: t.Callable[[], T]) -> t.Iterator[tuple[str, T | CniEr
                     missed.add(inode)
             else:
                 yield path, result
-        again = reachable_paths() if missed else {}
-        paths = {inode: path for inode, path in again.items() if inode in missed and (inode, path) not in tried}
+        current_paths = reachable_paths() if missed else {}
+        paths = {inode: path for inode, path in current_paths.items() if inode in missed and (inode, path) not in tried}
 
 
 def _leads_to(path: str, inode: int) -> bool:
@@ -102,7 +102,7 @@ def mount_points() -> dict[int, str]:
     return points
 
 
-def _of_processes() -> dict[int, str]:
+def _list_process_paths() -> dict[int, str]:
     paths = {}
     for entry in os.listdir("/proc"):
         path = f"/proc/{entry}/ns/net"
@@ -132,4 +132,4 @@ def _read(path: str) -> str:
         return ""
 
 
-__all__ = ("Addresses", "addresses", "mount_points", "reachable_paths", "run_in_each")
+__all__ = ("NetnsAddresses", "addresses", "mount_points", "reachable_paths", "run_in_each")

@@ -51,7 +51,7 @@ def rules(family: int, chain: str) -> list[Rule]:
     return _rules(family, _table(family), chain)
 
 
-def rules_and_orphan(family: int, chain: str, own: str) -> tuple[list[Rule], bool]:
+def list_rules_with_orphan(family: int, chain: str, own: str) -> tuple[list[Rule], bool]:
     """Return the same as `rules`, and whether the chain `own` exists without a rule that jumps to it.
 
     Raises:
@@ -107,4 +107,13 @@ def _parse(family: int, words: tuple[str, ...]) -> Rule:
     return Rule(family, words, source, target, comment)
 
 
-__all__ = ("TABLE", "Rule", "destinations", "remove", "remove_chain", "rules", "rules_and_orphan", "rules_leading_to")
+__all__ = (
+    "TABLE",
+    "Rule",
+    "destinations",
+    "list_rules_with_orphan",
+    "remove",
+    "remove_chain",
+    "rules",
+    "rules_leading_to",
+)

@@ -53,14 +53,14 @@ def find_by_environment(environment: t.Mapping[str, str]) -> list[int]:
 
     Only processes with the same user id and user namespace are considered, as other users can set any variables.
     """
-    wanted = {f"{name}={value}".encode() for name, value in environment.items()}
+    expected = {f"{name}={value}".encode() for name, value in environment.items()}
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     matching, started = [], time.monotonic()
     while pids:
         # Determined before reading /proc: if that takes long, a process may still have been loading when it was read.
         is_last = time.monotonic() - started >= _LOADING
         variables = {pid: _strings(pid, "environ") for pid in pids}
-        matching += [pid for pid in pids if wanted <= variables[pid].keys() and _is_own(pid)]
+        matching += [pid for pid in pids if expected <= variables[pid].keys() and _is_own(pid)]
         pids = [pid for pid in pids if not any(variables[pid]) and os.path.exists(f"/proc/{pid}/exe")]
         if is_last:
             break

@@ -29,16 +29,16 @@ class Veth:
     master: str
 
 
-class Ends(t.NamedTuple):
+class VethEnds(t.NamedTuple):
     """The ends of veth pairs in all reachable network namespaces.
 
     Attributes:
-        found: The path of each end's namespace, by the indexes of the end and its peer.
-        unseen: The error of each namespace that cannot be read, by path; it may have any end.
+        netns_by_ends: The path of each end's namespace, by the indexes of the end and its peer.
+        unreadable: The error of each namespace that cannot be read, by path; it may have any end.
     """
 
-    found: dict[tuple[int, int], str]
-    unseen: dict[str, CniError]
+    netns_by_ends: dict[tuple[int, int], str]
+    unreadable: dict[str, CniError]
 
 
 def veths() -> list[Veth]:
@@ -53,14 +53,14 @@ def veths() -> list[Veth]:
     return [Veth(end.name, end.ifindex, end.peer, names.get(end.master, "")) for end in ends]
 
 
-def other_ends() -> Ends:
+def find_veth_ends() -> VethEnds:
     """Return the ends of all veth pairs, those in the node's own namespace included."""
-    ends = Ends({}, {})
+    ends = VethEnds({}, {})
     for path, outcome in live_namespaces.run_in_each(veths):
         if isinstance(outcome, CniError):
-            ends.unseen[path] = outcome
+            ends.unreadable[path] = outcome
         else:
-            ends.found.update({(end.index, end.peer_index): path for end in outcome})
+            ends.netns_by_ends.update({(end.index, end.peer_index): path for end in outcome})
     return ends
 
 
@@ -73,4 +73,4 @@ def remove(veth: Veth) -> None:
     link_change.remove(veth.index, veth.name)
 
 
-__all__ = ("Ends", "Veth", "other_ends", "remove", "veths")
+__all__ = ("Veth", "VethEnds", "find_veth_ends", "remove", "veths")

@@ -64,7 +64,9 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     until = started + _time_to_begin(module, prepares_boot)
     batch = plan_batch(module, runtime, networks)
     workers = max(1, min(workers, batch.containers))
-    results = reconcile_all(Reconciler(runtime, networks, policy, batch.all), batch.due, workers, until)
+    results = reconcile_all(
+        Reconciler(runtime, networks, policy, batch.all_attachments), batch.selected, workers, until
+    )
     warn(module, report.warnings(results))
     if module.check_mode:
         _warn_of_interruptions(module, runtime, networks, results)

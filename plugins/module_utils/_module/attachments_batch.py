@@ -38,28 +38,28 @@ class Batch(t.NamedTuple):
 
     Attributes:
         purged: Attachments that are removed because the task does not list them.
-        places: Positions in `all` of the attachments in `due`.
-        all: The attachments that the task lists, followed by `purged`.
-        due: The attachments that this call reconciles.
-        containers: The number of containers in `due`.
+        positions: Positions in `all_attachments` of the attachments in `selected`.
+        all_attachments: The attachments that the task lists, followed by `purged`.
+        selected: The attachments that this call reconciles.
+        containers: The number of containers in `selected`.
     """
 
     purged: list[DesiredAttachment]
-    places: t.Sequence[int]
-    all: list[DesiredAttachment]
-    due: list[DesiredAttachment]
+    positions: t.Sequence[int]
+    all_attachments: list[DesiredAttachment]
+    selected: list[DesiredAttachment]
     containers: int
 
     def continuation(self, results: t.Iterable[AttachmentResult]) -> dict[str, t.Any]:
         """Return the state for the next call under `CONTINUATION_KEY`, or an empty dictionary if none is needed."""
         done = {result.attachment.key for result in results}
-        places = [place for place, item in zip(self.places, self.due) if item.attachment.key not in done]
-        if not places:
+        positions = [place for place, item in zip(self.positions, self.selected) if item.attachment.key not in done]
+        if not positions:
             return {}
         attachments = (item.attachment for item in self.purged)
         purged = [(each.network, each.container_id, each.ifname, each.netns) for each in attachments]
         # As ASCII, so that a path with any bytes survives the transfer through the controller.
-        return {CONTINUATION_KEY: {"remaining": places, "purged": json.dumps(purged)}}
+        return {CONTINUATION_KEY: {"remaining": positions, "purged": json.dumps(purged)}}
 
 
 def plan_batch(module: AnsibleModule, runtime: Runtime, networks: ConfDir) -> Batch:
@@ -78,10 +78,10 @@ def plan_batch(module: AnsibleModule, runtime: Runtime, networks: ConfDir) -> Ba
         purged, unreadable = find_unlisted(runtime, listed)
     warn(module, (f"attachment not purged, because its record cannot be read: {error}" for error in unreadable))
     warn(module, _undeclared_capabilities(listed, networks))
-    everything = [*listed, *purged]
-    places = continuation["remaining"] if continuation else range(len(everything))
-    due = [everything[place] for place in places]
-    return Batch(purged, places, everything, due, len({item.attachment.container_id for item in due}))
+    all_attachments = [*listed, *purged]
+    positions = continuation["remaining"] if continuation else range(len(all_attachments))
+    selected = [all_attachments[place] for place in positions]
+    return Batch(purged, positions, all_attachments, selected, len({item.attachment.container_id for item in selected}))
 
 
 def _desired_attachments(params: t.Mapping[str, t.Any], netns_dir: str) -> list[DesiredAttachment]:
@@ -158,7 +158,7 @@ def _require_consistent(desired: t.Sequence[DesiredAttachment], netns_dir: str) 
 
 def _undeclared_capabilities(desired: t.Iterable[DesiredAttachment], networks: ConfDir) -> list[str]:
     """Return a warning for each capability argument that no plugin of the network declares."""
-    given = {
+    requested = {
         (item.attachment.network, capability)
         for item in desired
         if item.present and item.attachment.network in networks.networks
@@ -166,7 +166,7 @@ def _undeclared_capabilities(desired: t.Iterable[DesiredAttachment], networks: C
     }
     return [
         f"network {name} has no plugin that declares the capability {capability}: the values are ignored"
-        for name, capability in sorted(given)
+        for name, capability in sorted(requested)
         if not any(capability in plugin.capabilities for plugin in networks.networks[name].plugins)
     ]
 

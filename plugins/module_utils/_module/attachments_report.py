@@ -92,8 +92,8 @@ def _before(outcome: AttachmentResult) -> str:
 
 
 def _after(outcome: AttachmentResult) -> str:
-    anew = " anew" if outcome.before and (outcome.touched or outcome.action is Action.RECREATED) else ""
-    return f"attached{anew}{_restoration_text(outcome.after.restoration)}" if outcome.after else "absent"
+    repetition = " anew" if outcome.before and (outcome.touched or outcome.action is Action.RECREATED) else ""
+    return f"attached{repetition}{_restoration_text(outcome.after.restoration)}" if outcome.after else "absent"
 
 
 def _restoration_text(restoration: Restoration | None) -> str:

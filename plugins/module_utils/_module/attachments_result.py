@@ -39,10 +39,10 @@ def complete_result(parts: t.Mapping[str, t.Any], *, predicted: bool) -> JsonObj
 
 def _message(parts: t.Mapping[str, t.Any], predicted: bool) -> str:
     entries, files = parts["attachments"], parts.get("files")
-    actions = summarize_actions((entry["action"] for entry in entries), foretold=predicted)
+    actions = summarize_actions((entry["action"] for entry in entries), predicted=predicted)
     first = f"attachments: {actions}{_phrase_timing(parts['timing'])}"
     if files:
-        first += f"; files for restoration at boot: {summarize_actions((file['action'] for file in files), foretold=predicted)}"
+        first += f"; files for restoration at boot: {summarize_actions((file['action'] for file in files), predicted=predicted)}"
     failures = [_failure(entry) for entry in entries if entry["action"] == "failed"]
     if "error" in parts:
         failures.append(f"the files for restoration at boot are incomplete: {CniError(**parts['error'])}")

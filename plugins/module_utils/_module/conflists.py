@@ -84,7 +84,7 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     findings = [finding.as_dict() for finding in decision.findings]
     if decision.errors:
         return {"failed": True, **as_failure(refusal(decision.errors)), "findings": findings}
-    return {**_report(decision.plan.changes, foretold=module.check_mode), "findings": findings}
+    return {**_report(decision.plan.changes, predicted=module.check_mode), "findings": findings}
 
 
 def _decide(module: AnsibleModule, files: DesiredFiles, before: _Decision | None = None) -> _Decision:
@@ -124,13 +124,13 @@ def _parse_mode(value: object) -> int:
     raise CniError(Code.INVALID_CONFIG, f"mode: {value!r}{octal}", 'expected: octal digits such as "0644"')
 
 
-def _report(changes: t.Sequence[FileChange], *, foretold: bool) -> dict[str, t.Any]:
+def _report(changes: t.Sequence[FileChange], *, predicted: bool) -> dict[str, t.Any]:
     changed = [change for change in changes if change.changed]
     return {
         "changed": bool(changed),
         "conflists": [_entry(change) for change in changes],
         "diff": [change.as_diff() for change in changed],
-        "msg": f"{len(changed)} of {len(changes)} network configurations {phrase_action('changed', foretold=foretold and bool(changed))}",
+        "msg": f"{len(changed)} of {len(changes)} network configurations {phrase_action('changed', predicted=predicted and bool(changed))}",
     }
 
 
@@ -150,16 +150,16 @@ def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
     """
     params = module.params
     result: list[Finding] = []
-    is_asked, allowed = NODE in params["validate"]["levels"], params["allow_world_writable_plugins"]
-    if params["probe"] or is_asked:
+    validates_node, allowed = NODE in params["validate"]["levels"], params["allow_world_writable_plugins"]
+    if params["probe"] or validates_node:
         unsafe = plugin_access.network_findings(planned.desired, params["plugin_dirs"], allow_world_writable=allowed)
-        result += unsafe if is_asked else errors(unsafe)
+        result += unsafe if validates_node else errors(unsafe)
     if params["probe"]:
         timeout = positive("timeout", params["timeout"])
         executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
         probe = PluginProbe(executor, tolerate_missing=module.check_mode)
         result += [finding for network in planned.desired for finding in probe.check(network)]
-    if is_asked:
+    if validates_node:
         result += conflist_checks.check(planned, tolerate_missing=module.check_mode)
     return result
 

@@ -54,7 +54,7 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     known = {*networks.networks, *(leak.network for leak in leaks)}
     absent = ", ".join(name for name in names if name not in known)
     remark = f"not configured in {params['conf_dir']}: {absent}" if absent else ""
-    return _report(leaks, remark, foretold=module.check_mode)
+    return _report(leaks, remark, predicted=module.check_mode)
 
 
 def _read_valid_attachments(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> ValidAttachments:
@@ -74,13 +74,13 @@ def _read_removal(
     return Removal(files, read_removed_attachments(attachments))
 
 
-def _report(leaks: t.Sequence[Leak], remark: str, *, foretold: bool) -> dict[str, t.Any]:
+def _report(leaks: t.Sequence[Leak], remark: str, *, predicted: bool) -> dict[str, t.Any]:
     failures = [f"{leak.subject}: {leak.error}" for leak in leaks if leak.action == FAILED]
     return {
         "findings": [_entry(leak) for leak in leaks],
         "changed": any(leak.collected for leak in leaks),
         "failed": bool(failures),
-        "msg": "\n".join(["; ".join(filter(None, (_summary(leaks, foretold), remark))), *failures]),
+        "msg": "\n".join(["; ".join(filter(None, (_summary(leaks, predicted), remark))), *failures]),
         "diff": {"before": {leak.subject: leak.evidence for leak in leaks if leak.collected}, "after": {}},
     }
 
@@ -96,9 +96,9 @@ def _entry(leak: Leak) -> dict[str, t.Any]:
     }
 
 
-def _summary(leaks: t.Sequence[Leak], foretold: bool) -> str:
+def _summary(leaks: t.Sequence[Leak], predicted: bool) -> str:
     parts = [
-        _count(phrase_action("collected", foretold=foretold), [leak for leak in leaks if leak.collected]),
+        _count(phrase_action("collected", predicted=predicted), [leak for leak in leaks if leak.collected]),
         *(_count(action, [leak for leak in leaks if leak.action == action]) for action in (KEPT, FAILED)),
     ]
     return "; ".join(filter(None, parts)) or "no leaks"

@@ -96,10 +96,10 @@ def _report(module: AnsibleModule, plan: Plan, programs: t.Sequence[dict[str, t.
     }
 
 
-def _summarize(plan: Plan, foretold: bool) -> str:
+def _summarize(plan: Plan, predicted: bool) -> str:
     files = sum(change.changed for change in plan.files)
     loaded, changed = quantity(len(plan.loaded), "module"), quantity(len(plan.written), "setting")
-    is_loaded, is_changed = phrase_action("loaded", foretold=foretold), phrase_action("changed", foretold=foretold)
+    is_loaded, is_changed = phrase_action("loaded", predicted=predicted), phrase_action("changed", predicted=predicted)
     return f"{loaded} {is_loaded}, {changed} {is_changed}, {quantity(files, 'file')} {is_changed}"
 
 

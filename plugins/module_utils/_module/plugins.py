@@ -163,7 +163,7 @@ class _SELinux:
     def __init__(self, module: AnsibleModule) -> None:
         self._module = module
 
-    def is_right(self, path: str) -> bool:
+    def has_expected_label(self, path: str) -> bool:
         expected = self._module.selinux_default_context(path)
         current = self._module.selinux_context(path)
         return all(part in (None, current_part) for part, current_part in zip(expected, current))
@@ -179,7 +179,7 @@ def _labels(module: AnsibleModule) -> Labels | None:
 def _report(module: AnsibleModule, result: InstallResult) -> JsonObject:
     path = module.params["bin_dir"]
     warn(module, (_not_removed_warning(f"{path}/{name}", result.set_aside.get(name)) for name in result.not_removed))
-    actions = summarize_actions((change.action for change in result.changes), foretold=module.check_mode)
+    actions = summarize_actions((change.action for change in result.changes), predicted=module.check_mode)
     what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
     return {
         "changed": result.changed,

@@ -31,7 +31,7 @@ def run(module: AnsibleModule, operation: t.Callable[..., dict[str, t.Any]], *ar
     """
     try:
         require_plain_paths(module.argument_spec, module.params)
-        result = printable.everything(operation(module, *arguments))
+        result = printable.escape_all(operation(module, *arguments))
     except Exception as exc:
         module.fail_json(**as_failure(as_error(exc)))
     if result.get("failed"):
@@ -44,15 +44,15 @@ def as_failure(error: CniError) -> dict[str, t.Any]:
     return {"msg": str(error), "error": error.as_dict()}
 
 
-def summarize_actions(actions: t.Iterable[str], *, foretold: bool = False) -> str:
+def summarize_actions(actions: t.Iterable[str], *, predicted: bool = False) -> str:
     """Return how often each action was taken: ``2 added, 1 failed``, or ``2 would be added, 1 failed`` in check mode."""
     numbers = sorted(collections.Counter(actions).items())
-    return ", ".join(f"{number} {phrase_action(action, foretold=foretold)}" for action, number in numbers) or "none"
+    return ", ".join(f"{number} {phrase_action(action, predicted=predicted)}" for action, number in numbers) or "none"
 
 
-def phrase_action(action: str, *, foretold: bool) -> str:
+def phrase_action(action: str, *, predicted: bool) -> str:
     """Return an action, preceded by "would be" if check mode predicts it."""
-    return f"would be {action}" if foretold and action not in _OBSERVED else action
+    return f"would be {action}" if predicted and action not in _OBSERVED else action
 
 
 def count_entries(name: str, entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:

@@ -145,13 +145,13 @@ CATALOGUE: t.Final[t.Mapping[str, PluginType]] = {
 _UNKNOWN: t.Final = PluginType()
 
 
-def row(plugin_type: object) -> PluginType:
-    """Return the row of a plugin type; the row of an unknown type has only defaults."""
+def find_plugin_type(plugin_type: object) -> PluginType:
+    """Return the entry of a plugin type; an unknown type gets one with only defaults."""
     return CATALOGUE.get(plugin_type, _UNKNOWN) if isinstance(plugin_type, str) else _UNKNOWN
 
 
 def types_where(predicate: t.Callable[[PluginType], bool]) -> tuple[str, ...]:
-    """Return the names of the plugin types whose row fulfills a condition."""
+    """Return the names of the plugin types whose entry fulfills a condition."""
     return tuple(name for name, known in CATALOGUE.items() if predicate(known))
 
 
@@ -163,7 +163,7 @@ POINT_TO_POINT: t.Final[Segment] = ("point-to-point", "", 0)
 
 def l2_segment(plugin_type: str, keys: t.Mapping[str, t.Any]) -> Segment | None:
     """Return an identifier of the l2 segment that the containers of a plugin share, None if it has none."""
-    l2 = row(plugin_type).l2
+    l2 = find_plugin_type(plugin_type).l2
     if l2 is None:
         return None
     link = keys.get(l2.key)
@@ -177,7 +177,9 @@ def bridge_name(keys: t.Mapping[str, t.Any]) -> str:
 
 def is_routed(plugin_type: str, keys: t.Mapping[str, t.Any]) -> bool:
     """Return whether the node routes to the containers of a plugin."""
-    return row(plugin_type).routes or any(keys.get(key) is True for key in ("isGateway", "isDefaultGateway"))
+    return find_plugin_type(plugin_type).routes or any(
+        keys.get(key) is True for key in ("isGateway", "isDefaultGateway")
+    )
 
 
 __all__ = (
@@ -187,8 +189,8 @@ __all__ = (
     "POINT_TO_POINT",
     "Segment",
     "bridge_name",
+    "find_plugin_type",
     "is_routed",
     "l2_segment",
-    "row",
     "types_where",
 )

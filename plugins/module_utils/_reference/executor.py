@@ -59,7 +59,7 @@ class DefectTolerance:
         # Most runs delete nothing, and do not need the catalogue.
         from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
-        row, netns = catalogue.row(plugin_type), parameters.attachment.netns
+        row, netns = catalogue.find_plugin_type(plugin_type), parameters.attachment.netns
         if row.del_needs_netns and not netns:
             return b""  # the kernel removed its rules with the namespace
         if row.del_skips_ipam:

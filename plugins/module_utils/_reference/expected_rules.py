@@ -55,15 +55,15 @@ def expected_rules(record: Record, network: NetworkConfiguration) -> list[Expect
 
 
 def _masquerades(plugin: PluginConfiguration) -> bool:
-    return catalogue.row(plugin.type).masquerades and plugin.keys.get("ipMasq") is True
+    return catalogue.find_plugin_type(plugin.type).masquerades and plugin.keys.get("ipMasq") is True
 
 
 def _maps_ports(plugin: PluginConfiguration) -> bool:
-    return catalogue.row(plugin.type).maps_ports and _PORTS in plugin.capabilities
+    return catalogue.find_plugin_type(plugin.type).maps_ports and _PORTS in plugin.capabilities
 
 
 def _checks_macs(plugin: PluginConfiguration) -> bool:
-    return catalogue.row(plugin.type).checks_macs and plugin.keys.get("macspoofchk") is True
+    return catalogue.find_plugin_type(plugin.type).checks_macs and plugin.keys.get("macspoofchk") is True
 
 
 def _spoof_checking(record: Record, result: t.Mapping[str, t.Any], network: NetworkConfiguration) -> SpoofChecking:
@@ -71,7 +71,7 @@ def _spoof_checking(record: Record, result: t.Mapping[str, t.Any], network: Netw
     ports = frozenset(item["name"] for item in interfaces if item.get("name") and not item.get("sandbox"))
     ifname = record.attachment.ifname
     macs = [item.get("mac") for item in interfaces if item.get("sandbox") and item.get("name") == ifname]
-    is_final = not any(catalogue.row(plugin.type).tunes_interface for plugin in network.plugins)
+    is_final = not any(catalogue.find_plugin_type(plugin.type).tunes_interface for plugin in network.plugins)
     return SpoofChecking(record, ports, str(macs[0] or "").lower() if macs and is_final else "")
 
 

@@ -87,7 +87,7 @@ class Masquerading:
         # Releases before 0.8 match the network instead of the address.
         sources = (f" -s {address}/{bits} ", f" -s {network} ")
         entrances = [rule for rule in nat.jumps.get(chain, ()) if any(source in rule for source in sources)]
-        if not _has_rule_of(firewall_names.MASQUERADE_HOOK, entrances):
+        if not _has_rule_in_chain(firewall_names.MASQUERADE_HOOK, entrances):
             return self._missing
         rules = nat.rules.get(chain, ())
         if not all(any(word in rule for rule in rules) for word in (f" -d {network} ", " -j MASQUERADE")):
@@ -136,10 +136,10 @@ class PortMapping:
         if not any(map(self._is_mapping, nat.rules.get(chain, ()))):
             return f"{self} is gone"
         entrances = [rule for rule in nat.jumps.get(chain, ()) if self._is_entrance(rule)]
-        if not _has_rule_of(firewall_names.PORTS_CHAIN, entrances):
+        if not _has_rule_in_chain(firewall_names.PORTS_CHAIN, entrances):
             return f"the jump to {self} is gone"
         jumps = nat.jumps.get(firewall_names.PORTS_CHAIN, ())
-        missing = [hook for hook in firewall_names.PORTS_HOOKS if not _has_rule_of(hook, jumps)]
+        missing = [hook for hook in firewall_names.PORTS_HOOKS if not _has_rule_in_chain(hook, jumps)]
         return f"the jump from {missing[0]} to {firewall_names.PORTS_CHAIN} is gone" if missing else ""
 
     def drift_in_nftables(self, listing: NftListing) -> str:
@@ -217,7 +217,7 @@ def _missing_jump(rules: t.Sequence[NftRule], listing: NftListing, hook: str) ->
     return f"the jump from {hook} to the chain {rules[0].chain} of {rules[0].family} {rules[0].table} is gone"
 
 
-def _has_rule_of(chain: str, rules: t.Iterable[str]) -> bool:
+def _has_rule_in_chain(chain: str, rules: t.Iterable[str]) -> bool:
     return any(rule.startswith(f"-A {chain} ") for rule in rules)
 
 

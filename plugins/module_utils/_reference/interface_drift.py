@@ -47,7 +47,7 @@ def find_drift(record: Record, network: NetworkConfiguration) -> LinkDrift | Non
     Raises:
         CniError: ``IO_FAILURE``; ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
     """
-    first = catalogue.row(network.plugins[0].type)
+    first = catalogue.find_plugin_type(network.plugins[0].type)
     if record.result is None or network.disable_check or not first.result_is_complete:
         return None
     result = record.result.to("1.1.0").keys
@@ -61,7 +61,7 @@ def find_drift(record: Record, network: NetworkConfiguration) -> LinkDrift | Non
 
 def moves_routes(network: NetworkConfiguration) -> bool:
     """Return whether a plugin moves the routes of the interface out of the main table, where other plugins expect them."""
-    return any(catalogue.row(plugin.type).moves_routes for plugin in network.plugins)
+    return any(catalogue.find_plugin_type(plugin.type).moves_routes for plugin in network.plugins)
 
 
 class _ContainerDrift:
@@ -71,7 +71,9 @@ class _ContainerDrift:
         self._view = view
         self._sandbox = sandbox
         self._links = {link.name: link for link in view.links}
-        self._result_has_mtu = not any(catalogue.row(plugin.type).tunes_interface for plugin in network.plugins)
+        self._result_has_mtu = not any(
+            catalogue.find_plugin_type(plugin.type).tunes_interface for plugin in network.plugins
+        )
         self._expects_up = not any(plugin.keys.get(key) for plugin in network.plugins for key in _LEAVES_DOWN)
         # The plugins' own CHECK does not find routes that were moved.
         self._has_moved_routes = moves_routes(network)
@@ -105,7 +107,7 @@ class _ContainerDrift:
         name, mac = interface["name"], str(interface.get("mac") or "").lower()
         link = self._links.get(name)
         if link is None:
-            return [f"interface {name} is {self._fate(mac)}"]
+            return [f"interface {name} is {self._describe_absence(mac)}"]
         messages = [f"interface {name} is down"] if self._expects_up and not link.is_up else []
         if mac and link.mac != mac:
             messages.append(f"the MAC of {name} is {link.mac}, not {mac}")
@@ -113,7 +115,7 @@ class _ContainerDrift:
             messages.append(f"the MTU of {name} is {link.mtu}, not {interface['mtu']}")
         return messages
 
-    def _fate(self, mac: str) -> str:
+    def _describe_absence(self, mac: str) -> str:
         renamed = [link.name for link in self._view.links if mac and link.mac == mac]
         return f"called {renamed[0]} now" if renamed else "gone"
 

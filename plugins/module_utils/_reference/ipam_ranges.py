@@ -83,7 +83,7 @@ def range_objects(ipam: JsonObject, path: str = "") -> t.Iterator[tuple[int, Jso
 def host_local_ranges(ipam: JsonObject, path: str = "") -> list[Range]:
     """Return host-local's ranges, without those whose subnet is invalid or too small."""
     ranges = (_read_range(group, keys, place) for group, keys, place in range_objects(ipam, path))
-    return [found for found in ranges if found]
+    return [member for member in ranges if member]
 
 
 def host_local_range_sets(ipam: JsonObject) -> list[list[Range]]:
@@ -96,14 +96,14 @@ def host_local_range_sets(ipam: JsonObject) -> list[list[Range]]:
 def static_ranges(ipam: JsonObject) -> list[Range]:
     """Return static's addresses, each as a range of one address."""
     ranges = (_read_address(keys, place) for keys, place in list_objects(ipam.get("addresses"), "/addresses"))
-    return [found for found in ranges if found]
+    return [member for member in ranges if member]
 
 
 def range_sets(ipam: object) -> list[list[Range]]:
     """Return the sets of valid ranges of an IPAM configuration; each address of static is a set of its own."""
     if not isinstance(ipam, dict):
         return []
-    known = catalogue.row(ipam.get("type"))
+    known = catalogue.find_plugin_type(ipam.get("type"))
     if known.has_addresses:
         return [[member] for member in static_ranges(ipam)]
     return host_local_range_sets(ipam) if known.has_ranges else []
@@ -128,8 +128,8 @@ def _read_range(group: int, keys: JsonObject, path: str) -> Range | None:
         return None
     written = [keys.get(key) for key in ("rangeStart", "rangeEnd", "gateway")]
     parsed = [parse_address(value) for value in written]
-    first, last, gateway = (given if given and given.version == subnet.version else None for given in parsed)
-    is_valid = not any(value and not given for value, given in zip(written, (first, last, parsed[2])))
+    first, last, gateway = (address if address and address.version == subnet.version else None for address in parsed)
+    is_valid = not any(value and not address for value, address in zip(written, (first, last, parsed[2])))
     # As host-local: the broadcast address of IPv4 is not assigned.
     default_last = subnet[-2] if subnet.version == _IPV4 else subnet[-1]
     return Range(subnet, first or subnet[1], last or default_last, gateway or subnet[1], path, group, is_valid)

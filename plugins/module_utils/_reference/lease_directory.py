@@ -82,7 +82,7 @@ class LeaseDirectory:
             leases: Paths of leases.
         """
         names = set(self._directory.names()) - {os.path.basename(path) for path in leases}
-        return sorted(name for name in names if not self._is_host_locals(name))
+        return sorted(name for name in names if not self._is_used_by_host_local(name))
 
     def last_change(self) -> float:
         """Return the time of the last change in the directory, in seconds since the epoch."""
@@ -121,7 +121,7 @@ class LeaseDirectory:
         path = self._directory.path_of(name)
         return Lease(path, address, container_id, ifname, file.changed, file.identity)
 
-    def _is_host_locals(self, name: str) -> bool:
+    def _is_used_by_host_local(self, name: str) -> bool:
         if name != _LOCK and not name.startswith(_LAST_RESERVED):
             return False
         status = self._directory.status(name)

@@ -90,7 +90,7 @@ def _delegation(plugin_type: str) -> Delegation | None:
     # A run that finds every attachment unchanged runs no plugin, and does not need the catalogue.
     from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
-    return catalogue.row(plugin_type).delegation
+    return catalogue.find_plugin_type(plugin_type).delegation
 
 
 def _delegates(plugin: ConfiguredPlugin, delegation: Delegation) -> t.Iterator[ConfiguredPlugin]:

@@ -36,7 +36,7 @@ def _has_no_ipam(record: Record, plugin: PluginConfiguration) -> bool:
 
 
 def _has_moved_routes(record: Record, plugin: PluginConfiguration) -> bool:
-    return any(catalogue.row(one.type).moves_routes for one in record.network().plugins)
+    return any(catalogue.find_plugin_type(other.type).moves_routes for other in record.network().plugins)
 
 
 def _has_ipv4_host_address(record: Record, plugin: PluginConfiguration) -> bool:
@@ -74,7 +74,7 @@ _REJECTION_CODES: t.Final = (
 
 def is_false_alarm(record: Record, plugin: PluginConfiguration, error: CniError) -> bool:
     """Return whether the error of CHECK is a known defect of the plugin."""
-    row = catalogue.row(plugin.type)
+    row = catalogue.find_plugin_type(plugin.type)
     quirks = (*row.quirks, *(catalogue.INTERFACE_QUIRKS if row.makes_interface else ()))
     return any(
         re.search(quirk.pattern, str(error)) and CONDITIONS[quirk.condition](record, plugin)
@@ -123,7 +123,7 @@ def require_no_panic(network: NetworkConfiguration, config_args: t.Mapping[str, 
     """
     for position, plugin in enumerate(network.plugins):
         if (
-            catalogue.row(plugin.type).panics_without_sysctl
+            catalogue.find_plugin_type(plugin.type).panics_without_sysctl
             and plugin.keys.get("sysctl") is None
             and _sysctl_args(plugin, config_args)
         ):

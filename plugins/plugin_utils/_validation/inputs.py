@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.plugin_utils._given import plain
+from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import SIZE_LIMIT, Document, read
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks as fleet_networks
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import plugins as fleet_plugins
@@ -46,12 +46,14 @@ def findings(
         AnsibleError: jsonschema is missing on the controller.
     """
     checked_levels = check_levels(CONTROLLER_LEVELS if levels is None else levels)
-    given = attachments if isinstance(attachments, list) else []
+    listed_attachments = attachments if isinstance(attachments, list) else []
     listed = list(conflists) if isinstance(conflists, (list, tuple)) else [conflists]
     if files:
-        return _validate_files(listed, checked_levels, given)
+        return _validate_files(listed, checked_levels, listed_attachments)
     return validate(
-        [_source(conflist, f"conflists[{index}]") for index, conflist in enumerate(listed)], checked_levels, given
+        [_source(conflist, f"conflists[{index}]") for index, conflist in enumerate(listed)],
+        checked_levels,
+        listed_attachments,
     )
 
 
@@ -75,10 +77,10 @@ def findings_by_host(
     by_host = {}
     for host, listed in conflists.items():
         try:
-            found_here = findings(listed, levels, files=files, attachments=attached.get(host))
+            host_findings = findings(listed, levels, files=files, attachments=attached.get(host))
         except CniError as exc:
             raise exc.within(str(host)) from exc
-        by_host[str(host)] = [finding.as_dict() for finding in found_here]
+        by_host[str(host)] = [finding.as_dict() for finding in host_findings]
     return by_host
 
 

@@ -131,14 +131,14 @@ def test_an_unrelated_file_under_the_name_is_refused(
     arguments = {"attachments": [{"network": "lab", "netns": "odd"}]}
     played = project.play(
         [
-            task("foretold", NETNS, present, check_mode=True),
+            task("predicted", NETNS, present, check_mode=True),
             task("make", NETNS, present),
             task("remove", NETNS, absent),
             task("attach", "cni.node.attachments", arguments),
             task("look", "cni.node.node_info", {"gather": ["netns"]}),
         ]
     )
-    for name in ("foretold", "make", "remove"):
+    for name in ("predicted", "make", "remove"):
         assert f"{path} is {what}" in played[name].require_unchanged_node().require_failure()
     played["attach"].require_unchanged_node().require_failure(f"{path} is not a network namespace")
     assert played["look"].ok().result["netns"] == []

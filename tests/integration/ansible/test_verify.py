@@ -52,8 +52,8 @@ def test_every_network_is_verified_and_nothing_is_left(node: EngineNode, project
     assert dual["addresses"] == ["10.1.0.2/16", "fd00:1::2/64"]
     assert dual["gateways"] == [{"address": gateway, "answered": True} for gateway in ("10.1.0.1", "fd00:1::1")]
     assert (loop["gateways"], loop["error"]) == ([], None)
-    foretold = played["verify, predicted"].ok().require_unchanged_node()
-    assert foretold.msg == "networks: 2 skipped"
+    predicted = played["verify, predicted"].ok().require_unchanged_node()
+    assert predicted.msg == "networks: 2 skipped"
     assert played["verify, again"].ok().msg == done.msg
 
 

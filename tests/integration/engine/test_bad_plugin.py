@@ -230,10 +230,10 @@ LATER = ScriptedAnswer(error={"code": 11, "msg": "the pool is being rebuilt"})
 
 def test_an_add_that_asks_for_a_retry_is_retried(node: EngineNode, item: JsonObject) -> None:
     node.plugins.write("odd", ADD=[LATER, LATER, ScriptedAnswer()])
-    foretold = node.attach(item, _ansible_check_mode=True)
+    predicted = node.attach(item, _ansible_check_mode=True)
     assert node.plugins.calls() == []
     (entry,) = node.attach(item)
-    assert (entry["action"], entry["error"]) == (foretold[0]["action"], None) == ("added", None)
+    assert (entry["action"], entry["error"]) == (predicted[0]["action"], None) == ("added", None)
     assert [call.command for call in node.plugins.calls()] == ["ADD", "DEL", "ADD", "DEL", "ADD", "CHECK"]
     assert (len(node.leases("net")), node.intents()) == (1, [])
 

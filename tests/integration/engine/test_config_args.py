@@ -50,8 +50,8 @@ def test_the_requested_address_and_mac_are_assigned(
         for last, mac in zip((77, 78), MACS)
     )
     before = node.come_and_go(desired)
-    foretold = node.attach(desired, _ansible_check_mode=True)
-    assert [entry["action"] for entry in node.attach(desired)] == [foretold[0]["action"]] == ["added"]
+    predicted = node.attach(desired, _ansible_check_mode=True)
+    assert [entry["action"] for entry in node.attach(desired)] == [predicted[0]["action"]] == ["added"]
     assert f"{network}.0.77" in node.leases("net")
     assert _mac(blue) == MACS[0]
     assert [entry["action"] for entry in node.attach(desired)] == ["checked"]

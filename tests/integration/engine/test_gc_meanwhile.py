@@ -33,8 +33,8 @@ def test_namespaces_and_links_that_disappear_are_no_error(node: EngineNode) -> N
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         ended = executor.submit(subprocess.run, ["sh", "-c", CONTAINERS], stderr=subprocess.DEVNULL)
         while not ended.done():
-            assert "127.0.0.1" in live_namespaces.addresses().found
-            veth.other_ends()
+            assert "127.0.0.1" in live_namespaces.addresses().netns_by_address
+            veth.find_veth_ends()
             ifb.targets()
 
 

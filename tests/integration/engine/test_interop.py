@@ -95,7 +95,7 @@ def test_the_engine_checks_and_deletes_what_libcni_attached(
     assert engine.result(item) == result
     assert record.attachment.capability_args == item["capability_args"]
     assert record.attachment.args == item["args"]
-    assert engine.runtime.check(record, is_false_alarm).asked == case.has_check
+    assert engine.runtime.check(record, is_false_alarm).was_run == case.has_check
     engine.delete(item)
     assert before.difference(node.state()) == ""
 

@@ -98,7 +98,7 @@ class Checker:
         from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 
         checked = self._runtime.check(record, is_false_alarm)
-        return CheckReport(compared or checked.asked, false_alarms=checked.excused)
+        return CheckReport(compared or checked.was_run, false_alarms=checked.ignored_errors)
 
 
 __all__ = ("Checker",)

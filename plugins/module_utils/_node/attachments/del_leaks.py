@@ -72,7 +72,7 @@ def _list_rules(record: Record, chain: str) -> dict[int, tuple[list[nat.Rule], b
     by_family: dict[int, tuple[list[nat.Rule], bool]] = {}
     for family in required or iptables.FAMILIES:
         try:
-            by_family[family] = nat.rules_and_orphan(family, firewall_names.MASQUERADE_HOOK, chain)
+            by_family[family] = nat.list_rules_with_orphan(family, firewall_names.MASQUERADE_HOOK, chain)
         except CniError:
             if family in required:
                 raise
@@ -103,7 +103,7 @@ def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths) -> 
     leaks = list(_saved_values(record, network, paths.tuning_dir))
     if not record.netns_for_delete():
         leaks += [*_masquerade_rules(record, network), *_spoof_checks(record, network)]
-    owned = _owners_of_others(record, records, paths.state_dir) if leaks else set()
+    owned = _read_other_owners(record, records, paths.state_dir) if leaks else set()
     for name, remove in leaks:
         if owned is not None and name not in owned:
             remove()
@@ -160,7 +160,7 @@ def _has(network: NetworkConfiguration, key: str) -> bool:
     return any(plugin.keys.get(key) is True for plugin in network.plugins)
 
 
-def _owners_of_others(record: Record, records: RecordStore, state_dir: str) -> set[str] | None:
+def _read_other_owners(record: Record, records: RecordStore, state_dir: str) -> set[str] | None:
     """Return the owners of the rules and files of all other attachments, or None if a record cannot be read."""
     others, broken = AllRecords(records, state_dir).read_all_except(record)
     if broken:

@@ -120,7 +120,9 @@ def _require_interface_free(state: RecordedState, network: NetworkConfiguration,
         begun = f", whose {other.command} was not completed" if other.command else ""
         what = f"{attachment}: its interface belongs to the {other.attachment}{begun}"
         raise _conflict(what, "or remove the other attachment first")
-    if catalogue.row(network.plugins[0].type).makes_interface and rtnetlink.link(attachment.ifname, attachment.netns):
+    if catalogue.find_plugin_type(network.plugins[0].type).makes_interface and rtnetlink.link(
+        attachment.ifname, attachment.netns
+    ):
         what = f"{attachment}: {attachment.netns} already has an interface of that name, which no record lists"
         raise _conflict(what, "or remove the interface if it is not in use")
 

@@ -127,18 +127,22 @@ class _RecordedLink(t.NamedTuple):
         own = (keys for keys in interfaces if keys.get("name") == ifname and keys.get("sandbox"))
         mac = next((str(keys.get("mac") or "") for keys in own), "")
         on_node = (str(keys.get("name")) for keys in interfaces if not keys.get("sandbox"))
-        host_ends = tuple(filter(_HOST_END.fullmatch, on_node)) if catalogue.row(plugin_type).link_kind == VETH else ()
+        host_ends = (
+            tuple(filter(_HOST_END.fullmatch, on_node))
+            if catalogue.find_plugin_type(plugin_type).link_kind == VETH
+            else ()
+        )
         return cls(plugin_type, mac.lower(), frozenset(record.addresses), host_ends)
 
     @property
     def is_unknown_plugin(self) -> bool:
         """Return whether the plugin is not known to make an interface, which its DEL would find by name."""
-        return not catalogue.row(self.plugin_type).makes_interface
+        return not catalogue.find_plugin_type(self.plugin_type).makes_interface
 
     @property
     def is_removable(self) -> bool:
         """Return whether DEL removes the link and does nothing else with it."""
-        return bool(catalogue.row(self.plugin_type).link_kind)
+        return bool(catalogue.find_plugin_type(self.plugin_type).link_kind)
 
     @property
     def is_identifiable(self) -> bool:
@@ -179,7 +183,7 @@ class _RecordedLink(t.NamedTuple):
         return next((end for end in ends if end is not None and end.kind == VETH), None)
 
     def _has_expected_kind(self, link: Link) -> bool:
-        return catalogue.row(self.plugin_type).link_kind in ("", link.kind)
+        return catalogue.find_plugin_type(self.plugin_type).link_kind in ("", link.kind)
 
 
 def _is_pair(link: Link, host_end: Link) -> bool:

@@ -110,11 +110,11 @@ class Transition:
             if self._recorded.netns_change:
                 self._prerequisites.require_interface_free(self._desired, self._note_missing)
             self._delete(record, self._desired)
-            self._attach_again(network, record)
+            self._reattach(network, record)
         self._after = AttachmentState(self._desired.restoration)
         return Action.RECREATED
 
-    def _attach_again(self, network: NetworkConfiguration, record: Record) -> None:
+    def _reattach(self, network: NetworkConfiguration, record: Record) -> None:
         try:
             self._attach(network, again=True)
         except CniError as exc:

@@ -63,12 +63,12 @@ def restore(cache_dir: str, workers: int, paths: NodePaths) -> tuple[list[Attach
 def read_restorable(cache_dir: str) -> list[Record]:
     """Return the records and intents of all attachments that are restored at boot."""
     stores = (RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir))
-    return [record for store in stores for record in store.read_lasting()[0]]
+    return [record for store in stores for record in store.read_to_restore()[0]]
 
 
 def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniError]]:
     """Return the records to restore, the keys of those whose removal by a task was interrupted, and errors."""
-    records, broken = RecordStore.of_records(cache_dir).read_lasting()
+    records, broken = RecordStore.of_records(cache_dir).read_to_restore()
     intents, dummy = RecordStore.of_intents(cache_dir).read_all()
     records_by_key = {record.attachment.key: record for record in records}
     removals: set[Key] = set()

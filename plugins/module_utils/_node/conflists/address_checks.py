@@ -105,7 +105,7 @@ def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
 
 
 def _links(plugin: ConfiguredPlugin) -> frozenset[str]:
-    if not catalogue.row(plugin.type).is_bridge:
+    if not catalogue.find_plugin_type(plugin.type).is_bridge:
         return frozenset()
     bridge = bridge_name(plugin.keys)
     return frozenset((bridge, f"{bridge}.{plugin.keys.get('vlan')}"))

@@ -29,7 +29,7 @@ def check(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
     """Find bridges with other addresses than the gateway of a network. The plugin bridge compares them at ADD."""
     for network in planned.desired:
         for plugin in all_plugins(network):
-            if catalogue.row(plugin.type).is_bridge and is_routed(plugin.type, plugin.keys):
+            if catalogue.find_plugin_type(plugin.type).is_bridge and is_routed(plugin.type, plugin.keys):
                 for finding in _find_conflicts(network, plugin, view):
                     yield finding._replace(is_unchanged=not planned.is_new(network))
 

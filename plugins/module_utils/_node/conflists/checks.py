@@ -27,13 +27,13 @@ def check(planned: PlannedDirectory, *, tolerate_missing: bool) -> list[Finding]
     Raises:
         CniError: ``IO_FAILURE`` if the kernel does not answer.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if planned.desired:
         view = rtnetlink.snapshot()
-        found += link_checks.check(planned, view, tolerate_missing=tolerate_missing)
-        found += address_checks.check(planned, view)
-        found += bridge_checks.check(planned, view)
-    return [*found, *file_checks.check(planned)]
+        findings += link_checks.check(planned, view, tolerate_missing=tolerate_missing)
+        findings += address_checks.check(planned, view)
+        findings += bridge_checks.check(planned, view)
+    return [*findings, *file_checks.check(planned)]
 
 
 __all__ = ("check",)

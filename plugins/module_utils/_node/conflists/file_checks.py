@@ -66,7 +66,7 @@ def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration) -> 
 def _find_preferred(planned: PlannedDirectory, first: str) -> t.Iterator[Finding]:
     """Find a network of another file that containerd and CRI-O prefer to those of the task."""
     winner = next((network for network in planned.others if os.path.basename(network.source) == first), None)
-    if winner is None or first in planned.own or catalogue.row(winner.plugins[0].type).selects_networks:
+    if winner is None or first in planned.own or catalogue.find_plugin_type(winner.plugins[0].type).selects_networks:
         return
     if any(winner.name == network.name for network in planned.desired):  # reported as shadowed-network
         return

@@ -30,7 +30,7 @@ def check(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -> t
     """
     for network in planned.desired:
         for plugin in all_plugins(network):
-            known = catalogue.row(plugin.type)
+            known = catalogue.find_plugin_type(plugin.type)
             if known.has_master and not plugin.keys.get("linkInContainer"):
                 yield from _check_master(network, plugin, view, tolerate_missing=tolerate_missing)
             elif known.borrows_device and planned.is_new(network):
@@ -45,7 +45,7 @@ def _check_master(
         yield from _check_named_master(network, plugin, view, tolerate_missing=tolerate_missing)
         yield from _check_mtu(network, plugin, _link(plugin.keys["master"], view))
     # The schema reports a missing master that is required. A chained plugin takes the link of the plugin before it.
-    elif not catalogue.row(plugin.type).requires_master and not plugin.place:
+    elif not catalogue.find_plugin_type(plugin.type).requires_master and not plugin.place:
         master = _default_link(view)
         if master is None:
             message = f"{plugin.type} has no master, and the node has no default route to take the link from"

@@ -34,13 +34,13 @@ class PluginProbe:
     def check(self, network: NetworkConfiguration) -> t.Iterator[Finding]:
         """Find plugins that are missing, that cannot be run, or that do not support the network's version."""
         plugins = list(executables(network))
-        answers = [self._ask(plugin.type) for plugin in plugins]
+        answers = [self._query_versions(plugin.type) for plugin in plugins]
         faults = [self._find_fault(network, plugin, answer) for plugin, answer in zip(plugins, answers)]
         yield from (fault for fault in faults if fault)
         if not any(faults) and not any(isinstance(answer, UnsafePlugin) for answer in answers):
             yield from _find_version_conflict(network, plugins, t.cast("list[tuple[str, ...]]", answers))
 
-    def _ask(self, plugin_type: str) -> _Answer:
+    def _query_versions(self, plugin_type: str) -> _Answer:
         if plugin_type not in self._answers:
             try:
                 self._answers[plugin_type] = self._versions.get_supported(plugin_type)

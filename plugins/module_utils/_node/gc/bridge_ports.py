@@ -32,12 +32,12 @@ class BridgePort(t.NamedTuple):
 
     Attributes:
         netns: A path to the network namespace of its other end, or an empty string.
-        unseen: The error of a network namespace that may have the other end and cannot be inspected, or None.
+        netns_error: The error of a network namespace that may have the other end and cannot be inspected, or None.
     """
 
     veth: Veth
     netns: str
-    unseen: CniError | None
+    netns_error: CniError | None
 
 
 class BridgePortFinder:
@@ -76,7 +76,7 @@ class BridgePortFinder:
         if reason or port.netns:
             return reason or f"its other end is in the network namespace {port.netns}"
         where = "its other end may be in a network namespace that cannot be inspected"
-        return f"{where}: {port.unseen}" if port.unseen else ""
+        return f"{where}: {port.netns_error}" if port.netns_error else ""
 
     def remove(self, suspect: Suspect[BridgePort]) -> None:
         from ansible_collections.cni.node.plugins.module_utils._linux import veth
@@ -88,14 +88,16 @@ class BridgePortFinder:
         from ansible_collections.cni.node.plugins.module_utils._linux import veth
 
         ports = [port for port in veth.veths() if port.master in self._bridges and port.name in names]
-        ends = veth.other_ends() if ports else veth.Ends({}, {})
-        unseen = next(iter(ends.unseen.values()), None)
-        return [BridgePort(port, ends.found.get((port.peer_index, port.index), ""), unseen) for port in ports]
+        ends = veth.find_veth_ends() if ports else veth.VethEnds({}, {})
+        netns_error = next(iter(ends.unreadable.values()), None)
+        return [
+            BridgePort(port, ends.netns_by_ends.get((port.peer_index, port.index), ""), netns_error) for port in ports
+        ]
 
 
 def _bridges(networks: t.Iterable[NetworkConfiguration]) -> set[str]:
     plugins = [plugin for network in networks for plugin in network.plugins]
-    return {bridge_name(plugin.keys) for plugin in plugins if catalogue.row(plugin.type).is_bridge}
+    return {bridge_name(plugin.keys) for plugin in plugins if catalogue.find_plugin_type(plugin.type).is_bridge}
 
 
 __all__ = ("BridgePort", "BridgePortFinder")

@@ -16,28 +16,28 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Fi
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 
-Look = t.Callable[[], tuple[Owners, NodeSnapshot]]
+ReadAgain = t.Callable[[], tuple[Owners, NodeSnapshot]]
 Listed = list[tuple[Finder[t.Any], Items[t.Any]]]
 # Makes a function run at its first call only, so that finders share the second look.
-once: t.Final = functools.lru_cache(maxsize=None)
+call_once: t.Final = functools.lru_cache(maxsize=None)
 
 
 def collect_leaks(
     finder: Finder[Item],
     items: Items[Item],
     owners: Owners,
-    look_again: Look,
+    read_again: ReadAgain,
     policy: GcPolicy,
 ) -> t.Iterator[Leak]:
     """Find items without an owner, list the items again, and collect those that still exist without an owner.
 
     Args:
         items: Listed before the owners were read, because a later item may belong to an attachment recorded since.
-        look_again: Called only if there are suspects.
+        read_again: Called only if there are suspects.
     """
     if next(finder.find(items, owners), None) is None:
         return
-    owners, node = look_again()
+    owners, node = read_again()
     current = finder.snapshot(node)
     for suspect in finder.find({key: current[key] for key in items if key in current}, owners):
         reason = finder.reason_to_keep(suspect, owners)
@@ -55,12 +55,12 @@ def list_items(finders: t.Iterable[Finder[t.Any]], node: NodeSnapshot, run: GcRu
 
 
 def collect_each(
-    listed: Listed, owners: Owners, again: Look, run: GcRun, part: t.Callable[[], t.ContextManager[None]]
+    listed: Listed, owners: Owners, read_again: ReadAgain, run: GcRun, part: t.Callable[[], t.ContextManager[None]]
 ) -> None:
     """Collect the leaks of each finder. An error of one does not stop the others."""
     for finder, items in listed:
         with part():
-            for leak in collect_leaks(finder, items, owners, again, run.policy):
+            for leak in collect_leaks(finder, items, owners, read_again, run.policy):
                 run.leaks.append(leak)  # at once: an error may follow, and the next finding may depend on it
 
 
@@ -75,9 +75,9 @@ def report_errors(leaks: list[Leak], network: str, subject: str, evidence: str) 
             leaks.append(entry)
 
 
-def list_again(owners: Owners) -> tuple[Owners, NodeSnapshot]:
+def take_new_snapshot(owners: Owners) -> tuple[Owners, NodeSnapshot]:
     """Return the same owners, which do not change while their network is locked, and a new snapshot."""
     return owners, NodeSnapshot()
 
 
-__all__ = ("collect_each", "collect_leaks", "list_again", "list_items", "once", "report_errors")
+__all__ = ("call_once", "collect_each", "collect_leaks", "list_items", "report_errors", "take_new_snapshot")

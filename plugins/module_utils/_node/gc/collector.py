@@ -26,12 +26,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules
 from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import (
+    call_once,
     collect_each,
     collect_leaks,
-    list_again,
     list_items,
-    once,
     report_errors,
+    take_new_snapshot,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     Finder,
@@ -114,9 +114,9 @@ class Collector:
         )
         finders = [make(run) for make in FINDERS]
         with self._exclusive():
-            self._collect_networks(checked, run, _of_scope(finders, Scope.NETWORK), node, not unreadable)
+            self._collect_networks(checked, run, _select_by_scope(finders, Scope.NETWORK), node, not unreadable)
             scopes = (Scope.NODE, Scope.ALL_NETWORKS) if run.all_networks else (Scope.NODE,)
-            self._collect_node(run, _of_scope(finders, *scopes), node)
+            self._collect_node(run, _select_by_scope(finders, *scopes), node)
             self._collect_shared(run)
         reported = {leak.subject for leak in leaks}
         leaks += [leak for leak in unreadable if leak.subject not in reported and not names]
@@ -125,11 +125,11 @@ class Collector:
 
     def _collect_own_files(self, own_files: OwnFiles, run: GcRun) -> None:
         """Collect this collection's own files last, because they may belong to attachments removed before."""
-        gone: set[str] = set()
+        removed_paths: set[str] = set()
         if run.policy.dry_run:
-            gone = run.list_collected().union(map(self._runtime.records.path_of, self._removal.attachments))
+            removed_paths = run.list_collected().union(map(self._runtime.records.path_of, self._removal.attachments))
         with report_errors(run.leaks, "", "all networks", "some checks of this collection's own files did not finish"):
-            run.leaks.extend(own_files.collect(gone))
+            run.leaks.extend(own_files.collect(removed_paths))
 
     def _network_names(self, records: t.Iterable[Record], node: NodeSnapshot) -> list[str]:
         recorded = {record.attachment.network for record in records}
@@ -155,12 +155,17 @@ class Collector:
         return hold_lock(path, exclusive=True, timeout=self._timeout, what="leak collection")
 
     def _collect_networks(
-        self, names: t.Iterable[str], run: GcRun, finders: t.Sequence[Finder[t.Any]], node: NodeSnapshot, may_ask: bool
+        self,
+        names: t.Iterable[str],
+        run: GcRun,
+        finders: t.Sequence[Finder[t.Any]],
+        node: NodeSnapshot,
+        may_run_plugins: bool,
     ) -> None:
         """Collect leaks that name their network.
 
         Args:
-            may_ask: Whether plugins may run GC: only if all records are readable, so that all valid attachments are known.
+            may_run_plugins: Whether plugins may run GC: only if all records are readable, so that all valid attachments are known.
         """
         listed = list_items(finders, node, run)
         for name in names:
@@ -169,10 +174,10 @@ class Collector:
                 owners = self._records.collect(name, run.leaks)
                 with part():
                     self._collect_leases(owners, run)
-                again = once(functools.partial(list_again, owners))
-                collect_each(listed, owners, again, run, part)
-                if may_ask and not run.policy.dry_run:
-                    self._ask_plugins(owners)
+                read_again = call_once(functools.partial(take_new_snapshot, owners))
+                collect_each(listed, owners, read_again, run, part)
+                if may_run_plugins and not run.policy.dry_run:
+                    self._run_plugin_gc(owners)
 
     def _collect_leases(self, owners: Owners, run: GcRun) -> None:
         network = self._networks.networks.get(owners.network)
@@ -182,9 +187,9 @@ class Collector:
             with lease_directory.hold(path) as directory:
                 if directory is not None:
                     finder = LeaseFinder(run.policy, directory, network is not None, reason)
-                    items, again = finder.snapshot(), functools.partial(list_again, owners)
+                    items, read_again = finder.snapshot(), functools.partial(take_new_snapshot, owners)
                     with finder.lock(owners, self._timeout):
-                        run.leaks.extend(collect_leaks(finder, items, owners, again, run.policy))
+                        run.leaks.extend(collect_leaks(finder, items, owners, read_again, run.policy))
 
     def _possible_configuration(self, name: str) -> str:
         """Return why a network may have a configuration although none was read, or an empty string."""
@@ -194,7 +199,7 @@ class Collector:
         usual = (self._networks if is_planned else conf_dir.load(self._paths.conf_dir)).networks
         return f"{usual[name].source} configures this network" if name in usual else ""
 
-    def _ask_plugins(self, owners: Owners) -> None:
+    def _run_plugin_gc(self, owners: Owners) -> None:
         """Run GC of the network's plugins."""
         network = self._networks.networks.get(owners.network)
         if network is not None:
@@ -211,9 +216,9 @@ class Collector:
             node = NodeSnapshot()
         with part():
             listed = list_items(finders, node, run)
-            collect_each(listed, self._records.read_owners(), once(self._look_again), run, part)
+            collect_each(listed, self._records.read_owners(), call_once(self._read_owners_again), run, part)
 
-    def _look_again(self) -> tuple[Owners, NodeSnapshot]:
+    def _read_owners_again(self) -> tuple[Owners, NodeSnapshot]:
         """Read the owners again: an ADD that has ended in the meantime has been recorded."""
         from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 
@@ -231,7 +236,7 @@ class Collector:
             run.leaks.extend(shared.collect(self._records.read_owners(), tuple(run.leaks)))
 
 
-def _of_scope(finders: t.Iterable[Finder[t.Any]], *scopes: Scope) -> list[Finder[t.Any]]:
+def _select_by_scope(finders: t.Iterable[Finder[t.Any]], *scopes: Scope) -> list[Finder[t.Any]]:
     return [finder for finder in finders if finder.scope in scopes]
 
 

@@ -39,7 +39,7 @@ class IptablesRuleFinder:
     def find(self, items: Items[ContainerRule], owners: Owners) -> t.Iterator[Suspect[ContainerRule]]:
         by_chain: dict[tuple[str, int, str], list[ContainerRule]] = {}
         for item in items.values():
-            if item.network == owners.network and not owners.knows(item.container_id):
+            if item.network == owners.network and not owners.has_container(item.container_id):
                 by_chain.setdefault((item.container_id, item.rule.family, item.rule.target), []).append(item)
         for (container_id, family, chain), rules in by_chain.items():
             evidence = f"no runtime has a record of container {container_id}, which its comment names"

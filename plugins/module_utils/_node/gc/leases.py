@@ -42,12 +42,12 @@ class LeaseFinder:
         self._changed = 0.0 if self._is_configured else self._directory.last_change()
         leases = [lease for lease in items.values() if not owners.has(lease.container_id, lease.ifname)]
         freed = {lease.path for lease in leases if owners.is_pending_removal(lease.container_id, lease.ifname)}
-        gone = set(freed)
+        removed_paths = set(freed)
         for lease in (lease for lease in leases if lease.path not in freed):
             suspect = _suspect(lease, owners)
             yield suspect
-            gone |= {lease.path} if suspect.leak.collected else set()
-        if not self._is_configured and not owners.live and not self._directory.other_names(gone):
+            removed_paths |= {lease.path} if suspect.leak.collected else set()
+        if not self._is_configured and not owners.live and not self._directory.other_names(removed_paths):
             # A run would have changed the directory just now, by DEL.
             self._changed = self._policy.now if freed else self._changed
             evidence = "the network has no configuration, no attachment and no lease"

@@ -139,7 +139,7 @@ def _words(content: bytes) -> frozenset[str]:
 def _texts(value: t.Any) -> t.Iterator[str]:
     if isinstance(value, t.Mapping):
         yield from (key for key, item in value.items() if item is True)
-        if catalogue.row(value.get("type")).is_bridge and not value.get("bridge"):
+        if catalogue.find_plugin_type(value.get("type")).is_bridge and not value.get("bridge"):
             yield catalogue.DEFAULT_BRIDGE
         value = list(value.values())
     if isinstance(value, (list, tuple)):

@@ -62,7 +62,7 @@ class NftPortMappingFinder(_NftRuleFinder):
     table = firewall_names.PORTS_TABLE
 
     def find(self, items: Items[NftRule], owners: Owners) -> t.Iterator[Suspect[NftRule]]:
-        return _by_owner([rule for rule in items.values() if not owners.knows(rule.comment)], owners.network)
+        return _by_owner([rule for rule in items.values() if not owners.has_container(rule.comment)], owners.network)
 
 
 def list_networks(node: NodeSnapshot) -> set[str]:

@@ -36,42 +36,44 @@ class OwnFiles:
         self._top = os.path.join(cache_dir, OWN_DIRECTORY)
         self._results = os.path.join(cache_dir, "results")
         self._conf_dir = conf_dir
-        self._directories = {path: modification_time(path) for path in self._below()}
+        self._directories = {path: modification_time(path) for path in self._list_directories()}
         self._lock_dir = os.path.join(self._top, "locks")
         names = [name for name in list_directory(self._lock_dir) if name not in known_locks]
         unknown = [os.path.join(self._lock_dir, name) for name in names]
         self._locks = [path for path in unknown if not policy.is_young(modification_time(path)) and not _is_held(path)]
 
-    def collect(self, gone: t.Collection[str]) -> t.Iterator[Leak]:
+    def collect(self, removed_paths: t.Collection[str]) -> t.Iterator[Leak]:
         """Collect leaked files.
 
         Args:
-            gone: In a dry run, paths that a run would have removed by now.
+            removed_paths: In a dry run, paths that a run would have removed by now.
         """
-        self._drop(set(self._below()) - set(self._directories))
-        absent = set(gone)
-        for leak in itertools.chain(map(self._temporary, self._temporaries()), map(self._lock, self._locks)):
+        self._remove_empty(set(self._list_directories()) - set(self._directories))
+        absent = set(removed_paths)
+        for leak in itertools.chain(
+            map(self._collect_temporary_file, self._list_temporary_files()), map(self._collect_lock, self._locks)
+        ):
             absent |= {leak.subject} if leak.collected else set()
             yield leak
         if not _entries(self._results, absent):
             for path in sorted(self._directories, reverse=True):
-                for leak in self._directory(path, absent):
+                for leak in self._collect_directory(path, absent):
                     absent |= {leak.subject} if leak.collected else set()
                     yield leak
-            self._drop_locks()
-            self._drop(path for path in (self._lock_dir, self._top) if not self._is_young(path))
+            self._remove_unneeded_locks()
+            self._remove_empty(path for path in (self._lock_dir, self._top) if not self._is_young(path))
 
-    def _below(self) -> list[str]:
+    def _list_directories(self) -> list[str]:
         return [path for path, dummy, dummy in os.walk(self._top)]
 
-    def _drop(self, directories: t.Iterable[str]) -> None:
+    def _remove_empty(self, directories: t.Iterable[str]) -> None:
         """Remove directories that every run makes, if they are empty."""
         if not self._policy.dry_run:
             for path in sorted(directories, reverse=True):
                 with contextlib.suppress(OSError):
                     os.rmdir(path)
 
-    def _drop_locks(self) -> None:
+    def _remove_unneeded_locks(self) -> None:
         """Remove the locks of existing networks, which are useless without attachments. cni.node.verify leaves one."""
         for path in (os.path.join(self._lock_dir, name) for name in list_directory(self._lock_dir)):
             if not self._policy.dry_run and not self._policy.is_young(modification_time(path)):
@@ -81,8 +83,8 @@ class OwnFiles:
     def _is_young(self, path: str) -> bool:
         return self._policy.is_young(self._directories.get(path, 0))
 
-    def _temporaries(self) -> list[str]:
-        places = [self._conf_dir, self._results, *self._below()]
+    def _list_temporary_files(self) -> list[str]:
+        places = [self._conf_dir, self._results, *self._list_directories()]
         return [
             os.path.join(place, name)
             for place in places
@@ -90,19 +92,19 @@ class OwnFiles:
             if durable.is_temporary(name)
         ]
 
-    def _temporary(self, path: str) -> Leak:
+    def _collect_temporary_file(self, path: str) -> Leak:
         leak = Leak(Kind.TEMPORARY_FILE, "", path, "a run was killed while it wrote a file")
         reason = self._policy.reason_for_age(modification_time(path))
         return self._policy.collect_unless(reason, leak, lambda: durable.remove(path, flush=False))
 
-    def _lock(self, path: str) -> Leak:
+    def _collect_lock(self, path: str) -> Leak:
         evidence = "no process holds it, and no network or container needs it"
         leak = self._policy.collect_unless("", Leak(Kind.LOCK, "", path, evidence), lambda: _remove_lock(path))
         if leak.error is None or leak.error.code != Code.TRY_AGAIN:
             return leak
         return Leak(Kind.LOCK, "", path, "no network or container needs it, but a run holds it now")
 
-    def _directory(self, path: str, absent: t.Collection[str]) -> list[Leak]:
+    def _collect_directory(self, path: str, absent: t.Collection[str]) -> list[Leak]:
         """Collect an empty directory. A young one may have just been made by another run."""
         is_of_locks = path in (self._lock_dir, self._top)
         if is_of_locks or _entries(path, absent) or self._is_young(path) or not os.path.isdir(path):

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces import Addresses
+    from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces import NetnsAddresses
 
 # A container ID and the name of an interface.
 Names = tuple[str, str]
@@ -84,7 +84,7 @@ class Owners:
             return (container_id, ifname) in self.pending_removal
         return container_id in {name for name, dummy in self.pending_removal}
 
-    def knows(self, container_id: str, ifname: str = "") -> bool:
+    def has_container(self, container_id: str, ifname: str = "") -> bool:
         """Return whether a container has an attachment that is live or pending removal."""
         return self.has(container_id, ifname) or self.is_pending_removal(container_id, ifname)
 
@@ -122,14 +122,14 @@ class Owners:
     def _reason_by_address(self, addresses: t.Sequence[str]) -> str:
         """Return a clause with the network namespace in which an address is or may be in use, or an empty string."""
         for address in addresses:
-            if address in self._live.found:
-                return f"{address} is in use in the network namespace {self._live.found[address]}"
-        unseen = next(iter(self._live.unseen.values()), None) if addresses else None
+            if address in self._live.netns_by_address:
+                return f"{address} is in use in the network namespace {self._live.netns_by_address[address]}"
+        unreadable = next(iter(self._live.unreadable.values()), None) if addresses else None
         where = "may be in use in a network namespace that cannot be inspected"
-        return f"{addresses[0]} {where}: {unseen}" if unseen else ""
+        return f"{addresses[0]} {where}: {unreadable}" if unreadable else ""
 
     @functools.cached_property
-    def _live(self) -> Addresses:
+    def _live(self) -> NetnsAddresses:
         from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
 
         return live_namespaces.addresses()

@@ -131,8 +131,8 @@ class RecordCollector:
     def _check(self, record: Record, intent: Record | None) -> Leak | None:
         if intent is not None:
             return self._check_intent(record, intent)
-        lost = self._why_lost(record)
-        reason = lost or self._why_invalid(record)
+        lost = self._reason_if_lost(record)
+        reason = lost or self._reason_if_invalid(record)
         if not reason:
             return None
         attachment, path = record.attachment, self._runtime.records.path_of(record.attachment.key)
@@ -148,7 +148,7 @@ class RecordCollector:
         path = self._runtime.intents.path_of(attachment.key)
         evidence = f"the {attachment}: a run was interrupted at {begun.command}"
         leak = Leak(Kind.INTENT, attachment.network, path, evidence)
-        if intent is not None and intent.command == "ADD" and not self._why_lost(record):
+        if intent is not None and intent.command == "ADD" and not self._reason_if_lost(record):
             leak.evidence += f", and {self._runtime.records.path_of(attachment.key)} records that it was completed"
             return self._policy.collect_unless("", leak, lambda: self._runtime.intents.remove(attachment.key))
         reason = ""
@@ -156,7 +156,7 @@ class RecordCollector:
             reason = "the record belongs to another runtime"
         elif begun.restoration is not None:
             reason = "cni-node-restore.service will restore it"
-        elif self._valid.has(attachment.key) and not self._why_lost(record):
+        elif self._valid.has(attachment.key) and not self._reason_if_lost(record):
             reason = "valid_attachments lists it: run cni.node.attachments to complete it"
         return self._delete(record, leak, reason)
 
@@ -177,7 +177,7 @@ class RecordCollector:
         if error is not None:
             raise error
 
-    def _why_lost(self, record: Record) -> str:
+    def _reason_if_lost(self, record: Record) -> str:
         """Return why an attachment's network namespace is lost, or an empty string.
 
         A network namespace with restoration at boot is never lost, because the next boot creates it again.
@@ -197,7 +197,7 @@ class RecordCollector:
 
         return frozenset(map(netns_identity, live_namespaces.mount_points().values()))
 
-    def _why_invalid(self, record: Record) -> str:
+    def _reason_if_invalid(self, record: Record) -> str:
         is_invalid = record.is_own and self._valid.lacks(record.attachment.key)
         return "valid_attachments does not list it" if is_invalid else ""
 

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPo
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_bridges import SharedBridges, list_bridges
-from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_chains import Expected, SharedChains
+from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_chains import ExpectedRemovals, SharedChains
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_tables import SharedTables
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
@@ -52,12 +52,12 @@ class SharedResources:
         reason = broken or gc_owners.find_add_in_progress()
         collected = {leak.subject for leak in leaks if leak.collected} if self._policy.dry_run else set()
         bridges, view = list_bridges(networks), rtnetlink.snapshot(routes=False)
-        gone = {bridge.name for bridge in bridges} - {link.name for link in view.links}
+        absent_links = {bridge.name for bridge in bridges} - {link.name for link in view.links}
         ports = _pending_ports(pending, view) | collected
         for leak in SharedBridges(self._policy, users, view, ports).collect(bridges, reason):
-            gone |= {leak.subject} if leak.collected else set()
+            absent_links |= {leak.subject} if leak.collected else set()
             yield leak
-        yield from SharedChains(self._policy, users, _expect_removal(pending, collected), gone).collect(
+        yield from SharedChains(self._policy, users, _list_expected(pending, collected), absent_links).collect(
             networks, reason
         )
         yield from SharedTables(self._policy, users, _PendingComments(pending, collected)).collect(networks, reason)
@@ -77,18 +77,18 @@ def _pending_ports(pending: t.Sequence[Record], view: View) -> set[str]:
     # A result of a version before 0.3.0 does not list its interfaces.
     from ansible_collections.cni.node.plugins.module_utils._linux import veth
 
-    ends = veth.other_ends().found
+    ends = veth.find_veth_ends().netns_by_ends
     return ports | {link.name for link in unknown if netns.inode(ends.get((link.peer, link.ifindex), "")) in namespaces}
 
 
-def _expect_removal(pending: t.Iterable[Record], collected: t.Iterable[str]) -> Expected:
+def _list_expected(pending: t.Iterable[Record], collected: t.Iterable[str]) -> ExpectedRemovals:
     names = [record.attachment.key[:2] for record in pending]
     chains = {chain(*name) for name in names for chain in (firewall_names.ports_chain, firewall_names.masquerade_chain)}
     addresses = {address for record in pending for address in record.addresses}
     subjects = [subject.split(" ") for subject in collected]
     chains |= {words[2] for words in subjects if words[1:2] == ["nat"] and len(words) == 3}
     addresses |= {words[3] for words in subjects if words[1:3] == ["filter", "CNI-FORWARD:"] and len(words) == 4}
-    return Expected(frozenset(chains), frozenset(addresses))
+    return ExpectedRemovals(frozenset(chains), frozenset(addresses))
 
 
 class _PendingComments:

@@ -52,7 +52,7 @@ def list_bridges(networks: t.Iterable[NetworkConfiguration]) -> list[Bridge]:
     bridges_by_name: dict[str, Bridge] = {}
     for network in networks:
         for plugin in all_plugins(network):
-            if catalogue.row(plugin.type).is_bridge:
+            if catalogue.find_plugin_type(plugin.type).is_bridge:
                 name, vlan = bridge_name(plugin.keys), plugin.keys.get("vlan")
                 known = bridges_by_name.get(name) or Bridge(name, (), frozenset(), frozenset(), "")
                 routed = is_routed(plugin.type, plugin.keys)

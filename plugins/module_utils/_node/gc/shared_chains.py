@@ -55,7 +55,7 @@ _PORTS: t.Final = Group(
 )
 
 
-class Expected(t.NamedTuple):
+class ExpectedRemovals(t.NamedTuple):
     """Chains and addresses that are pending removal in a dry run.
 
     Attributes:
@@ -71,7 +71,7 @@ class SharedChains:
     """Finds iptables chains that only removed networks used."""
 
     def __init__(
-        self, policy: GcPolicy, users: NetworkUsers, expected: Expected, lost_links: t.Collection[str]
+        self, policy: GcPolicy, users: NetworkUsers, expected: ExpectedRemovals, lost_links: t.Collection[str]
     ) -> None:
         """
         Args:
@@ -181,4 +181,4 @@ def _links(rule: str) -> frozenset[str]:
     return frozenset(filter(None, (iptables.value(words, option) for option in ("-i", "-o"))))
 
 
-__all__ = ("Expected", "Group", "SharedChains")
+__all__ = ("ExpectedRemovals", "Group", "SharedChains")

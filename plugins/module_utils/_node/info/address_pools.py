@@ -74,14 +74,14 @@ def list_pools(conf_path: str, lease_dir: str) -> list[Pool]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    found = []
+    pools = []
     for name, network in sorted(conf_dir.load(conf_path).networks.items()):
         ipams: list[JsonObject] = [plugin.keys.get("ipam") or {} for plugin in network.plugins]
         for ipam in (ipam for ipam in ipams if ipam.get("type") == host_local.TYPE):
             path = os.path.join(host_local.data_dir(ipam, lease_dir), name)
             taken = host_local.addresses(path).values()
-            found += [_pool(name, path, ranges, taken) for ranges in host_local_range_sets(ipam) if ranges]
-    return sorted(found, key=lambda pool: pool.free > 0)
+            pools += [_pool(name, path, ranges, taken) for ranges in host_local_range_sets(ipam) if ranges]
+    return sorted(pools, key=lambda pool: pool.free > 0)
 
 
 def _pool(network: str, path: str, ranges: list[Range], taken: t.Collection[IpAddress]) -> Pool:

@@ -52,7 +52,7 @@ def query_plugins(
         for directory in plugin_dirs
     ]
 
-    def list_answers() -> list[JsonObject]:
+    def describe_plugins() -> list[JsonObject]:
         described: list[JsonObject] = []
         for of_directory in answers:
             types = {facts["type"] for facts in described}
@@ -60,7 +60,7 @@ def query_plugins(
         pool.shutdown()
         return described
 
-    return list_answers
+    return describe_plugins
 
 
 def list_releases(cache_dir: str) -> list[JsonObject]:

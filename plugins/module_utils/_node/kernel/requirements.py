@@ -48,10 +48,10 @@ def add_network(needs: Needs, network: NetworkConfiguration) -> None:
     ``route_localnet`` (portmap), ``accept_ra``, ``arp_notify`` (bridge), the settings of tuning.
     """
     families = _families(network)
-    bridged = any(catalogue.row(plugin.type).is_bridge for plugin in network.plugins)
+    bridged = any(catalogue.find_plugin_type(plugin.type).is_bridge for plugin in network.plugins)
     for plugin in network.plugins:
         where = f"network {network.name}, plugins[{plugin.index}] {plugin.type}"
-        _derive(_Plugin(needs, where, plugin, families, bridged), catalogue.row(plugin.type))
+        _derive(_Plugin(needs, where, plugin, families, bridged), catalogue.find_plugin_type(plugin.type))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, PluginFile, discard
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, SetAside
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange, is_same
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange, is_set_aside_file
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore, read
 
 
@@ -53,18 +53,18 @@ def _prepare(
             after.set_aside = {**after.set_aside, change.name: _set_aside(change, store, directory)}
         if change.writes:
             source = store.file(after.releases[-1], change.name)
-            staged[change.name] = directory.stage(change.name, store.read_kept(source, change.after))
+            staged[change.name] = directory.stage(change.name, store.read_unchanged(source, change.after))
     for change in changes:
-        aside = _find_restored(change, after)
+        aside = _find_file_to_restore(change, after)
         if aside:
-            content = b"" if aside.link else store.read_kept(store.set_aside(change.name), aside.sha256)
+            content = b"" if aside.link else store.read_unchanged(store.set_aside(change.name), aside.sha256)
             staged[change.name] = directory.stage_restored(change.name, content, aside)
 
 
-def _find_restored(change: PluginChange, manifest: Manifest) -> SetAside | None:
+def _find_file_to_restore(change: PluginChange, manifest: Manifest) -> SetAside | None:
     """Return the file to restore in place of a plugin; None if there is none, or it is there already."""
     aside = manifest.set_aside.get(change.name)
-    if change.action != "restored" or aside is None or (change.before and is_same(change.before, aside)):
+    if change.action != "restored" or aside is None or (change.before and is_set_aside_file(change.before, aside)):
         return None
     return aside
 
@@ -76,9 +76,9 @@ def require_restorable(changes: t.Sequence[PluginChange], manifest: Manifest, st
         CniError: ``IO_FAILURE``.
     """
     for change in changes:
-        aside = _find_restored(change, manifest)
+        aside = _find_file_to_restore(change, manifest)
         if aside and not aside.link:
-            store.read_kept(store.set_aside(change.name), aside.sha256)
+            store.read_unchanged(store.set_aside(change.name), aside.sha256)
 
 
 def _set_aside(change: PluginChange, store: PluginStore, directory: BinDirectory) -> SetAside:

@@ -25,7 +25,7 @@ MODE: t.Final = 0o755
 class Labels(t.Protocol):
     """The security labels of a node with SELinux."""
 
-    def is_right(self, path: str) -> bool:
+    def has_expected_label(self, path: str) -> bool:
         """Return whether a file has the label that the policy defines for its path."""
 
     def apply(self, path: str, name: str) -> None:
@@ -91,7 +91,7 @@ class BinDirectory:
             gid=status.st_gid,
             mtime_ns=status.st_mtime_ns,
             link=link,
-            is_labelled=self._labels is None or self._labels.is_right(path),
+            is_labelled=self._labels is None or self._labels.has_expected_label(path),
         )
 
     def make(self) -> None:

@@ -105,7 +105,7 @@ class Installation:
         Raises:
             CniError: Among others, ``INVALID_CONFIG`` if plugins contradict the version.
         """
-        release = self._find_kept(digest, version, only)
+        release = self._find_complete_release(digest, version, only)
         changes = self._plan(release) if release else []
         if release is None or not self._store.has(release, (change.name for change in changes if change.writes)):
             release = self._store_source(fetch(), digest, only)
@@ -150,7 +150,7 @@ class Installation:
             self._store.remove()
         return result
 
-    def _find_kept(self, digest: str, version: str, only: t.Sequence[str] | None) -> Release | None:
+    def _find_complete_release(self, digest: str, version: str, only: t.Sequence[str] | None) -> Release | None:
         release = self._store.manifest.find(digest)
         if release is None:
             return None

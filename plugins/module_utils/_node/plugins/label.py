@@ -51,7 +51,7 @@ def require_version_of_plugin(version: str, name: str, content: bytes) -> None:
         catalogue,
     )  # only a node with SELinux needs it
 
-    if not catalogue.row(name).is_reference:
+    if not catalogue.find_plugin_type(name).is_reference:
         return
     about = _run_without_command(content)
     stated = re.search(rf"^CNI {name} plugin v(\d+\.\d+\.\d+)$", about, re.MULTILINE)

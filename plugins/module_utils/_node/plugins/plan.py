@@ -75,11 +75,11 @@ def plan(
 
 def _plan_desired(name: str, digest: str, manifest: Manifest, before: PluginFile | None) -> PluginChange:
     installed = manifest.installed.get(name)
-    is_right = before is not None and before.sha256 == digest and before.has_plugin_metadata
+    is_intact = before is not None and before.sha256 == digest and before.has_plugin_metadata
     if installed is None and before is not None:
-        displaces = not is_right or name not in manifest.set_aside
-        return PluginChange(name, "adopted" if is_right else "updated", before, digest, displaces)
-    if is_right:
+        displaces = not is_intact or name not in manifest.set_aside
+        return PluginChange(name, "adopted" if is_intact else "updated", before, digest, displaces)
+    if is_intact:
         return PluginChange(name, "unchanged", before, digest)
     if installed is None:
         return PluginChange(name, "installed", before, digest)
@@ -89,7 +89,7 @@ def _plan_desired(name: str, digest: str, manifest: Manifest, before: PluginFile
 def _plan_removal(name: str, manifest: Manifest, before: PluginFile | None) -> t.Iterator[PluginChange]:
     aside = manifest.set_aside.get(name)
     is_foreign = before is not None and before.sha256 not in manifest.installed.get(name, ())
-    if is_foreign and not (aside and before and is_same(before, aside)):
+    if is_foreign and not (aside and before and is_set_aside_file(before, aside)):
         yield PluginChange(name, "left", before, "")
     elif aside:
         yield PluginChange(name, "restored", before, aside.sha256)
@@ -97,7 +97,7 @@ def _plan_removal(name: str, manifest: Manifest, before: PluginFile | None) -> t
         yield PluginChange(name, "removed", before, "")
 
 
-def is_same(file: PluginFile, aside: SetAside) -> bool:
+def is_set_aside_file(file: PluginFile, aside: SetAside) -> bool:
     """Return whether a file equals the one that was set aside."""
     fields = ("sha256", "mode", "uid", "gid", "mtime_ns", "link")
     return all(getattr(file, field) == getattr(aside, field) for field in fields)
@@ -105,7 +105,7 @@ def is_same(file: PluginFile, aside: SetAside) -> bool:
 
 def _has_other_set_aside(change: PluginChange, manifest: Manifest) -> bool:
     aside = manifest.set_aside.get(change.name)
-    return aside is not None and change.before is not None and not is_same(change.before, aside)
+    return aside is not None and change.before is not None and not is_set_aside_file(change.before, aside)
 
 
 def _blocked_error(blocked: t.Sequence[PluginChange], bin_dir: str) -> CniError:
@@ -127,4 +127,4 @@ def _foreign_files_error(displaced: t.Sequence[PluginChange], bin_dir: str) -> C
     )
 
 
-__all__ = ("PluginChange", "is_same", "plan")
+__all__ = ("PluginChange", "is_set_aside_file", "plan")

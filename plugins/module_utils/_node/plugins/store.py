@@ -59,7 +59,7 @@ class PluginStore:
         except CniError:
             return False
 
-    def read_kept(self, path: str, digest: str) -> bytes:
+    def read_unchanged(self, path: str, digest: str) -> bytes:
         """Return the content of a kept file, if it is unchanged.
 
         Raises:

@@ -97,7 +97,9 @@ class Verification:
             except CniError as exc:
                 trial.fail(exc)
                 continue
-            borrowers = [plugin.type for plugin in network.plugins if catalogue.row(plugin.type).borrows_device]
+            borrowers = [
+                plugin.type for plugin in network.plugins if catalogue.find_plugin_type(plugin.type).borrows_device
+            ]
             if borrowers and not names:
                 trial.action, trial.reason = "skipped", f"{borrowers[0]} would take a device away from the node"
         return trials

@@ -144,7 +144,9 @@ def read(content: bytes, file: str, *, is_text: bool = True) -> tuple[Document |
         ]
     text = content.decode("utf-8")
     document = Document(file, network, text if is_text else None)
-    return document, [] if is_unique else [_report_twice(document, key) for key in positions.scan(text).twice]
+    return document, [] if is_unique else [
+        _report_repeated_key(document, key) for key in positions.scan(text).repeated_keys
+    ]
 
 
 def _decode(content: bytes) -> tuple[t.Any, bool]:
@@ -155,11 +157,11 @@ def _decode(content: bytes) -> tuple[t.Any, bool]:
         return json_text.decode(content, "this"), False
 
 
-def _report_twice(document: Document, twice: positions.Twice) -> Finding:
-    key = twice.path.rpartition("/")[2]
-    message = f"the key {key!r} is set twice in one object, on line {twice.first} and on line {twice.second}"
+def _report_repeated_key(document: Document, repeated: positions.RepeatedKey) -> Finding:
+    key = repeated.path.rpartition("/")[2]
+    message = f"the key {key!r} is set twice in one object, on line {repeated.first} and on line {repeated.second}"
     return document.finding(
-        "duplicate-key", twice.path, message, "remove one of them; programs differ in which one they use"
+        "duplicate-key", repeated.path, message, "remove one of them; programs differ in which one they use"
     )
 
 

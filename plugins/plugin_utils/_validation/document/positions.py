@@ -16,8 +16,8 @@ _TOKEN: t.Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
 
 
 @dataclasses.dataclass(frozen=True)
-class Twice:
-    """A duplicate key: its JSON pointer and both lines."""
+class RepeatedKey:
+    """A repeated key: its JSON pointer and both lines."""
 
     path: str
     first: int
@@ -29,12 +29,12 @@ class Positions:
     """The lines of keys and list entries in a JSON text.
 
     Attributes:
-        lines: The line on which a key or a list entry begins, by JSON pointer; of a duplicate key, the last line.
-        twice: Duplicate keys, in order.
+        lines: The line on which a key or a list entry begins, by JSON pointer; of a repeated key, the last line.
+        repeated_keys: In the order of the text.
     """
 
     lines: dict[str, int]
-    twice: list[Twice]
+    repeated_keys: list[RepeatedKey]
 
     def line(self, path: str) -> int | None:
         """Return the line of a place, or of the innermost known place that contains it."""
@@ -89,7 +89,7 @@ def _key(token: str, frame: _Frame, line: int, positions: Positions) -> None:
     frame.key = _decode(token)
     path = join(frame.path, frame.key)
     if path in positions.lines:
-        positions.twice.append(Twice(path, positions.lines[path], line))
+        positions.repeated_keys.append(RepeatedKey(path, positions.lines[path], line))
     positions.lines[path] = line
 
 
@@ -107,4 +107,4 @@ def _decode(token: str) -> str:
     return str(json.loads(token)) if "\\" in token else token[1:-1]
 
 
-__all__ = ("Positions", "Twice", "join", "scan")
+__all__ = ("Positions", "RepeatedKey", "join", "scan")

@@ -50,7 +50,7 @@ class Violation:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Broken:
+class _BrokenRule:
     """A rule of a schema that a value violates.
 
     Attributes:
@@ -70,16 +70,16 @@ def violation(cause: ValidationError) -> Violation:
     """Convert an error of jsonschema to a violation with this collection's message."""
     path = join("", *cause.absolute_path)
     schema = t.cast("dict[str, t.Any]", cause.schema)
-    error = _Broken(str(cause.validator), cause.validator_value, schema, cause.instance, cause.message)
+    error = _BrokenRule(str(cause.validator), cause.validator_value, schema, cause.instance, cause.message)
     if "propertyNames" in cause.absolute_schema_path:
         expected = f"expected: {error.schema.get('description', '')}"
         return Violation(
             "malformed-value", join(path, error.instance), f"the key {error.instance!r} is not allowed here", expected
         )
-    return _RULES.get(error.rule, _other)(error, path)
+    return _RULES.get(error.rule, _fallback)(error, path)
 
 
-def _type(error: _Broken, path: str) -> Violation:
+def _type(error: _BrokenRule, path: str) -> Violation:
     expected = error.expected if isinstance(error.expected, list) else [error.expected]
     hint = f"expected: {' or '.join(_NAMES[name] for name in expected)}{_advice(expected, error.instance)}"
     actual = repr(error.instance) if isinstance(error.instance, float) else kind(error.instance)
@@ -94,66 +94,68 @@ def _advice(expected: list[str], value: t.Any) -> str:
     return ""
 
 
-def _missing_key(error: _Broken, path: str) -> Violation:
+def _missing_key(error: _BrokenRule, path: str) -> Violation:
     key = next(entry for entry in error.expected if f"{entry!r} is" in error.message)
     return Violation("missing-key", join(path, key), f"the key {key!r} is missing", _purpose(error, key))
 
 
-def _purpose(error: _Broken, key: str) -> str:
+def _purpose(error: _BrokenRule, key: str) -> str:
     described = error.schema.get("properties", {}).get(key, {}).get("description", "")
     return f"expected: {described[:1].lower()}{described[1:].rstrip('.')}" if described else ""
 
 
-def _dependent(error: _Broken, path: str) -> Violation:
-    given, missing = next(
-        (given, key)
-        for given, keys in error.expected.items()
+def _dependent(error: _BrokenRule, path: str) -> Violation:
+    present_key, missing = next(
+        (present_key, key)
+        for present_key, keys in error.expected.items()
         for key in keys
-        if given in error.instance and key not in error.instance
+        if present_key in error.instance and key not in error.instance
     )
-    return Violation("missing-key", join(path, missing), f"the key {missing!r} is missing", f"required by {given!r}")
+    return Violation(
+        "missing-key", join(path, missing), f"the key {missing!r} is missing", f"required by {present_key!r}"
+    )
 
 
-def _enum(error: _Broken, path: str) -> Violation:
+def _enum(error: _BrokenRule, path: str) -> Violation:
     known = [entry for entry in error.expected if entry != ""]
     meant = nearest(error.instance, known) if isinstance(error.instance, str) else ""
     hint = f"did you mean {meant}?" if meant else f"expected: one of {', '.join(map(str, known))}"
     return Violation("unknown-value", path, f"{_short(error.instance)} is unknown", hint, error.instance)
 
 
-def _bound(error: _Broken, path: str) -> Violation:
+def _bound(error: _BrokenRule, path: str) -> Violation:
     low, high = error.schema.get("minimum"), error.schema.get("maximum")
     expected = f"{low or 0} to {high}" if high is not None else f"at least {low}"
     return Violation("out-of-range", path, f"{error.instance} is out of range", f"expected: {expected}", error.instance)
 
 
-def _size(error: _Broken, path: str) -> Violation:
+def _size(error: _BrokenRule, path: str) -> Violation:
     what = "entries" if isinstance(error.instance, list) else "characters"
     bound = "at least" if error.rule.startswith("min") else "at most"
     message = f"{len(error.instance)} {what}"
     return Violation("out-of-range", path, message, f"expected: {bound} {error.expected}", error.instance)
 
 
-def _pattern(error: _Broken, path: str) -> Violation:
+def _pattern(error: _BrokenRule, path: str) -> Violation:
     message = f"{_short(error.instance)} has an invalid format"
     hint = str(error.schema.get("description", f"the pattern {error.expected}"))
     return Violation("malformed-value", path, message, f"expected: {hint}", error.instance)
 
 
-def _format(error: _Broken, path: str) -> Violation:
+def _format(error: _BrokenRule, path: str) -> Violation:
     what, example = _FORMATS[error.expected]
     return Violation(
         "malformed-value", path, f"{_short(error.instance)} is not {what}", f"expected: {example}", error.instance
     )
 
 
-def _not(error: _Broken, path: str) -> Violation:
+def _not(error: _BrokenRule, path: str) -> Violation:
     rule = error.expected
     which = "one of " if rule["required"][1:] else ""
     return Violation("exclusive-keys", path, str(rule["description"]), f"remove {which}{', '.join(rule['required'])}")
 
 
-def _any_of(error: _Broken, path: str) -> Violation:
+def _any_of(error: _BrokenRule, path: str) -> Violation:
     if isinstance(error.instance, dict):
         keys = [key for entry in error.expected for key in entry["required"] if "properties" not in entry]
         return Violation("missing-key", path, f"none of the keys {', '.join(keys)} is set", "expected: one of them")
@@ -161,7 +163,7 @@ def _any_of(error: _Broken, path: str) -> Violation:
     return Violation("unknown-value", path, f"{_short(error.instance)} is unknown", hint, error.instance)
 
 
-def _other(error: _Broken, path: str) -> Violation:
+def _fallback(error: _BrokenRule, path: str) -> Violation:
     return Violation("malformed-value", path, error.message[:200], value=error.instance)
 
 
@@ -170,7 +172,7 @@ def _short(value: t.Any) -> str:
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 
-_RULES: t.Final[t.Mapping[str, t.Callable[[_Broken, str], Violation]]] = {
+_RULES: t.Final[t.Mapping[str, t.Callable[[_BrokenRule, str], Violation]]] = {
     "type": _type,
     "required": _missing_key,
     "dependentRequired": _dependent,

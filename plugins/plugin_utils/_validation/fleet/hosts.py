@@ -30,22 +30,22 @@ def merge_by_host(by_host: t.Any) -> list[JsonObject]:
             Code.INVALID_CONFIG, f"found {kind(by_host)}", "expected: a dictionary of host names to findings"
         )
     merged: dict[str, JsonObject] = {}
-    for host, given in by_host.items():
-        for finding in _findings(str(host), given):
+    for host, host_findings in by_host.items():
+        for finding in _findings(str(host), host_findings):
             key = json.dumps(finding, sort_keys=True, default=str)
             merged.setdefault(key, {**finding, "hosts": []})["hosts"].append(str(host))
     return list(merged.values())
 
 
-def _findings(host: str, given: t.Any) -> list[JsonObject]:
-    if isinstance(given, collections.abc.Mapping):
-        given = _read_result(given)
-    if not isinstance(given, (list, tuple)) or not all(
-        isinstance(finding, collections.abc.Mapping) for finding in given
+def _findings(host: str, host_findings: t.Any) -> list[JsonObject]:
+    if isinstance(host_findings, collections.abc.Mapping):
+        host_findings = _read_result(host_findings)
+    if not isinstance(host_findings, (list, tuple)) or not all(
+        isinstance(finding, collections.abc.Mapping) for finding in host_findings
     ):
-        what = f"{host}: found {kind(given)}"
+        what = f"{host}: found {kind(host_findings)}"
         raise CniError(Code.INVALID_CONFIG, what, "expected: a list of findings, or a result of cni.node.conflists")
-    return [dict(finding) for finding in given]
+    return [dict(finding) for finding in host_findings]
 
 
 def _read_result(result: t.Mapping[str, t.Any]) -> t.Any:

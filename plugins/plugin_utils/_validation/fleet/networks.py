@@ -52,11 +52,13 @@ def _differences(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
 
 
 def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
-    given = [(node, document, _ranges(document)) for node, document in members]
-    same_everywhere = len({tuple(ranges) for dummy, dummy_document, ranges in given}) == 1
+    members_with_ranges = [(node, document, _ranges(document)) for node, document in members]
+    same_everywhere = len({tuple(ranges) for dummy, dummy_document, ranges in members_with_ranges}) == 1
     if same_everywhere and not any(_is_on_shared_link(plugin) for plugin in members[0][1].plugins):
         return
-    for (node, document, ranges), (other_node, other_document, others) in itertools.combinations(given, 2):
+    for (node, document, ranges), (other_node, other_document, others) in itertools.combinations(
+        members_with_ranges, 2
+    ):
         for pool, other in itertools.product(ranges, others):
             if node != other_node and pool.overlaps(other):
                 message = (
@@ -71,7 +73,7 @@ def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
 
 def _is_on_shared_link(plugin: Plugin) -> bool:
     """Return whether the network is on a physical link, which containers of all nodes share."""
-    known = catalogue.row(plugin.type)
+    known = catalogue.find_plugin_type(plugin.type)
     return known.has_master or known.borrows_device
 
 

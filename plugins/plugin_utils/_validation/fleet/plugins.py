@@ -12,9 +12,8 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, kind
 
-_Entry = t.Mapping[str, t.Any]
 _HINT: t.Final = "install the same release everywhere, for example with the playbook cni.node.upgrade"
 
 
@@ -60,14 +59,14 @@ def _find_differences(members: list[_Value], what: str) -> t.Iterator[Finding]:
             yield Finding("plugin-differs", f"{member.node}: {member.place}", "", message, _HINT)
 
 
-def _list_entries(returned: object, key: str, node: str) -> list[_Entry]:
+def _list_entries(returned: object, key: str, node: str) -> list[JsonMapping]:
     listed = _mapping(returned, f"node_info of {node}").get(key) or []
     if not isinstance(listed, (list, tuple)):
         raise CniError(Code.INVALID_CONFIG, f"{key} of {node}: found {kind(listed)}", "expected: a list")
     return [_mapping(member, f"{key} of {node}") for member in listed]
 
 
-def _mapping(value: object, what: str) -> _Entry:
+def _mapping(value: object, what: str) -> JsonMapping:
     if not isinstance(value, collections.abc.Mapping):
         advice = "expected: a dictionary of node names to results of the module cni.node.node_info"
         raise CniError(Code.INVALID_CONFIG, f"{what}: found {kind(value)}", advice)

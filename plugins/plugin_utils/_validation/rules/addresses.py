@@ -18,19 +18,19 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.docu
 
 def range_objects(plugin: Plugin) -> t.Iterator[tuple[int, JsonObject, str]]:
     """Return the objects that define a plugin's host-local ranges: number of the set, keys, JSON pointer."""
-    if catalogue.row(plugin.ipam.get("type")).has_ranges:
+    if catalogue.find_plugin_type(plugin.ipam.get("type")).has_ranges:
         yield from ipam_ranges.range_objects(plugin.ipam, plugin.ipam_path)
 
 
 def ranges(plugin: Plugin) -> list[Range]:
     """Return a plugin's host-local ranges, without those whose subnet is invalid or too small."""
-    has_ranges = catalogue.row(plugin.ipam.get("type")).has_ranges
+    has_ranges = catalogue.find_plugin_type(plugin.ipam.get("type")).has_ranges
     return ipam_ranges.host_local_ranges(plugin.ipam, plugin.ipam_path) if has_ranges else []
 
 
 def subnets(plugin: Plugin) -> list[IpNetwork]:
     """Return the networks of the addresses that the configuration gives to a container."""
-    if catalogue.row(plugin.ipam.get("type")).has_addresses:
+    if catalogue.find_plugin_type(plugin.ipam.get("type")).has_addresses:
         written = [keys.get("address") for keys, dummy in list_objects(plugin.ipam.get("addresses"), "")]
     else:
         written = [keys.get("subnet") for dummy, keys, dummy_path in range_objects(plugin)]

@@ -21,7 +21,7 @@ _CONDITIONS: t.Final = ("conditionsV4", "conditionsV6")
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     """Check that conditions of portmap have the syntax of its backend, iptables or nftables."""
-    if not catalogue.row(plugin.type).maps_ports:
+    if not catalogue.find_plugin_type(plugin.type).maps_ports:
         return
     requested, reason = _requested_backend(plugin)
     for name in _CONDITIONS:

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_capability_args
-from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict
+from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
@@ -27,7 +27,7 @@ _ANY_ADDRESS: t.Final = ("", "0.0.0.0", "::")
 
 
 @dataclasses.dataclass(frozen=True)
-class _Given:
+class _AttachmentArguments:
     """The capability arguments of one attachment."""
 
     file: str
@@ -45,17 +45,17 @@ def schema_findings(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any])
         AnsibleError: jsonschema is missing on the controller.
     """
     results: list[Finding] = []
-    for given in _all_arguments(attachments):
-        if not given.arguments:
+    for entry in _all_arguments(attachments):
+        if not entry.arguments:
             continue
-        keys = Keys(functools.partial(_notice, results, given.file))
-        read = keys.read(given.arguments, schemas.load(_SCHEMA), given.path())
+        keys = Keys(functools.partial(_notice, results, entry.file))
+        read = keys.read(entry.arguments, schemas.load(_SCHEMA), entry.path())
         for problem in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
             _notice(
                 results,
-                given.file,
+                entry.file,
                 problem.code,
-                f"{given.path()}{problem.path}",
+                f"{entry.path()}{problem.path}",
                 problem.message,
                 problem.hint,
                 problem.value,
@@ -67,25 +67,25 @@ def specification_findings(documents: t.Sequence[Document], attachments: t.Seque
     """Find capability arguments that no plugin of the network declares. Runtimes silently drop them."""
     # Plugins in the directory beside a file are unknown on the controller.
     declared = {document.name: _capabilities(document) for document in documents if document.plugins}
-    for given in _all_arguments(attachments):
-        for name in given.arguments if given.network in declared else ():
-            if name not in declared[given.network]:
-                message = f"no plugin of the network {given.network!r} declares the capability {name!r}"
+    for entry in _all_arguments(attachments):
+        for name in entry.arguments if entry.network in declared else ():
+            if name not in declared[entry.network]:
+                message = f"no plugin of the network {entry.network!r} declares the capability {name!r}"
                 hint = f'add "capabilities": {{"{name}": true}} to the plugin that should get it'
-                yield Finding("undeclared-capability", given.file, given.path(name), message, hint)
+                yield Finding("undeclared-capability", entry.file, entry.path(name), message, hint)
 
 
 def consistency_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
     """Find host ports that are mapped to two containers, and invalid bandwidth limits."""
-    taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]] = {}
-    for given in _all_arguments(attachments):
-        bandwidth = given.arguments.get("bandwidth")
+    mappings_by_port: dict[tuple[t.Any, str], list[tuple[str, _AttachmentArguments]]] = {}
+    for entry in _all_arguments(attachments):
+        bandwidth = entry.arguments.get("bandwidth")
         for code, path, message, hint in (
-            limits(bandwidth, given.path("bandwidth")) if isinstance(bandwidth, dict) else ()
+            limits(bandwidth, entry.path("bandwidth")) if isinstance(bandwidth, dict) else ()
         ):
-            yield Finding(code, given.file, path, message, hint)
-        for index, mapping in enumerate(_list(given.arguments.get("portMappings"))):
-            yield from _check_mapping(mapping, given, given.path("portMappings", index), taken)
+            yield Finding(code, entry.file, path, message, hint)
+        for index, mapping in enumerate(_list(entry.arguments.get("portMappings"))):
+            yield from _check_mapping(mapping, entry, entry.path("portMappings", index), mappings_by_port)
 
 
 def _notice(
@@ -95,33 +95,36 @@ def _notice(
 
 
 def _check_mapping(
-    mapping: t.Any, given: _Given, path: str, taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]]
+    mapping: t.Any,
+    entry: _AttachmentArguments,
+    path: str,
+    mappings_by_port: dict[tuple[t.Any, str], list[tuple[str, _AttachmentArguments]]],
 ) -> t.Iterator[Finding]:
     if not isinstance(mapping, dict) or not is_integer(mapping.get("hostPort")):
         return
     protocol, address = str(mapping.get("protocol") or "tcp").lower(), str(mapping.get("hostIP") or "")
-    others = taken.setdefault((mapping["hostPort"], protocol), [])
-    for other_address, other in others:
+    same_port = mappings_by_port.setdefault((mapping["hostPort"], protocol), [])
+    for other_address, other in same_port:
         if address == other_address or address in _ANY_ADDRESS or other_address in _ANY_ADDRESS:
             message = f"port {mapping['hostPort']}/{protocol} of the node is already mapped by {other.file}"
             yield Finding(
                 "port-mapped-twice",
-                given.file,
+                entry.file,
                 path,
                 message,
                 "use another hostPort; only one of the two mappings takes effect",
                 mapping,
             )
             break
-    others.append((address, given))
+    same_port.append((address, entry))
 
 
-def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[_Given]:
+def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[_AttachmentArguments]:
     for index, item in enumerate(attachments):
         if isinstance(item, dict) and item.get("state", "present") == "present":
-            given = as_dict(item.get("capability_args"))
-            arguments = normalize_capability_args(given) if isinstance(given, dict) else {}
-            yield _Given(f"attachments[{index}]", str(item.get("network")), arguments)
+            values = as_dict(item.get("capability_args"))
+            arguments = normalize_capability_args(values) if isinstance(values, dict) else {}
+            yield _AttachmentArguments(f"attachments[{index}]", str(item.get("network")), arguments)
 
 
 def _capabilities(document: Document) -> set[str]:

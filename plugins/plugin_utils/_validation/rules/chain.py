@@ -32,7 +32,11 @@ def _check_meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.I
         message = f"{plugin.type} needs an interface, but no earlier plugin creates one"
         hint = "move it after the plugin that creates the interface"
         yield document.finding("meta-plugin-first", plugin.path, message, hint)
-    elif catalogue.row(plugin.type).maps_ports and "any" not in roles and not any(map(_assigns_address, before)):
+    elif (
+        catalogue.find_plugin_type(plugin.type).maps_ports
+        and "any" not in roles
+        and not any(map(_assigns_address, before))
+    ):
         message = "portmap has no address to forward ports to, because no earlier plugin assigns one"
         hint = 'add "ipam" to the plugin that creates the interface'
         yield document.finding("portmap-without-address", plugin.path, message, hint)

@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_config_args
-from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict
+from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import Violation, violation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
@@ -52,9 +52,9 @@ def _message(problem: Violation) -> str:
 def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, dict[str, t.Any]]]:
     for index, item in enumerate(attachments):
         if isinstance(item, dict) and item.get("state", "present") == "present":
-            given = as_dict(item.get("config_args"))
-            if isinstance(given, dict) and given:
-                yield f"attachments[{index}]", normalize_config_args(given)
+            values = as_dict(item.get("config_args"))
+            if isinstance(values, dict) and values:
+                yield f"attachments[{index}]", normalize_config_args(values)
 
 
 __all__ = ("schema_findings",)

@@ -81,11 +81,11 @@ def _has_gateway(plugin: Plugin) -> bool:
         return False
     if any(pool.subnet.version == 4 for pool in addresses.ranges(plugin)):
         return True
-    if not catalogue.row(plugin.ipam.get("type")).has_addresses:
+    if not catalogue.find_plugin_type(plugin.ipam.get("type")).has_addresses:
         return False
     listed = [keys for keys, dummy in list_objects(plugin.ipam.get("addresses"), "")]
     of_ipv4 = [keys for keys in listed if getattr(parse_network(keys.get("address")), "version", 0) == 4]
-    is_gateway = catalogue.row(plugin.type).is_bridge and (
+    is_gateway = catalogue.find_plugin_type(plugin.type).is_bridge and (
         _is_default_gateway(plugin) or plugin.keys.get("isGateway") is True
     )
     return bool(of_ipv4) and (is_gateway or any(parse_address(keys.get("gateway")) for keys in of_ipv4))
@@ -118,7 +118,7 @@ def _find_second_default(document: Document, plugin: Plugin, known: dict[_Key, s
 
     The plugin detects only default routes with a gateway.
     """
-    if not catalogue.row(plugin.type).is_bridge or not _is_default_gateway(plugin):
+    if not catalogue.find_plugin_type(plugin.type).is_bridge or not _is_default_gateway(plugin):
         return
     routes = list(list_objects(plugin.ipam.get("routes"), ""))
     with_gateway = {

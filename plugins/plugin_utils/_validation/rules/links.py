@@ -36,7 +36,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         return
     yield from _check_mtus(document, plugin)
     yield from _check_trunk(document, plugin)
-    if catalogue.row(plugin.type).limits_bandwidth:
+    if catalogue.find_plugin_type(plugin.type).limits_bandwidth:
         for code, path, message, hint in limits(plugin.keys, plugin.path):
             yield document.finding(code, path, message, hint)
 
@@ -50,10 +50,10 @@ def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str,
     """
     for rate_key, burst_key in _PAIRS:
         rate, burst = keys.get(rate_key), keys.get(burst_key)
-        for given, missing in ((rate_key, burst_key), (burst_key, rate_key)):
-            if keys.get(given) and not keys.get(missing):
-                message = f"{given} is set without {missing}"
-                yield "rate-without-burst", join(path, given), message, "set both, or neither"
+        for present_key, missing_key in ((rate_key, burst_key), (burst_key, rate_key)):
+            if keys.get(present_key) and not keys.get(missing_key):
+                message = f"{present_key} is set without {missing_key}"
+                yield "rate-without-burst", join(path, present_key), message, "set both, or neither"
         if not is_integer(rate) or not is_integer(burst) or rate <= 0 or burst <= 0:
             continue
         if rate < _BYTE:
@@ -71,8 +71,10 @@ def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str,
 
 def _check_mtus(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     yield from _check_mtu(document, plugin, plugin.keys.get("mtu"), "mtu")
-    given = plugin.keys.get("args")
-    by_convention = given.get("cni") if catalogue.row(plugin.type).tunes_interface and isinstance(given, dict) else None
+    args = plugin.keys.get("args")
+    by_convention = (
+        args.get("cni") if catalogue.find_plugin_type(plugin.type).tunes_interface and isinstance(args, dict) else None
+    )
     if isinstance(by_convention, dict):
         yield from _check_mtu(document, plugin, by_convention.get("mtu"), "args", "cni", "mtu")
 
@@ -90,7 +92,7 @@ def _check_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t
 
 
 def _check_trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    if not catalogue.row(plugin.type).is_bridge:
+    if not catalogue.find_plugin_type(plugin.type).is_bridge:
         return
     for keys, path in list_objects(plugin.keys.get("vlanTrunk"), join(plugin.path, "vlanTrunk")):
         first, last = keys.get("minID"), keys.get("maxID")

@@ -51,7 +51,7 @@ class Delegate:
 def delegates(document: Document) -> t.Iterator[Delegate]:
     """Return the networks and plugins to which plugins delegate, as far as their configurations contain them."""
     for plugin in document.plugins:
-        delegation = catalogue.row(plugin.type).delegation
+        delegation = catalogue.find_plugin_type(plugin.type).delegation
         if delegation is not None:
             value, path = plugin.keys.get(delegation.key), join(plugin.path, delegation.key)
             yield from _delegates(document, delegation, value, path)

@@ -27,7 +27,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     yield from _compare_ranges(document, ranges)
     yield from _find_full_ranges(document, ranges)
     yield from _find_assigned_gateways(document, ranges)
-    if catalogue.row(plugin.ipam.get("type")).has_addresses:
+    if catalogue.find_plugin_type(plugin.ipam.get("type")).has_addresses:
         for keys, path in list_objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
             yield from _check_static(document, plugin, keys, path)
 
@@ -79,7 +79,9 @@ def _check_gateway(
         return
     if gateway.version != subnet.version:
         yield _family_mismatch(document, place, keys["gateway"], subnet)
-    elif gateway not in subnet and not gateway.is_link_local and catalogue.row(plugin.type).gateway_on_link:
+    elif (
+        gateway not in subnet and not gateway.is_link_local and catalogue.find_plugin_type(plugin.type).gateway_on_link
+    ):
         message = f"the gateway {gateway} is not in the subnet {subnet}"
         yield document.finding("gateway-outside-subnet", place, message, _expected_address(subnet), keys["gateway"])
 

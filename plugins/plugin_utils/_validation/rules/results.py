@@ -18,14 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_interface,
     parse_network,
 )
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, kind
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import schema_level
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
-
-_Keys = collections.abc.Mapping[str, t.Any]
 
 
 def findings(attachments: t.Any) -> list[Finding]:
@@ -51,7 +49,7 @@ def findings(attachments: t.Any) -> list[Finding]:
     return problems
 
 
-def _name(attachment: _Keys, index: int) -> str:
+def _name(attachment: JsonMapping, index: int) -> str:
     if "container_id" not in attachment:
         return f"attachments[{index}]"
     interface = f"{attachment['container_id']} ({attachment.get('ifname')})"
@@ -63,7 +61,7 @@ def _check_result(result: t.Any, file: str) -> t.Iterator[Finding]:
     if not isinstance(result, dict):
         return
     try:
-        spoken = version.require_known(str(result.get("cniVersion", "")), "")
+        result_version = version.require_known(str(result.get("cniVersion", "")), "")
     except CniError as exc:
         value = result.get("cniVersion")
         yield Finding("unsupported-version", file, "/cniVersion", f"{value!r} is unknown", exc.details, value)
@@ -74,17 +72,17 @@ def _check_result(result: t.Any, file: str) -> t.Iterator[Finding]:
                 file, join("", key), {**result[key], "address": result[key].get("ip")}, family, "ip"
             )
     for keys, path in list_objects(result.get("ips"), "/ips"):
-        yield from _check_ip(result, spoken, file, keys, path)
+        yield from _check_ip(result, result_version, file, keys, path)
     for keys, path in list_objects(result.get("routes"), "/routes"):
         yield from _check_family(file, join(path, "gw"), parse_network(keys.get("dst")), keys.get("gw"))
 
 
 def _check_ip(
-    result: dict[str, t.Any], spoken: str, file: str, keys: dict[str, t.Any], path: str
+    result: dict[str, t.Any], result_version: str, file: str, keys: dict[str, t.Any], path: str
 ) -> t.Iterator[Finding]:
-    has_version = not version.at_least(spoken, "1.0.0")
+    has_version = not version.at_least(result_version, "1.0.0")
     if has_version and "version" not in keys:
-        message = f"the address has no 'version', which results of version {spoken} need"
+        message = f"the address has no 'version', which results of version {result_version} need"
         yield Finding("missing-key", file, join(path, "version"), message, 'expected: "4" or "6"')
     family = int(keys["version"]) if has_version and keys.get("version") in ("4", "6") else None
     yield from _check_address(file, path, keys, family, "address")

@@ -40,10 +40,10 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
 
 
 def _known_subnets(plugin: Plugin) -> list[IpNetwork]:
-    capability = catalogue.row(plugin.ipam.get("type")).address_capability
+    capability = catalogue.find_plugin_type(plugin.ipam.get("type")).address_capability
     declared = plugin.keys.get("capabilities")
-    brought = isinstance(declared, dict) and declared.get(capability)
-    return addresses.subnets(plugin) if capability and not brought else []
+    has_capability = isinstance(declared, dict) and declared.get(capability)
+    return addresses.subnets(plugin) if capability and not has_capability else []
 
 
 def _check_target(document: Document, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
@@ -87,7 +87,7 @@ def _check_path(
             "route-without-path", join(path, "dst"), message, "add a subnet of that family", keys["dst"]
         )
         return
-    if target is None or gateway is None or not catalogue.row(plugin.type).gateway_on_link:
+    if target is None or gateway is None or not catalogue.find_plugin_type(plugin.type).gateway_on_link:
         return
     if target.version == gateway.version and not _is_on_link(gateway, known, others):
         message = f"the gateway {gateway} is in none of the container's networks, {', '.join(map(str, known))}"
@@ -110,10 +110,10 @@ def _has_link_scope(route: dict[str, t.Any]) -> bool:
 def _check_masquerade(
     document: Document, plugin: Plugin, known: list[IpNetwork], routes: list[dict[str, t.Any]]
 ) -> t.Iterator[Finding]:
-    if plugin.keys.get("ipMasq") is not True or not catalogue.row(plugin.type).masquerades:
+    if plugin.keys.get("ipMasq") is not True or not catalogue.find_plugin_type(plugin.type).masquerades:
         return
     place = join(plugin.path, "ipMasq")
-    default, is_bridge = plugin.keys.get("isDefaultGateway") is True, catalogue.row(plugin.type).is_bridge
+    default, is_bridge = plugin.keys.get("isDefaultGateway") is True, catalogue.find_plugin_type(plugin.type).is_bridge
     if is_bridge and not default and plugin.keys.get("isGateway") is not True:
         message = "ipMasq has no effect, because the bridge is not a gateway"
         yield document.finding("ipmasq-without-route", place, message, "set isGateway or isDefaultGateway", True)

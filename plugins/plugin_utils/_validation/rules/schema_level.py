@@ -75,7 +75,7 @@ def _check_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         yield from _find_untyped_ipam(document, plugin)
         return
     yield from _find_violations(document, name, plugin.ipam, plugin.ipam_path)
-    if catalogue.row(plugin.ipam["type"]).has_ranges and not _has_ranges(plugin):
+    if catalogue.find_plugin_type(plugin.ipam["type"]).has_ranges and not _has_ranges(plugin):
         hint = 'set "ranges" or "subnet", or declare the capability ipRanges so that the runtime supplies them'
         yield document.finding("missing-key", plugin.ipam_path, "host-local has no address range", hint)
 
@@ -84,8 +84,8 @@ def _find_untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding
     """Find ``ipam`` without a type, with which the container would get no address."""
     ipam, own = plugin.ipam, schemas.load(plugin.schema)["properties"]["ipam"]
     is_untyped = ipam.get("type", "") == "" and (len(ipam) > ("type" in ipam) or "required" in own)
-    is_said = "type" not in ipam and "required" in own
-    if schemas.role(plugin.type) != "interface" or own.get("x-default-type") or not is_untyped or is_said:
+    is_reported = "type" not in ipam and "required" in own
+    if schemas.role(plugin.type) != "interface" or own.get("x-default-type") or not is_untyped or is_reported:
         return
     what = "is empty" if "type" in ipam else "is missing"
     hint = "expected: the name of the IPAM plugin, such as host-local; without it the container gets no address"
@@ -95,10 +95,10 @@ def _find_untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding
 def _find_missing_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     """Find ``sysctl`` in ``args.cni`` without ``sysctl`` of the plugin: tuning 1.9.1 and before panics, even at DEL."""
     args = plugin.keys.get("args")
-    given = args.get("cni") if isinstance(args, dict) else None
-    settings = given.get("sysctl") if isinstance(given, dict) else None
+    cni_args = args.get("cni") if isinstance(args, dict) else None
+    settings = cni_args.get("sysctl") if isinstance(cni_args, dict) else None
     if (
-        catalogue.row(plugin.type).panics_without_sysctl
+        catalogue.find_plugin_type(plugin.type).panics_without_sysctl
         and plugin.keys.get("sysctl") is None
         and isinstance(settings, dict)
         and settings

@@ -70,8 +70,8 @@ def _make_rule(schema: dict[str, t.Any]) -> _Rule:
     if words == {"type"}:
         return right
     if words == {"type", "format"}:
-        is_one = FORMATS[schema["format"]]
-        return lambda value: right(value) and is_one(value)
+        matches_format = FORMATS[schema["format"]]
+        return lambda value: right(value) and matches_format(value)
     if words == {"type", "enum"}:
         known = schema["enum"]
         return lambda value: right(value) and value in known

@@ -101,10 +101,10 @@ def _validator_class() -> t.Callable[..., jsonschema.protocols.Validator]:
         ) from exc
     # Plugins, which are written in Go, refuse 1500.0 as an integer.
     checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: fast_path.is_integer(value))
-    made = validators.extend(
+    validator_class = validators.extend(
         Draft202012Validator, {"properties": fast_path.properties, "items": fast_path.items}, type_checker=checker
     )
-    return t.cast("t.Callable[..., jsonschema.protocols.Validator]", made)
+    return t.cast("t.Callable[..., jsonschema.protocols.Validator]", validator_class)
 
 
 @functools.cache
@@ -113,11 +113,11 @@ def _formats() -> jsonschema.FormatChecker:
 
     checker = jsonschema.FormatChecker(formats=())
     for name, rule in FORMATS.items():
-        checker.checks(name)(_text_that(rule))
+        checker.checks(name)(_make_text_rule(rule))
     return checker
 
 
-def _text_that(rule: t.Callable[[str], bool]) -> t.Callable[[object], bool]:
+def _make_text_rule(rule: t.Callable[[str], bool]) -> t.Callable[[object], bool]:
     return lambda value: not isinstance(value, str) or rule(value)
 
 

@@ -51,7 +51,7 @@ def test_only_a_line_has_no_ends_of_lines_and_no_tabs() -> None:
 
 def test_texts_and_keys_at_any_depth_are_made_safe_and_all_else_stays() -> None:
     value = {"a\x1b": [{"\udce9": ("\x07", 1, 1.5, True, None)}]}
-    assert printable.everything(value) == {r"a\x1b": [{r"\udce9": [r"\x07", 1, 1.5, True, None]}]}
+    assert printable.escape_all(value) == {r"a\x1b": [{r"\udce9": [r"\x07", 1, 1.5, True, None]}]}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,6 @@ VALUES: st.SearchStrategy[t.Any] = st.recursive(
 
 @given(VALUES)
 def test_any_value_becomes_safe_to_send_in_one_step(value: t.Any) -> None:
-    shown = printable.everything(value)
+    shown = printable.escape_all(value)
     json.dumps(shown, ensure_ascii=False).encode("utf-8")
-    assert printable.everything(shown) == shown
+    assert printable.escape_all(shown) == shown

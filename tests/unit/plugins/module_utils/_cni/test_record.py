@@ -181,10 +181,10 @@ def test_a_recorded_single_plugins_configuration_is_run_at_any_version(own: str)
 
 
 @pytest.mark.parametrize(
-    ("own", "result_version", "spoken"),
+    ("own", "result_version", "negotiated"),
     [("1.0.0", "0.4.0", "1.0.0"), ("", "0.4.0", "0.4.0"), ("", "0.2.0", "1.1.0"), ("", None, "1.1.0")],
 )
-def test_it_gets_the_version_of_add(own: str, result_version: str | None, spoken: str) -> None:
+def test_it_gets_the_version_of_add(own: str, result_version: str | None, negotiated: str) -> None:
     result = Result(result_version, {"cniVersion": result_version}) if result_version else None
     read = Record(ATTACHMENT, encoded(LIST), result, own)
-    assert read.negotiated_version(read.network()) == spoken
+    assert read.negotiated_version(read.network()) == negotiated

@@ -121,7 +121,7 @@ def test_no_plugin_runs_where_one_is_missing(tmp_path: pathlib.Path) -> None:
 def test_check_asks_every_plugin_in_order_with_the_final_result(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, c=answers_with(vendor=1))
     checked = node.runtime.check(node.added())
-    assert (checked.asked, checked.excused) == (True, ())
+    assert (checked.was_run, checked.ignored_errors) == (True, ())
     assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
     assert [request["prevResult"] for request in node.executor.requests("CHECK")] == [
         {"cniVersion": "1.1.0", "vendor": 1}
@@ -139,7 +139,7 @@ def test_check_stops_at_the_first_fault(tmp_path: pathlib.Path) -> None:
 def test_an_excused_fault_is_returned_and_the_other_plugins_run(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, a=fails_at("CHECK"))
     checked = node.runtime.check(node.added(), lambda record, plugin, error: plugin.type == "a")
-    assert [error.msg for error in checked.excused] == ["a fails at CHECK"]
+    assert [error.msg for error in checked.ignored_errors] == ["a fails at CHECK"]
     assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
 
 

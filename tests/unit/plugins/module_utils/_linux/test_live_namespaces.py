@@ -34,7 +34,7 @@ def test_the_namespace_of_a_process_is_alive() -> None:
 def test_addresses_of_both_families_are_found_with_a_namespace_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: {OWN: "/proc/self/ns/net"})
     monkeypatch.setattr(netns, "run_inside", lambda path, look: look())
-    paths_by_address = live_namespaces.addresses().found
+    paths_by_address = live_namespaces.addresses().netns_by_address
     assert paths_by_address["127.0.0.1"] == "/proc/self/ns/net"
     if "1" in pathlib.Path("/proc/net/if_inet6").read_text(encoding="ascii"):
         assert paths_by_address["::1"] == "/proc/self/ns/net"

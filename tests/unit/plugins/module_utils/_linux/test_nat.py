@@ -88,11 +88,15 @@ def test_a_chain_is_removed_together_with_its_last_jump(tools: Tools) -> None:
 
 def test_a_containers_chain_that_no_rule_leads_to_is_left_over(tools: Tools) -> None:
     tools()
-    assert [nat.rules_and_orphan(4, HOOK, chain)[1] for chain in (CHAIN, CHAIN[:-1], "CNI-0")] == [False, False, False]
-    assert [rule.address for rule in nat.rules_and_orphan(4, HOOK, CHAIN)[0]] == ["10.1.0.2", "10.1.0.3", ""]
+    assert [nat.list_rules_with_orphan(4, HOOK, chain)[1] for chain in (CHAIN, CHAIN[:-1], "CNI-0")] == [
+        False,
+        False,
+        False,
+    ]
+    assert [rule.address for rule in nat.list_rules_with_orphan(4, HOOK, CHAIN)[0]] == ["10.1.0.2", "10.1.0.3", ""]
     tools(saved=SAVED.replace(f" -j {CHAIN}\n", " -j OTHER\n"))
-    assert nat.rules_and_orphan(4, HOOK, CHAIN)[1]
-    assert not nat.rules_and_orphan(4, HOOK, CHAIN[:-1])[1]
+    assert nat.list_rules_with_orphan(4, HOOK, CHAIN)[1]
+    assert not nat.list_rules_with_orphan(4, HOOK, CHAIN[:-1])[1]
 
 
 MAPPED = """\
@@ -144,7 +148,7 @@ def test_foreign_rules_are_skipped_and_their_comments_are_not_parsed(tools: Tool
     expected = entrances()
     tools(saved=SAVED.replace("-A POSTROUTING", f"{FOREIGN}-A POSTROUTING", 1))
     assert entrances() == expected
-    assert [rule.target for rule in nat.rules_and_orphan(4, HOOK, CHAIN)[0]][:3] == [
+    assert [rule.target for rule in nat.list_rules_with_orphan(4, HOOK, CHAIN)[0]][:3] == [
         "ACCEPT",
         "MASQUERADE",
         "MASQUERADE",

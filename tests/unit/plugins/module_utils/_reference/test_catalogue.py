@@ -106,8 +106,8 @@ def test_each_quirk_has_a_valid_pattern_and_condition(row: PluginType) -> None:
 
 @pytest.mark.parametrize("unknown", ["", "lab", None, ["bridge"], {"type": "bridge"}])
 def test_an_unknown_type_has_a_row_of_defaults(unknown: object) -> None:
-    assert catalogue.row(unknown) == PluginType()
-    assert not catalogue.row(unknown).result_is_complete
+    assert catalogue.find_plugin_type(unknown) == PluginType()
+    assert not catalogue.find_plugin_type(unknown).result_is_complete
 
 
 def test_a_run_that_starts_no_plugin_does_not_load_the_catalogue() -> None:
@@ -139,8 +139,8 @@ def test_types_are_found_by_their_properties() -> None:
 
 
 def test_the_modules_of_single_plugins_are_about_plugins_of_the_catalogue() -> None:
-    assert catalogue.row(host_local.TYPE).has_ranges
-    assert catalogue.row(saved_values.PLUGIN).tunes_interface
+    assert catalogue.find_plugin_type(host_local.TYPE).has_ranges
+    assert catalogue.find_plugin_type(saved_values.PLUGIN).tunes_interface
 
 
 SETS = {

@@ -48,8 +48,8 @@ def test_an_interface_of_another_network_is_not_added_again(occupied: FakeNode) 
 
 
 def test_check_mode_reports_an_interface_conflict_as_a_missing_prerequisite(occupied: FakeNode) -> None:
-    foretold = occupied.ensure(occupied.attachment(network="a-net"), dry_run=True)
-    assert (foretold.action, "its interface belongs to" in str(foretold.missing_prerequisite)) == ("added", True)
+    predicted = occupied.ensure(occupied.attachment(network="a-net"), dry_run=True)
+    assert (predicted.action, "its interface belongs to" in str(predicted.missing_prerequisite)) == ("added", True)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
@@ -71,8 +71,8 @@ def test_an_attachment_without_its_namespace_does_not_conflict(occupied: FakeNod
 def test_an_attachment_of_a_replaced_namespace_keeps_a_foreign_interface(occupied: FakeNode) -> None:
     occupied.make_namespace()
     assert occupied.ensure(occupied.attachment(network="a-net")).action == "added"
-    foretold = occupied.ensure(occupied.attachment(), dry_run=True)
-    assert (foretold.action, "its interface belongs to" in str(foretold.missing_prerequisite)) == ("recreated", True)
+    predicted = occupied.ensure(occupied.attachment(), dry_run=True)
+    assert (predicted.action, "its interface belongs to" in str(predicted.missing_prerequisite)) == ("recreated", True)
     outcome = occupied.ensure(occupied.attachment())
     assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
     assert occupied.ensure(occupied.attachment(network="a-net")).action == "checked"
@@ -89,8 +89,8 @@ def begun(occupied: FakeNode) -> FakeNode:
 
 
 def test_an_interrupted_attachment_keeps_its_interface(begun: FakeNode) -> None:
-    foretold = begun.ensure(begun.attachment(network="a-net"), dry_run=True)
-    assert (foretold.action, "whose ADD was not completed" in str(foretold.missing_prerequisite)) == ("added", True)
+    predicted = begun.ensure(begun.attachment(network="a-net"), dry_run=True)
+    assert (predicted.action, "whose ADD was not completed" in str(predicted.missing_prerequisite)) == ("added", True)
     outcome = begun.ensure(begun.attachment(network="a-net"))
     assert (outcome.action, begun.executor.calls) == ("failed", [])
     assert "network net, whose ADD was not completed" in str(outcome.error)

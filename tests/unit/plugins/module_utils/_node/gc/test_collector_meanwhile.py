@@ -212,8 +212,8 @@ def test_a_port_is_kept_if_a_namespace_cannot_be_inspected_for_its_other_end(
 
 
 def test_an_address_that_may_be_in_use_in_an_uninspected_namespace_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    unseen = {"/proc/7/ns/net": CniError(Code.IO_FAILURE, "cannot look into it")}
-    monkeypatch.setattr(live_namespaces, "addresses", lambda: live_namespaces.Addresses({}, unseen))
+    unreadable = {"/proc/7/ns/net": CniError(Code.IO_FAILURE, "cannot look into it")}
+    monkeypatch.setattr(live_namespaces, "addresses", lambda: live_namespaces.NetnsAddresses({}, unreadable))
     owners = Owners("net")
     reason = owners.reason_to_keep("lost", ["10.1.0.9"])
     assert reason == "10.1.0.9 may be in use in a network namespace that cannot be inspected: cannot look into it"

@@ -293,7 +293,7 @@ class Labels:
     def __init__(self) -> None:
         self.given: dict[tuple[int, int], str] = {}
 
-    def is_right(self, path: str) -> bool:
+    def has_expected_label(self, path: str) -> bool:
         return self.given.get(_inode(path)) == os.path.basename(path)
 
     def apply(self, path: str, name: str) -> None:

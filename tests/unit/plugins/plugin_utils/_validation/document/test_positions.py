@@ -42,7 +42,7 @@ def test_every_place_of_a_text_has_a_line(value: t.Any) -> None:
     for indent in (None, 1):
         positions = scan(json.dumps(value, indent=indent))
         assert set(positions.lines) == set(pointers(value))
-        assert positions.twice == []
+        assert positions.repeated_keys == []
 
 
 def test_lines_are_those_where_keys_and_entries_begin() -> None:
@@ -58,5 +58,5 @@ def test_a_missing_key_has_the_line_of_its_parent() -> None:
 
 
 def test_a_duplicate_key_has_both_places() -> None:
-    (repeated,) = scan('{"a": {"b": 1,\n"c": 2,\n"b": 3}}').twice
+    (repeated,) = scan('{"a": {"b": 1,\n"c": 2,\n"b": 3}}').repeated_keys
     assert (repeated.path, repeated.first, repeated.second) == ("/a/b", 1, 3)

@@ -101,8 +101,8 @@ def _make_row(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
         return make(name, *arguments)
     except (AttributeError, KeyError, TypeError) as exc:
         expected = "expected a dictionary of node names to results of cni.node.node_info"
-        shown = printable.line(name)
-        raise AnsibleFilterError(f"node_table: the value of {shown} has an unexpected form; {expected}") from exc
+        escaped_name = printable.line(name)
+        raise AnsibleFilterError(f"node_table: the value of {escaped_name} has an unexpected form; {expected}") from exc
 
 
 def _row(name: str, facts: JsonMapping) -> Row:

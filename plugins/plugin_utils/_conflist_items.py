@@ -138,8 +138,8 @@ def _check_keys(item: JsonObject, where: str) -> None:
     """
     for key in map(str, item):
         if key not in _KEYS:
-            meant = nearest(key, _KEYS)
-            hint = f"did you mean {meant}?" if meant else f"expected: {', '.join(_KEYS)}"
+            suggestion = nearest(key, _KEYS)
+            hint = f"did you mean {suggestion}?" if suggestion else f"expected: {', '.join(_KEYS)}"
             raise CniError(Code.INVALID_CONFIG, f"{where}: the key {key!r} is unknown here", hint)
 
 

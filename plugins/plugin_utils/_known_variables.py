@@ -66,7 +66,7 @@ def unknown_variables(names: t.Iterable[str], beginning_with: t.Iterable[str]) -
 
 def refusal(unknown: t.Mapping[str, str]) -> str:
     """Return a message that names unknown variables."""
-    named = [f"{name} (did you mean {meant}?)" if meant else name for name, meant in unknown.items()]
+    named = [f"{name} (did you mean {suggestion}?)" if suggestion else name for name, suggestion in unknown.items()]
     begin = ", ".join(sorted({"_".join(name.split("_")[:2]) + "_" for name in unknown}))
     return (
         f"unknown {plural('variable', len(named))}: {', '.join(named)}; names that begin with {begin} belong to"

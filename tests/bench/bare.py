@@ -71,7 +71,7 @@ class Bare:
         }
 
 
-def ask_versions(node: BenchNode, workers: int) -> float:
+def query_versions(node: BenchNode, workers: int) -> float:
     """Return the seconds that VERSION of all plugins of the node takes."""
     paths = [path for directory in node.plugin_dirs for path in sorted(pathlib.Path(directory).glob("*"))]
     environment = {**os.environ, "CNI_COMMAND": "VERSION"}

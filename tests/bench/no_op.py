@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.cni.node.tests.bench import bench_networks, bench_playbook
-from ansible_collections.cni.node.tests.bench.bare import ask_versions
+from ansible_collections.cni.node.tests.bench.bare import query_versions
 from ansible_collections.cni.node.tests.bench.contestants import EngineProcess, LibcniProcess, start_over
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series
@@ -35,7 +35,7 @@ def chapter(bench: Bench) -> str:
     ping = tasks.pop(PING)
     libcni = LibcniProcess(bench.node, bench.libcni, bench.workers)
     checks = Series(tuple(libcni.run("CHECK", items) for dummy in ping.values))
-    versions = Series(tuple(ask_versions(bench.node, bench.workers) for dummy in ping.values))
+    versions = Series(tuple(query_versions(bench.node, bench.workers) for dummy in ping.values))
     engine.run("DEL", items)
     bench.node.clean()
     rows = [[PING, ping, "", ""]]

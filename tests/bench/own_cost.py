@@ -35,8 +35,8 @@ def chapter(bench: Bench) -> str:
         engine, libcni = _over_bare(bench, network, count, rounds)
         engine_rows.append(judged_row(name, engine, PER_CALL))
         libcni_rows.append([name, *libcni])
-    look = _look(bench, bench_networks.loopback(), count, rounds)
-    engine_rows.append(["of which reads the kernel, per attachment", "", look, "", ""])
+    kernel_reads = _measure_kernel_reads(bench, bench_networks.loopback(), count, rounds)
+    engine_rows.append(["of which reads the kernel, per attachment", "", kernel_reads, "", ""])
     return "\n\n".join(
         [
             "Milliseconds per plugin call of the engine, over the bare processes, "
@@ -66,7 +66,7 @@ def _over_bare(bench: Bench, network: JsonObject, count: int, rounds: int) -> tu
     return over_bare("engine"), over_bare("libcni")
 
 
-def _look(bench: Bench, network: JsonObject, count: int, rounds: int) -> Series:
+def _measure_kernel_reads(bench: Bench, network: JsonObject, count: int, rounds: int) -> Series:
     """Return the milliseconds of the kernel comparison per attachment: the time of `drift` less that of `never`."""
     node = bench.node
     items, engine = node.attachments(network, count), EngineProcess(node, 1)

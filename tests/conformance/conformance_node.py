@@ -82,7 +82,7 @@ class ConformanceNode:
         self.plugins.forget()
         return self.record(attachment)
 
-    def leftovers(self) -> tuple[list[Record], list[Record]]:
+    def records_and_intents(self) -> tuple[list[Record], list[Record]]:
         """Return all records and all intents."""
         return self.runtime.records.read_all()[0], self.runtime.intents.read_all()[0]
 

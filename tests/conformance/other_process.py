@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, read_line
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
 
 PROGRAM = """
 import pathlib, sys
@@ -57,4 +57,4 @@ def hold_in_other_process(
             process = processes.enter_context(begun(node, command, container, network))
             node.plugins.wait_for_held(1)
             yield process
-        assert let_go(process) == ("done" if process.returncode == 0 else "")
+        assert close_stdin(process) == ("done" if process.returncode == 0 else "")

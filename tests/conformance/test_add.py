@@ -54,7 +54,7 @@ def test_a_failed_add_is_followed_by_del_of_the_whole_list_differs_from_libcni(n
     assert node.ran("DEL") == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
     assert {call.env["CNI_ARGS"] for call in node.calls("DEL")} == {"K=V"}
     assert "nothing is left behind" in error.details
-    assert node.leftovers() == ([], [])
+    assert node.records_and_intents() == ([], [])
 
 
 def test_the_error_has_both_failures_if_that_del_fails_differs_from_libcni(node: ConformanceNode) -> None:
@@ -69,12 +69,12 @@ def test_a_failed_del_of_a_failed_add_leaves_an_intent_differs_from_libcni(node:
     node.write("a", DEL=[ScriptedAnswer(exit=3), ScriptedAnswer()])
     node.write("b", ADD=ScriptedAnswer(error=NO_LEASE))
     error_of(node.runtime.add, node.network("a", "b"), node.attachment())
-    (intent,) = node.leftovers()[1]
-    assert (node.leftovers()[0], intent.command, intent.attachment) == ([], "DEL", node.attachment())
+    (intent,) = node.records_and_intents()[1]
+    assert (node.records_and_intents()[0], intent.command, intent.attachment) == ([], "DEL", node.attachment())
     node.plugins.forget()
     node.write("a")
     node.new_runtime().delete(intent)
-    assert (node.ran(), node.leftovers()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
+    assert (node.ran(), node.records_and_intents()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
 
 
 def test_del_after_a_failed_add_has_its_own_time_limit(node: ConformanceNode) -> None:
@@ -91,7 +91,7 @@ def test_no_plugin_is_run_where_any_is_missing_differs_from_libcni(node: Conform
     network = node.network("a", "b")
     (node.plugins.path / "b").unlink()
     error = error_of(node.runtime.add, network, node.attachment())
-    assert (error.code, node.ran(), node.leftovers()) == (Code.INVALID_CONFIG, [], ([], []))
+    assert (error.code, node.ran(), node.records_and_intents()) == (Code.INVALID_CONFIG, [], ([], []))
 
 
 def test_no_plugin_is_run_where_a_delegated_one_is_missing_differs_from_libcni(node: ConformanceNode) -> None:
@@ -143,4 +143,4 @@ def test_an_add_whose_result_cannot_be_read_is_undone_differs_from_libcni(node: 
     error = error_of(node.runtime.add, node.network("a", "b", "c"), node.attachment())
     assert "plugin b" in error.msg
     assert node.ran("DEL") == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
-    assert node.leftovers() == ([], [])
+    assert node.records_and_intents() == ([], [])

@@ -73,7 +73,7 @@ def test_an_executable_that_stays_busy_fails_add_and_nothing_is_recorded(node: C
         Code.IO_FAILURE,
         f"plugin {node.plugins.path}/a cannot be started for ADD: Text file busy",
     )
-    assert (node.ran(), node.leftovers()[0]) == ([], [])
+    assert (node.ran(), node.records_and_intents()[0]) == ([], [])
 
 
 @pytest.mark.usefixtures("hasty")
@@ -85,7 +85,7 @@ def test_an_executable_that_stays_busy_fails_del_and_the_record_stays_differs_fr
         assert "Text file busy" in error_of(node.new_runtime().delete, record).msg
     assert (node.ran(), node.record()) == ([("DEL", "a")], record)
     node.runtime.delete(node.record())
-    assert node.leftovers() == ([], [])
+    assert node.records_and_intents() == ([], [])
 
 
 def test_retries_of_a_busy_executable_are_bounded_under_any_time_limit(node: ConformanceNode) -> None:

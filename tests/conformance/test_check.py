@@ -53,7 +53,7 @@ def test_the_recorded_configuration_is_checked_and_not_todays_differs_from_libcn
 def test_check_changes_nothing(node: ConformanceNode) -> None:
     record = node.added(node.network("a"))
     node.runtime.check(record)
-    assert node.leftovers() == ([record], [])
+    assert node.records_and_intents() == ([record], [])
 
 
 def test_an_attachment_without_a_result_is_not_checked_differs_from_libcni(node: ConformanceNode) -> None:

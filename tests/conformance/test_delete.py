@@ -19,14 +19,14 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 def test_plugins_are_run_in_reverse_order_and_the_attachment_is_forgotten(node: ConformanceNode) -> None:
     node.runtime.delete(node.added(node.network("a", "b", "c")))
     assert node.ran() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
-    assert node.leftovers() == ([], [])
+    assert node.records_and_intents() == ([], [])
 
 
 @pytest.mark.parametrize("stdout", ["", "hello", "{"])
 def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, stdout: str) -> None:
     node.write("a", DEL=ScriptedAnswer(stdout=stdout))
     node.runtime.delete(node.added(node.network("a")))
-    assert node.leftovers() == ([], [])
+    assert node.records_and_intents() == ([], [])
 
 
 def test_a_failing_plugin_does_not_keep_the_others_from_del_differs_from_libcni(node: ConformanceNode) -> None:
@@ -52,7 +52,7 @@ def test_the_attachment_stays_known_until_all_have_succeeded(node: ConformanceNo
     error_of(node.runtime.delete, record)
     assert node.record() == record
     node.runtime.delete(node.record())
-    assert node.leftovers() == ([], [])
+    assert node.records_and_intents() == ([], [])
 
 
 def test_del_may_be_followed_by_additional_dels(node: ConformanceNode) -> None:
@@ -67,7 +67,7 @@ def test_a_container_that_a_plugin_does_not_know_needs_no_cleaning_up_differs_fr
 ) -> None:
     node.write("b", DEL=ScriptedAnswer(error={"code": Code.UNKNOWN_CONTAINER, "msg": "no such container"}))
     node.runtime.delete(node.added(node.network("a", "b")))
-    assert (node.ran(), node.leftovers()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
+    assert (node.ran(), node.records_and_intents()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
 
 
 def test_a_missing_plugin_is_an_error_and_the_others_are_run_differs_from_libcni(node: ConformanceNode) -> None:
@@ -121,4 +121,4 @@ def test_other_attachments_of_the_container_stay(node: ConformanceNode) -> None:
     for ifname in ("eth0", "eth1"):
         node.runtime.add(network, node.attachment(ifname=ifname))
     node.runtime.delete(node.record())
-    assert [record.attachment.ifname for record in node.leftovers()[0]] == ["eth1"]
+    assert [record.attachment.ifname for record in node.records_and_intents()[0]] == ["eth1"]

@@ -64,7 +64,7 @@ def test_invalid_attachments_are_deleted_first(node: ConformanceNode, network: N
     network_operations.gc(node.runtime, network, [("red", "eth0")])
     assert node.ran() == [("DEL", "b"), ("DEL", "a"), ("GC", "a"), ("GC", "b")]
     assert {call.env["CNI_CONTAINERID"] for call in node.calls("DEL")} == {"blue"}
-    assert [record.attachment.container_id for record in node.leftovers()[0]] == ["red"]
+    assert [record.attachment.container_id for record in node.records_and_intents()[0]] == ["red"]
 
 
 def test_the_del_of_gc_is_run_as_recorded_differs_from_libcni(node: ConformanceNode) -> None:
@@ -84,7 +84,7 @@ def test_attachments_to_other_networks_stay(node: ConformanceNode, network: Netw
     other = node.network("a", name="other")
     node.added(other, node.attachment("green", network="other"))
     network_operations.gc(node.runtime, network, [])
-    assert [record.attachment.network for record in node.leftovers()[0]] == ["other"]
+    assert [record.attachment.network for record in node.records_and_intents()[0]] == ["other"]
 
 
 def test_a_plugin_that_fails_does_not_keep_the_others_from_collecting(
@@ -103,7 +103,7 @@ def test_a_del_that_fails_does_not_keep_plugins_from_collecting(
     node.write("a", DEL=ScriptedAnswer(exit=3))
     assert "exit status 3" in str(error_of(network_operations.gc, node.runtime, network, []))
     assert node.ran("GC") == [("GC", "a"), ("GC", "b")]
-    assert len(node.leftovers()[0]) == 2
+    assert len(node.records_and_intents()[0]) == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"kind": "other"}'])
@@ -114,7 +114,7 @@ def test_nothing_is_collected_while_a_record_cannot_be_read_differs_from_libcni(
     broken.write_bytes(content)
     error = error_of(network_operations.gc, node.runtime, network, [])
     assert (error.code, str(broken) in str(error), node.ran()) == (Code.DECODE_FAILURE, True, [])
-    assert len(node.leftovers()[0]) == 2
+    assert len(node.records_and_intents()[0]) == 2
 
 
 def test_libcnis_own_attachments_are_valid_too(node: ConformanceNode, network: NetworkConfiguration) -> None:

@@ -26,7 +26,7 @@ def killed_at(node: ConformanceNode, command: str, plugin: str) -> None:
 
 
 def the_intent(node: ConformanceNode) -> Record:
-    (intent,) = node.leftovers()[1]
+    (intent,) = node.records_and_intents()[1]
     return intent
 
 
@@ -39,7 +39,7 @@ def test_a_killed_add_leaves_an_intent_differs_from_libcni(
     intent = the_intent(node)
     assert (intent.command, intent.attachment, intent.result is not None) == ("ADD", node.attachment(), has_result)
     assert [plugin.type for plugin in intent.network().plugins] == ["a", "b"]
-    assert node.leftovers()[0] == []
+    assert node.records_and_intents()[0] == []
 
 
 @pytest.mark.parametrize("plugin", ["a", "b"])
@@ -52,7 +52,10 @@ def test_the_next_run_cleans_up_with_del_of_the_whole_list_and_finishes_differs_
     node.runtime.delete(the_intent(node))
     node.runtime.add(network, node.attachment())
     assert node.ran() == [("DEL", "b"), ("DEL", "a"), ("ADD", "a"), ("ADD", "b")]
-    assert ([record.attachment for record in node.leftovers()[0]], node.leftovers()[1]) == ([node.attachment()], [])
+    assert ([record.attachment for record in node.records_and_intents()[0]], node.records_and_intents()[1]) == (
+        [node.attachment()],
+        [],
+    )
 
 
 @pytest.mark.parametrize("plugin", ["a", "b"])
@@ -68,7 +71,7 @@ def test_the_next_run_repeats_the_whole_del(node: ConformanceNode, plugin: str) 
     killed_at(node, "DEL", plugin)
     node.plugins.forget()
     node.runtime.delete(node.record())
-    assert (node.ran(), node.leftovers()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
+    assert (node.ran(), node.records_and_intents()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
 
 
 def test_a_run_that_was_killed_while_it_undid_a_failed_add_leaves_the_intent_differs_from_libcni(
@@ -83,17 +86,17 @@ def test_a_run_that_was_killed_while_it_undid_a_failed_add_leaves_the_intent_dif
             process.kill()
             process.wait()
     wait_until_dead(node.calls("DEL")[-1].pid)
-    assert (node.leftovers()[0], the_intent(node).command) == ([], "DEL")
+    assert (node.records_and_intents()[0], the_intent(node).command) == ([], "DEL")
     node.write("a", "b")
     node.runtime.delete(the_intent(node))
     node.runtime.add(network, node.attachment())
-    assert node.leftovers() == ([node.record()], [])
+    assert node.records_and_intents() == ([node.record()], [])
 
 
 def test_a_killed_check_changes_nothing(node: ConformanceNode) -> None:
     record = node.added(node.network("a", "b"))
     killed_at(node, "CHECK", "b")
-    assert node.leftovers() == ([record], [])
+    assert node.records_and_intents() == ([record], [])
 
 
 def test_nothing_that_a_killed_run_leaves_is_where_other_runtimes_look(node: ConformanceNode) -> None:

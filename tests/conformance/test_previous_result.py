@@ -50,7 +50,7 @@ def test_a_del_after_a_failed_add_has_the_last_result_each_time_it_is_run(node: 
     node.write("b", ADD=ScriptedAnswer(exit=1))
     with contextlib.suppress(CniError):
         node.runtime.add(node.network("a", "b"), node.attachment())
-    (intent,) = node.leftovers()[1]
+    (intent,) = node.records_and_intents()[1]
     node.new_runtime().delete(intent)
     assert [request["prevResult"]["dns"] for request in node.requests("DEL")] == [{"domain": "a"}] * 4
 

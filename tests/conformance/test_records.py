@@ -80,7 +80,7 @@ def test_an_attachment_of_the_reference_runtime_is_checked_and_deleted_as_its_re
         assert (call.env["CNI_ARGS"], call.env["CNI_NETNS"]) == ("K=V", str(node.netns()))
         assert (call.request["cniVersion"], call.request["runtimeConfig"]) == ("1.0.0", {"mac": "x"})
         assert call.request["prevResult"]["interfaces"] == [{"name": "eth0", "sandbox": "/run/netns/blue"}]
-    assert node.leftovers() == ([], [])
+    assert node.records_and_intents() == ([], [])
 
 
 def test_an_attachment_of_the_reference_runtime_is_not_added_again(node: ConformanceNode) -> None:
@@ -153,13 +153,13 @@ def test_attachments_whose_names_join_to_one_file_name_are_kept_apart_differs_fr
     node.runtime.delete(node.record(first))
     assert node.record(second).attachment == second
     node.runtime.delete(node.record(second))
-    assert node.leftovers() == ([], [])
+    assert node.records_and_intents() == ([], [])
 
 
 def test_a_record_of_another_attachment_is_not_taken_for_ones_own_differs_from_libcni(node: ConformanceNode) -> None:
     record = node.added(node.network("a", name="a-b"), node.attachment("c", network="a-b"))
     assert node.runtime.records.read(("a", "b-c", "eth0")) is None
-    assert node.leftovers() == ([record], [])
+    assert node.records_and_intents() == ([record], [])
 
 
 def test_another_process_reads_the_record(node: ConformanceNode) -> None:

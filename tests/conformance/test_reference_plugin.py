@@ -85,7 +85,7 @@ def test_add_check_and_del_satisfy_it_at_every_version(double: Noop, version: st
     double.node.runtime.check(double.node.record())
     double.quiet()
     double.node.runtime.delete(double.node.record())
-    assert double.node.leftovers() == ([], [])
+    assert double.node.records_and_intents() == ([], [])
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
@@ -140,7 +140,7 @@ def test_it_takes_a_del_without_a_namespace(double: Noop) -> None:
     double.quiet()
     double.node.netns().unlink()
     double.node.runtime.delete(double.node.record())
-    assert double.node.leftovers() == ([], [])
+    assert double.node.records_and_intents() == ([], [])
 
 
 def test_an_unsupported_version_gives_the_plugins_error(double: Noop) -> None:

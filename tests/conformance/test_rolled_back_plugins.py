@@ -29,8 +29,8 @@ def _added(node: ConformanceNode, *plugins: str | JsonObject, versions: list[str
     return record
 
 
-def _roll_back(node: ConformanceNode, name: str, *spoken: str) -> None:
-    node.plugins.write(name, versions=spoken, CHECK=REFUSES_ONCE, DEL=REFUSES_ONCE)
+def _roll_back(node: ConformanceNode, name: str, *versions: str) -> None:
+    node.plugins.write(name, versions=versions, CHECK=REFUSES_ONCE, DEL=REFUSES_ONCE)
 
 
 def _sent(node: ConformanceNode, command: str) -> list[tuple[str, str]]:
@@ -52,7 +52,7 @@ def test_del_uses_a_version_that_older_plugins_support_differs_from_libcni(node:
     node.runtime.delete(record)
     assert _sent(node, "DEL") == [("c", "1.1.0"), ("b", "1.1.0"), ("b", "1.0.0"), ("a", "1.0.0")]
     assert [request["prevResult"]["cniVersion"] for request in node.requests("DEL")] == ["1.1.0"] * 2 + ["1.0.0"] * 2
-    assert node.leftovers() == ([], [])
+    assert node.records_and_intents() == ([], [])
 
 
 def test_the_previous_result_has_the_form_of_the_version_that_is_spoken(node: ConformanceNode) -> None:

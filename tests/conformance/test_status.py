@@ -38,4 +38,4 @@ def test_add_runs_without_asking_for_status(node: ConformanceNode) -> None:
 
 def test_nothing_is_left_behind(node: ConformanceNode) -> None:
     network_operations.status(node.runtime, node.network("a"))
-    assert node.leftovers() == ([], [])
+    assert node.records_and_intents() == ([], [])

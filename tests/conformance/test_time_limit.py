@@ -74,4 +74,4 @@ def test_the_limit_is_each_plugins_own(hasty: ConformanceNode) -> None:
 def test_output_of_a_killed_plugin_is_not_its_result(hasty: ConformanceNode) -> None:
     hasty.write("a", ADD=ScriptedAnswer(result={"dns": {}}, hang="yes"))
     assert "ran out of time" in error_of(hasty.runtime.add, hasty.network("a"), hasty.attachment()).msg
-    assert hasty.leftovers() == ([], [])
+    assert hasty.records_and_intents() == ([], [])

@@ -74,7 +74,7 @@ def test_without_a_version_in_common_nothing_is_run_differs_from_libcni(node: Co
         node.runtime.add, node.network("a", "b", version="0.3.1", cniVersions=["1.0.0"]), node.attachment()
     )
     assert error.code == Code.INCOMPATIBLE_VERSION
-    assert ("a supports 0.3.1" in error.details, node.ran(), node.leftovers()) == (True, [], ([], []))
+    assert ("a supports 0.3.1" in error.details, node.ran(), node.records_and_intents()) == (True, [], ([], []))
 
 
 def test_a_network_of_one_version_is_run_without_a_probe(node: ConformanceNode) -> None:

@@ -91,8 +91,8 @@ class ScriptedPlugins:
         **answers: ScriptedAnswer | t.Sequence[ScriptedAnswer],
     ) -> pathlib.Path:
         """Install a plugin with answers by command: ADD=ScriptedAnswer(...), or several that are given in turn."""
-        spoken = {"cniVersion": versions[-1], "supportedVersions": list(versions)} if versions else {}
-        literal = {"VERSION": [ScriptedAnswer(stdout=json.dumps(spoken)).literal()]}
+        answer = {"cniVersion": versions[-1], "supportedVersions": list(versions)} if versions else {}
+        literal = {"VERSION": [ScriptedAnswer(stdout=json.dumps(answer)).literal()]}
         for command, given in answers.items():
             literal[command] = [
                 answer.literal() for answer in ([given] if isinstance(given, ScriptedAnswer) else given)

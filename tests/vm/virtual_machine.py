@@ -42,10 +42,10 @@ def up() -> None:
     try:
         until(_answers, seconds=BOOT_TIME)
     except TimeoutError as error:
-        last_words = _last_words()
+        last_lines = _read_last_lines()
         down()
         raise ImageRefused(
-            f"the machine does not answer after {BOOT_TIME} s, and was switched off: {last_words}"
+            f"the machine does not answer after {BOOT_TIME} s, and was switched off: {last_lines}"
         ) from error
 
 
@@ -105,7 +105,7 @@ def _pid() -> int | None:
 
 def _answers() -> bool | None:
     if not _pid():
-        raise ImageRefused(f"the machine ended: {_last_words()}")
+        raise ImageRefused(f"the machine ended: {_read_last_lines()}")
     try:
         with socket.create_connection(("127.0.0.1", PORT), timeout=5) as connection:
             return True if connection.recv(4) == b"SSH-" else None
@@ -113,5 +113,5 @@ def _answers() -> bool | None:
         return None
 
 
-def _last_words() -> str:
+def _read_last_lines() -> str:
     return (DIRECTORY / "console").read_text(encoding="utf-8", errors="replace")[-500:]

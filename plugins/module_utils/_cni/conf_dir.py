@@ -118,9 +118,9 @@ def _plugin_directory(network: NetworkConfiguration, path: str) -> list[PluginCo
     plugins = []
     for index, name in enumerate(list_files(path, SINGLE_ENDINGS[:1]), start=len(network.plugins)):
         file = os.path.join(path, name)
-        shown = printable.line(file)
-        keys = json_text.decode(_read(file), shown, unique_keys=True)
-        plugins.append(config.parse_plugin(keys, index, shown, ""))
+        escaped_path = printable.line(file)
+        keys = json_text.decode(_read(file), escaped_path, unique_keys=True)
+        plugins.append(config.parse_plugin(keys, index, escaped_path, ""))
     return plugins
 
 

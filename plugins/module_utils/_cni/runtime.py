@@ -71,7 +71,7 @@ class Runtime:
         attachment: Attachment,
         restoration: Restoration | None = None,
         *,
-        again: bool = False,
+        is_replacement: bool = False,
         clean_up: CleanUp = lambda dummy: False,
     ) -> Result:
         """Add a container to a network ("Adding an attachment").
@@ -81,7 +81,8 @@ class Runtime:
 
         Args:
             restoration: How to restore it after a reboot.
-            again: It replaces a previous attachment. With a restoration, a failure leaves an intent for the next boot.
+            is_replacement: Whether it replaces a previous attachment. With a restoration, a failure leaves an intent for the
+                next boot.
             clean_up: As for `delete`, for the DEL that follows a failure.
 
         Raises:
@@ -108,7 +109,7 @@ class Runtime:
                 command="ADD",
                 restoration=restoration,
             )
-            return retry(lambda: self._add(network, intent, again, clean_up), self.exclusion.timeout)
+            return retry(lambda: self._add(network, intent, is_replacement, clean_up), self.exclusion.timeout)
 
     def require_plugins(self, network: NetworkConfiguration) -> None:
         """Raise an error if a plugin of a network, delegated ones included, is missing or unsafe.
@@ -196,7 +197,7 @@ class Runtime:
             delete_with(lambda: self._start_conversation(record), clean_up)
             self._forget(intent, flush=is_lasting)
 
-    def _add(self, network: NetworkConfiguration, intent: Record, again: bool, clean_up: CleanUp) -> Result:
+    def _add(self, network: NetworkConfiguration, intent: Record, is_replacement: bool, clean_up: CleanUp) -> Result:
         last: Result | None = None
         self.intents.write(intent)
         try:
@@ -214,7 +215,7 @@ class Runtime:
                 raise CniError(Code.INVALID_CONFIG, f"network {network.name} has no plugin")
             self.records.write(intent._replace(result=last, command=""))
         except Exception as exc:
-            remaining = intent.restoration if again else None
+            remaining = intent.restoration if is_replacement else None
             failed = intent._replace(result=last, restoration=remaining)
             raise self._undo_add(failed, as_error(exc), clean_up) from exc
         self.intents.remove(intent.attachment.key)

@@ -126,11 +126,12 @@ def _parse_mode(value: object) -> int:
 
 def _report(changes: t.Sequence[FileChange], *, predicted: bool) -> dict[str, t.Any]:
     changed = [change for change in changes if change.changed]
+    phrase = phrase_action("changed", predicted=predicted and bool(changed))
     return {
         "changed": bool(changed),
         "conflists": [_entry(change) for change in changes],
         "diff": [change.as_diff() for change in changed],
-        "msg": f"{len(changed)} of {len(changes)} network configurations {phrase_action('changed', predicted=predicted and bool(changed))}",
+        "msg": f"{len(changed)} of {len(changes)} network configurations {phrase}",
     }
 
 

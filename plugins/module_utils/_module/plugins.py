@@ -88,15 +88,15 @@ def _operate_locked(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Operate while no other run uses the same bin dir, and remove empty directories that this module created."""
     bin_dir, cache_dir = module.params["bin_dir"], module.params["cache_dir"]
     store = PluginStore(cache_dir, bin_dir)
-    made = [*missing_directories(bin_dir), *missing_directories(store.parents[0])]
-    unused = made
+    new_directories = [*missing_directories(bin_dir), *missing_directories(store.parents[0])]
+    unused = new_directories
     try:
         with hold_lock(store.lock, exclusive=True, timeout=module.params["timeout"], what=bin_dir):
             store = PluginStore(cache_dir, bin_dir)
             if module.params["state"] == "absent":
-                unused = [*made, *store.manifest.made]
+                unused = [*new_directories, *store.manifest.made]
             try:
-                return _operate(module, store, made, paths)
+                return _operate(module, store, new_directories, paths)
             except BaseException:
                 with contextlib.suppress(CniError):
                     store.remove_unlisted()
@@ -105,7 +105,7 @@ def _operate_locked(module: AnsibleModule, paths: NodePaths) -> JsonObject:
         remove_empty(*unused)
 
 
-def _operate(module: AnsibleModule, store: PluginStore, made: list[str], paths: NodePaths) -> JsonObject:
+def _operate(module: AnsibleModule, store: PluginStore, new_directories: list[str], paths: NodePaths) -> JsonObject:
     params = module.params
     directory = BinDirectory(params["bin_dir"], store.digests, _labels(module))
     installation = Installation(
@@ -114,7 +114,7 @@ def _operate(module: AnsibleModule, store: PluginStore, made: list[str], paths: 
         keep=params["keep"],
         force=params["force"],
         dry_run=module.check_mode,
-        made=made,
+        new_directories=new_directories,
         require_unneeded=functools.partial(_require_unneeded, module, paths),
     )
     if params["state"] == "absent":

@@ -32,7 +32,7 @@ def test_attachments_are_added_checked_and_removed(node: EngineNode, project: Pr
     ]
     with namespaces("red", "blue", "green") as (red, blue, green):
         full = [{"args": {}, "capability_args": {}, **item} for item in _complete(items)]
-        before = node.come_and_go(*full)
+        before = node.attach_and_detach(*full)
         played = project.play(thrice("attach", ATTACHMENTS, {"attachments": items}), "--diff").succeeded()
         done = played.require_converged("attach")
         assert done.actions() == dict.fromkeys(("red", "blue", "blue eth1", "pod-1.a"), "added")

@@ -80,7 +80,7 @@ LYING_ABOUT: t.Final = {
 }
 
 
-def litter(node: EngineNode) -> None:
+def write_files_with_findings(node: EngineNode) -> None:
     node.plugins.write("old", versions=["0.4.0"])
     node.write(network_named("first"), "05-first.conflist")
     node.write(network_named("j"), "90-j.conflist")
@@ -91,7 +91,7 @@ def litter(node: EngineNode) -> None:
 
 def test_all_findings_of_a_node_are_reported_in_one_run_and_nothing_is_written(node: EngineNode) -> None:
     prepare()
-    litter(node)
+    write_files_with_findings(node)
     items = [{"config": config} for config in (*WRONG.values(), *SUSPICIOUS.values())]
     before = node.state()
     done = node.run("conflists", conflists=items)
@@ -101,14 +101,14 @@ def test_all_findings_of_a_node_are_reported_in_one_run_and_nothing_is_written(n
     expected |= {f"10-{config['name']}.conflist {code}": "warning" for code, config in SUSPICIOUS.items()}
     assert codes(done.result) == {**expected, **dict.fromkeys(LYING_ABOUT, "warning")}
     predicted = node.run("conflists", conflists=items, _ansible_check_mode=True)
-    may_come = {key for key in expected if "missing-plugin" in key or "missing-link" in key}
+    may_be_missing = {key for key in expected if "missing-plugin" in key or "missing-link" in key}
     assert predicted.require_failure("7 errors")
-    assert codes(predicted.result) == {**codes(done.result), **dict.fromkeys(may_come, "warning")}
+    assert codes(predicted.result) == {**codes(done.result), **dict.fromkeys(may_be_missing, "warning")}
 
 
 def test_node_warnings_are_shown_once_beside_the_controllers(node: EngineNode, project: Project) -> None:
     prepare()
-    litter(node)
+    write_files_with_findings(node)
     odd = network_named("j", {"type": "loopback", "colour": "red"})
     items: JsonObject = {"conflists": [{"config": odd}]}
     strict = {**items, "validate": {"strict": True, "levels": ["node"]}}

@@ -47,12 +47,12 @@ def test_plugins_are_probed_before_a_file_is_written(node: EngineNode, project: 
     ]
     unprobed = {"conflists": [{"config": {**bad["missing"][0], "name": "b"}}], "probe": False}
     elsewhere = {"conflists": [{"config": network_named("c")}], "plugin_dirs": ["/opt/cni/none"]}
-    spoken = {"conflists": [{"config": network_named("d", {"type": "old"}, cniVersions=["0.4.0"])}]}
+    old_network = {"conflists": [{"config": network_named("d", {"type": "old"}, cniVersions=["0.4.0"])}]}
     tasks += [
         task("in check mode", CONFLISTS, {"conflists": [{"config": bad["old"][0]}]}, check_mode=True),
         task("plugin_dirs", CONFLISTS, elsewhere),
         task("not probed", CONFLISTS, unprobed),
-        task("one of its versions", CONFLISTS, spoken),
+        task("one of its versions", CONFLISTS, old_network),
     ]
     played = project.play(tasks)
     for name, (dummy, fragments) in bad.items():

@@ -38,7 +38,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def hang_up_is_heard() -> t.Iterator[None]:
+def accept_hang_ups() -> t.Iterator[None]:
     """Reset SIGHUP to its default: under nohup, the tests and their child processes would ignore the signal."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield

@@ -138,7 +138,7 @@ class EngineNode:
         assert all(error["text"] in msg for error in errors)
         return errors
 
-    def come_and_go(self, *items: JsonObject) -> state.State:
+    def attach_and_detach(self, *items: JsonObject) -> state.State:
         """Add and delete the attachments; return the state that must be the same after later attachments are deleted.
 
         A bridge, empty chains of iptables and the kernel's settings stay by design.

@@ -25,7 +25,7 @@ PROCESSES = ("run",)
 MOUNTS = ("mount", "unmount")
 PLACES = {"os": FILES, f"{BASE}_base.process": PROCESSES, f"{BASE}_linux.syscall": MOUNTS}
 
-Say = t.Callable[[str], object]
+Report = t.Callable[[str], object]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Fault:
 
 
 class Injection:
-    """Inject a fault into this process; `say` receives a description of the fault's boundary."""
+    """Inject a fault into this process; `report` receives a description of the fault's boundary."""
 
-    def __init__(self, fault: Fault, say: Say) -> None:
-        self._fault, self._say = fault, say
-        self._left = fault.at
+    def __init__(self, fault: Fault, report: Report) -> None:
+        self._fault, self._report = fault, report
+        self._remaining = fault.at
 
     def install(self) -> None:
         for place, names in PLACES.items():
@@ -73,9 +73,9 @@ class Injection:
         return run
 
     def _pass(self, side: str, name: str, arguments: t.Sequence[t.Any]) -> None:
-        self._left -= 1
-        if self._left == -1 or (self._left < 0 and self._fault.stays):
-            self._say(f"{self._fault.kind} {side} {name} {_subject(arguments[0])}")
+        self._remaining -= 1
+        if self._remaining == -1 or (self._remaining < 0 and self._fault.stays):
+            self._report(f"{self._fault.kind} {side} {name} {_subject(arguments[0])}")
             self._happen()
 
     def _happen(self) -> None:

@@ -73,7 +73,7 @@ class Situation:
             command for name, command in commands.items() if command == "DEL" or not (results / name).exists()
         )
 
-    def check_said(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
+    def check_report(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
         """Check the report of a run that follows an interrupted one."""
         assert done.result["changed"] == was_wrong
         if begun:
@@ -140,7 +140,7 @@ class Collect(Situation):
         self.node.record_of(item).unlink()
         (self.node.cache_dir / "results" / ".cni.node-0123456789abcdef.tmp").touch()
 
-    def check_said(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
+    def check_report(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
         assert done.result["changed"] or not was_wrong
         collected = {
             finding["kind"] for finding in done.result["findings"] if finding["action"] in ("deleted", "removed")
@@ -177,7 +177,7 @@ class Try(Situation):
         is_attached = any((self.node.cache_dir / "results").glob("[!.]*"))
         return f"at {begun}" if (begun := super().begun()) else "before DEL" if is_attached else ""
 
-    def check_said(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
+    def check_report(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
         (entry,) = done.result["networks"]
         assert entry["reason"] == (f"an earlier run was interrupted {begun}" if begun else "")
 

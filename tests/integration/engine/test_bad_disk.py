@@ -50,7 +50,7 @@ every_disk = pytest.mark.parametrize(("disk", "problem"), DISKS.values(), ids=DI
 def item(node: EngineNode, blue: Namespace) -> JsonObject:
     node.write(reference_networks.full())
     made = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
-    node.come_and_go(made)
+    node.attach_and_detach(made)
     return made
 
 

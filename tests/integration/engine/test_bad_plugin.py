@@ -36,7 +36,7 @@ def item(node: EngineNode, blue: Namespace) -> JsonObject:
     node.plugins.write("odd")
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "odd"}))
     made = attachment("net", blue)
-    node.come_and_go(made)
+    node.attach_and_detach(made)
     node.plugins.forget()
     return made
 

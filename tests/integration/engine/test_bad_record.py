@@ -82,7 +82,7 @@ class RecordedAttachment(t.NamedTuple):
 def attached(node: EngineNode, engine: Engine, blue: Namespace) -> RecordedAttachment:
     node.write(reference_networks.full())
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
-    before = node.come_and_go(item)
+    before = node.attach_and_detach(item)
     engine.add(item)
     return RecordedAttachment(item, before, node.record_of(item))
 
@@ -172,7 +172,7 @@ def test_attachments_whose_names_join_to_one_file_name_stay_distinct(node: Engin
     with namespace("b-c") as first, namespace("c") as second:
         items = [attachment("a", first), attachment("a-b", second)]
         assert node.record_of(items[0]) == node.record_of(items[1])
-        before = node.come_and_go(*items)
+        before = node.attach_and_detach(*items)
         assert [entry["action"] for entry in node.attach(*items)] == ["added", "added"]
         assert [entry["action"] for entry in node.attach(*items)] == ["checked", "checked"]
         assert [entry["action"] for entry in node.detach(items[0])] == ["removed"]

@@ -42,7 +42,7 @@ def test_two_processes_with_the_same_list_share_the_work(node: EngineNode, engin
     node.write(reference_networks.network(reference_networks.bridge()))
     with namespaces(*(f"n{number}" for number in range(8))) as made:
         items = [attachment("net", container) for container in made]
-        before = node.come_and_go(items[0])
+        before = node.attach_and_detach(items[0])
         running = [node.start("attachments", attachments=items) for items in (items, items[::-1])]
         first, second = (wait_for_result(process).succeeded().entries for process in running)
         for entry, other in zip(first, second[::-1]):
@@ -80,13 +80,13 @@ def test_a_container_in_use_is_waited_for_until_the_timeout(node: EngineNode, bl
 
 def test_other_containers_are_not_blocked(node: EngineNode) -> None:
     """Hold all calls at the same time: none waits for another, in one process or in two."""
-    with namespaces("n1", "n2", "n3", "n4") as made, contextlib.ExitStack() as until_all_held:
-        node.plugins.write("slow", ADD=ScriptedAnswer(hold=until_all_held.enter_context(node.plugins.gate())))
+    with namespaces("n1", "n2", "n3", "n4") as made, contextlib.ExitStack() as release:
+        node.plugins.write("slow", ADD=ScriptedAnswer(hold=release.enter_context(node.plugins.gate())))
         node.write(reference_networks.network(reference_networks.bridge(), SLOW))
         items = [attachment("net", container) for container in made]
         running = [node.start("attachments", attachments=some, workers=2) for some in (items[:2], items[2:])]
         node.plugins.wait_for_held(4)
-        until_all_held.close()
+        release.close()
         for process in running:
             assert [entry["action"] for entry in wait_for_result(process).succeeded().entries] == ["added", "added"]
 

@@ -49,7 +49,7 @@ def test_the_requested_address_and_mac_are_assigned(
         attachment("net", blue, config_args={"ips": [f"{network}.0.{last}"], "mac": mac, "labels": LABELS})
         for last, mac in zip((77, 78), MACS)
     )
-    before = node.come_and_go(desired)
+    before = node.attach_and_detach(desired)
     predicted = node.attach(desired, _ansible_check_mode=True)
     assert [entry["action"] for entry in node.attach(desired)] == [predicted[0]["action"]] == ["added"]
     assert f"{network}.0.77" in node.leases("net")

@@ -58,7 +58,7 @@ def test_del_leaves_nothing_after_the_file_was_edited(
 ) -> None:
     path = node.write(reference_networks.full())
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
-    node.come_and_go(item)
+    node.attach_and_detach(item)
     change(node, path)
     before = node.state()
     node.write(reference_networks.full())
@@ -87,13 +87,13 @@ def test_plugins_from_the_directory_beside_the_file_get_a_del_too(node: EngineNo
     """Run DEL of plugins from the directory; libcni records only the file's own text and forgets them."""
     path = node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
-    node.come_and_go(item)
+    node.attach_and_detach(item)
     (node.conf_dir / "net").mkdir()
     more = [
         node.write({"name": "ignored", **plugin}, f"net/{number}.conf")
         for number, plugin in enumerate((reference_networks.TUNING, reference_networks.PORTMAP))
     ]
-    node.come_and_go(item)
+    node.attach_and_detach(item)
     before = node.state().without(r"^(net/|10-net)")
     node.attach(item)
     assert blue.links()["eth0"]["address"] == reference_networks.MAC
@@ -112,7 +112,7 @@ def test_libcni_deletes_by_the_engines_record_alone(
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     (node.conf_dir / "net").mkdir()
     more = node.write({"name": "ignored", **reference_networks.PORTMAP}, "net/10.conf")
-    node.come_and_go(item)
+    node.attach_and_detach(item)
     before = node.state().without(r"^(net/|10-net)")
     engine.add(item)
     for file in (more, path):

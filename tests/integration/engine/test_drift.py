@@ -379,8 +379,8 @@ def test_rules_of_attachments_recreated_in_parallel_are_no_drift(node: EngineNod
             items.append(attachment("net", spaces, capability_args={"portMappings": [port]}))
         engine.ensure_all(items[:6], check="drift")
         _spoil(["iptables -F"])
-        told_all = [require_success(outcome)[:2] for outcome in engine.ensure_all(items, check="drift", workers=4)]
-        assert told_all == [("recreated", True)] * 6 + [("added", True)] * 2
+        outcomes = [require_success(outcome)[:2] for outcome in engine.ensure_all(items, check="drift", workers=4)]
+        assert outcomes == [("recreated", True)] * 6 + [("added", True)] * 2
         assert {require_success(outcome) for outcome in engine.ensure_all(items, check="drift")} == {
             ("checked", False, "")
         }

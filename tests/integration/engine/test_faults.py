@@ -53,7 +53,7 @@ class Trial:
         for dummy in range(2):  # the first run leaves a bridge and empty chains, which stay by design
             situation.prepare()
             self._run().require_result().succeeded()
-        self._wanted = self._state()
+        self._expected_state = self._state()
 
     def _run(self, fault: Fault | None = None, *, heard: bool = True) -> Run:
         return self._forks.run(self._situation.module, self._situation.arguments, fault, heard=heard)
@@ -91,9 +91,9 @@ class Trial:
     def _mend(self, where: str) -> None:
         begun, state = self._situation.begun(), self._state().without("^intents/")
         done = self._run().require_result().succeeded()
-        difference = self._wanted.difference(self._state())
+        difference = self._expected_state.difference(self._state())
         assert not difference, f"{where}\n{difference}"
-        self._situation.check_said(begun, bool(begun or self._wanted.difference(state)), done)
+        self._situation.check_report(begun, bool(begun or self._expected_state.difference(state)), done)
 
 
 @pytest.fixture

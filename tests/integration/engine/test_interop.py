@@ -71,7 +71,7 @@ def test_libcni_checks_and_deletes_what_the_engine_attached(
     node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: InteropCase
 ) -> None:
     item = attachment("net", blue, **case.keys)
-    before = node.come_and_go(item)
+    before = node.attach_and_detach(item)
     result = engine.add(item)
     assert case.address in str(result)
     (cached,) = libcni.run("RECORDS", [item]).results
@@ -89,7 +89,7 @@ def test_the_engine_checks_and_deletes_what_libcni_attached(
     node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: InteropCase
 ) -> None:
     item = attachment("net", blue, **case.keys)
-    before = node.come_and_go(item)
+    before = node.attach_and_detach(item)
     (result,) = libcni.run("ADD", [item]).results
     record = engine.record(item)
     assert engine.result(item) == result
@@ -125,7 +125,7 @@ def _shape(value: t.Any) -> t.Any:
 def test_the_module_accepts_an_attachment_of_libcni(node: EngineNode, libcni: Libcni, blue: Namespace) -> None:
     node.write(reference_networks.full())
     item = attachment("net", blue, **CAPABILITIES)
-    before = node.come_and_go(item)
+    before = node.attach_and_detach(item)
     (result,) = libcni.run("ADD", [item]).results
     (entry,) = node.attach(item)
     assert (entry["action"], entry["changed"], entry["result"]) == ("checked", False, result)

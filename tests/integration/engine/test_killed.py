@@ -69,7 +69,7 @@ def kill_in(node: EngineNode, command: str, item: JsonObject, by: int = signal.S
 
 def prepared(node: EngineNode, item: JsonObject, configuration: JsonObject) -> State:
     node.write(configuration)
-    return node.come_and_go(item)
+    return node.attach_and_detach(item)
 
 
 @either_check
@@ -151,7 +151,7 @@ def _is_locked(path: pathlib.Path) -> bool:
     return False
 
 
-def _until_it_has_looked_again_and_again(pid: int) -> None:
+def _wait_for_process_scans(pid: int) -> None:
     read = set()
 
     def often() -> bool | None:
@@ -167,11 +167,11 @@ def test_a_plugin_that_outlives_its_run_is_waited_for(node: EngineNode, item: Js
     with outlived(node, item):
         running = node.start("attachments", attachments=[{**item, "state": "absent"}])
         until(lambda: _is_locked(lock) or None)
-        _until_it_has_looked_again_and_again(running.pid)
-        let_go = time.monotonic()
+        _wait_for_process_scans(running.pid)
+        release_time = time.monotonic()
     assert wait_for_result(running).succeeded().entries[0]["action"] == "removed"
     add, delete = node.plugins.calls("stall")
-    assert (add.command, delete.command, delete.started > let_go) == ("ADD", "DEL", True)
+    assert (add.command, delete.command, delete.started > release_time) == ("ADD", "DEL", True)
     assert before.difference(node.state()) == ""
 
 

@@ -103,7 +103,7 @@ def test_an_attachment_is_added_checked_repaired_and_deleted(
         pytest.skip(f"this kernel has no {kind}")
     node.write(reference_networks.network(*job.plugins, version=job.version))
     item = attachment("net", blue, **job.keys)
-    before, inside_before = node.come_and_go(item), sorted(blue.links())
+    before, inside_before = node.attach_and_detach(item), sorted(blue.links())
     assert require_success(engine.ensure(item)) == ("added", True, "")
     blue.run("ping", "-c1", "-W5", job.reaches)
     assert require_success(engine.ensure(item)) == ("checked", False, "")
@@ -149,7 +149,7 @@ def test_an_interface_of_a_container_on_each_of_two_networks(node: EngineNode, b
     node.write(reference_networks.network(BRIDGE))
     node.write({**reference_networks.network(reference_networks.PTP), "name": "other"})
     items = [attachment("net", blue), attachment("other", blue, ifname="eth1")]
-    before = node.come_and_go(*items)
+    before = node.attach_and_detach(*items)
     assert [entry["action"] for entry in node.attach(*items)] == ["added", "added"]
     assert {"eth0", "eth1"} <= blue.links().keys()
     assert [entry["action"] for entry in node.detach(items[0])] == ["removed"]

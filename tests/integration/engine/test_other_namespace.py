@@ -47,7 +47,7 @@ def item(node: EngineNode, blue: Namespace) -> JsonObject:
 def test_an_attachment_without_its_namespace_is_deleted(
     node: EngineNode, engine: Engine, blue: Namespace, item: JsonObject
 ) -> None:
-    before = node.come_and_go(item).without(LOST)
+    before = node.attach_and_detach(item).without(LOST)
     engine.add(item)
     remove(blue)
     assert node.detach(item)[0]["action"] == "removed"
@@ -67,7 +67,7 @@ def test_a_lost_namespace_is_an_error_and_the_lease_stays(
 def test_purge_deletes_an_attachment_without_its_namespace(
     node: EngineNode, engine: Engine, blue: Namespace, item: JsonObject
 ) -> None:
-    before = node.come_and_go(item).without(LOST)
+    before = node.attach_and_detach(item).without(LOST)
     engine.add(item)
     remove(blue)
     (entry,) = node.attach(purge=True)
@@ -79,7 +79,7 @@ def test_purge_deletes_an_attachment_without_its_namespace(
 def test_a_new_namespace_of_the_same_name_is_attached_again(
     node: EngineNode, engine: Engine, blue: Namespace, item: JsonObject, check: str
 ) -> None:
-    before = node.come_and_go(item)
+    before = node.attach_and_detach(item)
     engine.add(item)
     for dummy in range(3):
         replace(blue)
@@ -137,7 +137,7 @@ def test_an_attachment_of_libcni_in_a_replaced_namespace_is_added_again(
     node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, item: JsonObject
 ) -> None:
     """Detect the replacement by CHECK: libcni's record does not identify the namespace."""
-    before = node.come_and_go(item)
+    before = node.attach_and_detach(item)
     assert libcni.run("ADD", [item]).results[0]
     replace(blue)
     action, dummy, reason = require_success(engine.ensure(item))

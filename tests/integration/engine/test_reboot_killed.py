@@ -38,10 +38,10 @@ pytestmark = list(RESTORES)
 LOG = logging.getLogger(__name__)
 
 
-def killed_in(node: EngineNode, command_held: str) -> None:
+def killed_in(node: EngineNode, held_command: str) -> None:
     """Kill a restoration while `stall` is in the middle of a command."""
     with node.plugins.gate() as gate:
-        write_stalling_network(node, **{command_held: ScriptedAnswer(hold=gate)})
+        write_stalling_network(node, **{held_command: ScriptedAnswer(hold=gate)})
         running = subprocess.Popen(command(), stdout=subprocess.DEVNULL)
         (call,) = node.plugins.wait_for_held(1)
         running.kill()

@@ -58,7 +58,7 @@ def test_a_half_made_attachment_of_a_refused_value_can_be_deleted(
         reference_networks.network(reference_networks.bridge(capabilities={"ips": True}), reference_networks.TUNING)
     )
     item = attachment("net", blue)
-    before = node.come_and_go(item)
+    before = node.attach_and_detach(item)
     spoiled = node.run("attachments", attachments=[{**item, **wrong}])
     spoiled.require_failure("the DEL that followed failed too and will be repeated by the next run")
     assert len(node.intents()) == 1

@@ -81,7 +81,7 @@ def test_a_run_after_disorder_establishes_exactly_the_requested_state(node: Engi
     node.write(reference_networks.network(reference_networks.PTP, name="routed"))
     with namespaces(*(f"soak{number}" for number in range(CONTAINERS))) as made:
         disorder = Disorder(node, made, seed)
-        before = node.come_and_go(*disorder.items)
+        before = node.attach_and_detach(*disorder.items)
         disorder.reign(OPERATIONS)
         desired = disorder.items[: CONTAINERS // 2]
         unwanted = [{**item, "state": "absent"} for item in disorder.items[CONTAINERS // 2 :]]

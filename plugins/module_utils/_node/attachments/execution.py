@@ -31,25 +31,27 @@ _REPETITIONS: t.Final = 3
 class Execution(Transition):
     """Makes the changes that were decided: runs ADD and DEL, and writes records."""
 
-    def _attach(self, network: NetworkConfiguration, *, again: bool) -> None:
-        self._result = self._add_repeatedly(network, again=again).keys
+    def _attach(self, network: NetworkConfiguration, *, is_replacement: bool) -> None:
+        self._result = self._add_repeatedly(network, is_replacement=is_replacement).keys
         self._touched, self._after = True, AttachmentState(self._desired.restoration)
         if self._prerequisites.policy.check != Check.NEVER:
             # After a first ADD, the plugin is trusted to have made its rules; after a repeated one, they are compared.
-            report = self._checker.check_new(self._desired.attachment, rules=again)
+            report = self._checker.check_new(self._desired.attachment, rules=is_replacement)
             self._error, self._false_alarms = report.error, report.false_alarms
 
-    def _add_repeatedly(self, network: NetworkConfiguration, *, again: bool) -> Result:
+    def _add_repeatedly(self, network: NetworkConfiguration, *, is_replacement: bool) -> Result:
         for _failed in range(_REPETITIONS):
             try:
-                return self._add_once(network, again)
+                return self._add_once(network, is_replacement)
             except CniError as exc:
                 if not should_repeat_add(exc):
                     raise with_advice(exc) from None
-        return self._add_once(network, again)
+        return self._add_once(network, is_replacement)
 
-    def _add_once(self, network: NetworkConfiguration, again: bool) -> Result:
-        return add(self._runtime, network, self._desired.attachment, self._desired.restoration, again=again)
+    def _add_once(self, network: NetworkConfiguration, is_replacement: bool) -> Result:
+        return add(
+            self._runtime, network, self._desired.attachment, self._desired.restoration, is_replacement=is_replacement
+        )
 
     def _detach(self, record: Record, successor: DesiredAttachment | None, *, is_name_needed: bool) -> None:
         from ansible_collections.cni.node.plugins.module_utils._node.attachments.teardown import detach
@@ -84,7 +86,7 @@ def add(
     attachment: Attachment,
     restoration: Restoration | None,
     *,
-    again: bool,
+    is_replacement: bool,
 ) -> Result:
     """Run ADD once; if it fails, remove the leaks of the DEL that follows. The arguments are those of `Runtime.add`."""
 
@@ -93,18 +95,18 @@ def add(
 
         return teardown.clean_up(runtime, Record(attachment, network.content), error)
 
-    return runtime.add(network, attachment, restoration, again=again, clean_up=clean_up)
+    return runtime.add(network, attachment, restoration, is_replacement=is_replacement, clean_up=clean_up)
 
 
 def add_as_recorded(runtime: Runtime, record: Record) -> CniResult:
     """Add an attachment again with its recorded configuration and arguments; return its CNI result."""
-    return add(runtime, record.network(), record.attachment, record.restoration, again=True).keys
+    return add(runtime, record.network(), record.attachment, record.restoration, is_replacement=True).keys
 
 
 class Prediction(Transition):
     """Predicts the result of the changes that were decided (check mode): runs no ADD and no DEL, and writes nothing."""
 
-    def _attach(self, network: NetworkConfiguration, *, again: bool) -> None:
+    def _attach(self, network: NetworkConfiguration, *, is_replacement: bool) -> None:
         try:
             self._runtime.require_plugins(network)
         except UnsafePlugin:

@@ -98,7 +98,7 @@ class Transition:
         if network is not None:
             self._prerequisites.require_values(self._desired)
             self._prerequisites.require_interface_free(self._desired, self._note_missing)
-            self._attach(network, again=False)
+            self._attach(network, is_replacement=False)
         self._after = AttachmentState(self._desired.restoration)
         return Action.ADDED
 
@@ -116,7 +116,7 @@ class Transition:
 
     def _reattach(self, network: NetworkConfiguration, record: Record) -> None:
         try:
-            self._attach(network, again=True)
+            self._attach(network, is_replacement=True)
         except CniError as exc:
             if self._after or not self._decision.rolls_back:
                 raise
@@ -157,7 +157,7 @@ class Transition:
         """Require the prerequisites of ADD that can be checked before DEL."""
         raise NotImplementedError
 
-    def _attach(self, network: NetworkConfiguration, *, again: bool) -> None:
+    def _attach(self, network: NetworkConfiguration, *, is_replacement: bool) -> None:
         raise NotImplementedError
 
     def _detach(self, record: Record, successor: DesiredAttachment | None, *, is_name_needed: bool) -> None:

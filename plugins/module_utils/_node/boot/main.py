@@ -60,13 +60,13 @@ def _format(result: AttachmentResult) -> str:
     keys = result.result or {}
     addresses = Result(str(keys["cniVersion"]), keys).addresses if keys else ()
     restoration = result.after.restoration if result.after else None
-    old = restoration.addresses if restoration else ()
-    lost = [address for address in old if address not in addresses]
+    previous_addresses = restoration.addresses if restoration else ()
+    lost_addresses = [address for address in previous_addresses if address not in addresses]
     return "".join(
         [
             f"{result.action.value}: the {result.attachment}",
             f", {' '.join(addresses)}" if addresses else "",
-            f", instead of {' '.join(lost)}" if lost and addresses else "",
+            f", instead of {' '.join(lost_addresses)}" if lost_addresses and addresses else "",
         ]
     )
 

@@ -144,16 +144,16 @@ class RecordReconciler(Reconciler):
 class _AddressRequest(Execution):
     """Runs ADD with a request for the old addresses first, and without it if that fails."""
 
-    def _add_repeatedly(self, network: NetworkConfiguration, *, again: bool) -> Result:
+    def _add_repeatedly(self, network: NetworkConfiguration, *, is_replacement: bool) -> Result:
         with_request = _with_old_addresses(network, self._desired, self._runtime.paths.lease_dir)
         if with_request is not None:
             try:
-                return super()._add_repeatedly(with_request, again=again)
+                return super()._add_repeatedly(with_request, is_replacement=is_replacement)
             except CniError:
                 intent = self._runtime.intents.read(self._desired.attachment.key)
                 if intent is not None and intent.command == "ADD":  # the DEL that followed failed
                     raise
-        return super()._add_repeatedly(network, again=again)
+        return super()._add_repeatedly(network, is_replacement=is_replacement)
 
 
 def _with_old_addresses(

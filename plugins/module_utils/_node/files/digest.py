@@ -65,12 +65,12 @@ class Digests:
     """SHA-256 digests of files. A file is read again only if it was replaced or changed since its last digest.
 
     Attributes:
-        seen: By path: device, inode, size, mtime, ctime and digest of each requested file.
+        by_path: Device, inode, size, mtime, ctime and digest of each requested file.
     """
 
-    def __init__(self, known: t.Mapping[str, t.Sequence[t.Any]]) -> None:
-        self._known = known
-        self.seen: dict[str, list[t.Any]] = {}
+    def __init__(self, previous: t.Mapping[str, t.Sequence[t.Any]]) -> None:
+        self._previous = previous
+        self.by_path: dict[str, list[t.Any]] = {}
 
     def sha256(self, path: str) -> str:
         """Return the digest of a file.
@@ -82,11 +82,11 @@ class Digests:
             identity = _identity(os.stat(path))
         except OSError as exc:
             raise io_error("read", path, exc) from exc
-        known = list(self._known.get(path, ()))
-        if known[:-1] != identity:
-            known = _read_digest(path)
-        self.seen[path] = known
-        return str(known[-1])
+        entry = list(self._previous.get(path, ()))
+        if entry[:-1] != identity:
+            entry = _read_digest(path)
+        self.by_path[path] = entry
+        return str(entry[-1])
 
 
 def _read_digest(path: str) -> list[t.Any]:

@@ -131,14 +131,14 @@ class RecordCollector:
     def _check(self, record: Record, intent: Record | None) -> Leak | None:
         if intent is not None:
             return self._check_intent(record, intent)
-        lost = self._reason_if_lost(record)
-        reason = lost or self._reason_if_invalid(record)
+        loss = self._reason_if_lost(record)
+        reason = loss or self._reason_if_invalid(record)
         if not reason:
             return None
         attachment, path = record.attachment, self._runtime.records.path_of(record.attachment.key)
         leak = Leak(Kind.RECORD, attachment.network, path, f"the {attachment}: {reason}")
         reason_to_keep = "" if record.is_own else "the record belongs to another runtime"
-        if not reason_to_keep and not lost:
+        if not reason_to_keep and not loss:
             reason_to_keep = self._policy.reason_for_age(modification_time(path))
         return self._delete(record, leak, reason_to_keep)
 

@@ -117,7 +117,7 @@ def _finish(changes: t.Sequence[PluginChange], after: Manifest, store: PluginSto
     after.installed = {name: [digest] for name, digest in installed.items()}
     after.set_aside = {name: file for name, file in after.set_aside.items() if name in kept}
     written = [change.name for change in changes if change.is_installed and change.changed]
-    after.seen = _known_digests(map(directory.file, installed), map(directory.file, written), directory, store)
+    after.seen = _select_digests(map(directory.file, installed), map(directory.file, written), directory, store)
     store.manifest = after
     if after.releases or after.set_aside:
         store.save()
@@ -126,15 +126,15 @@ def _finish(changes: t.Sequence[PluginChange], after: Manifest, store: PluginSto
         remove_empty(*(path for path in after.made if directory.path.startswith(path)))
 
 
-def _known_digests(
+def _select_digests(
     installed: t.Iterable[str], written: t.Iterable[str], directory: BinDirectory, store: PluginStore
 ) -> dict[str, list[t.Any]]:
     """Return digests for the next run: of the plugins as they are on disk now, and of a source on the node."""
     paths = {*installed}
     for path in written:
         store.digests.sha256(path)
-    seen = sorted(store.digests.seen.items())
-    return {path: known for path, known in seen if path in paths or os.path.dirname(path) != directory.path}
+    digests = sorted(store.digests.by_path.items())
+    return {path: entry for path, entry in digests if path in paths or os.path.dirname(path) != directory.path}
 
 
 __all__ = ("apply", "require_restorable")

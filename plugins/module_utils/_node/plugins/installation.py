@@ -73,14 +73,14 @@ class Installation:
         keep: int,
         force: bool,
         dry_run: bool,
-        made: list[str],
+        new_directories: list[str],
         require_unneeded: t.Callable[[t.Collection[str]], None],
     ) -> None:
         """
         Args:
             keep: Number of releases to keep besides the current one.
             force: Set aside files that this collection has not installed.
-            made: Directories that do not exist yet.
+            new_directories: Directories that do not exist yet.
             require_unneeded: Raises a `CniError` if a plugin that would be removed is needed.
         """
         self._store = store
@@ -88,7 +88,7 @@ class Installation:
         self._keep = keep
         self._force = force
         self._dry_run = dry_run
-        self._made = made
+        self._new_directories = new_directories
         self._require_unneeded = require_unneeded
 
     def present(
@@ -212,7 +212,7 @@ class Installation:
         result = _make_result(changes, before, releases, self._store)
         if not self._dry_run:
             after = dataclasses.replace(before, releases=releases, rolled_back_from=rolled_back_from)
-            after.made = sorted({*before.made, *self._made})
+            after.made = sorted({*before.made, *self._new_directories})
             apply(changes, after, self._store, self._directory)
         return result
 

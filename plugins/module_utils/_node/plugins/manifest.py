@@ -76,7 +76,7 @@ class Manifest:
         installed: By name, the SHA-256 digests of an installed file: two while a run is in progress.
         set_aside: Files that were set aside, by name.
         made: Directories that the collection has created.
-        seen: As in `digest.Digests`.
+        seen: As `by_path` of `digest.Digests`.
     """
 
     releases: list[Release] = dataclasses.field(default_factory=list)

@@ -94,10 +94,10 @@ class Keys:
         closed = schema.get("additionalProperties") is False
         if key.startswith("cni.dev/") or not (closed or schema.get("x-spelling")):
             return
-        meant = nearest(key, schema["properties"])
-        if meant:
+        suggestion = nearest(key, schema["properties"])
+        if suggestion:
             message = f"the key {key!r} is unknown{_to(schema)}"
-            self.report("misspelled-key", join(path, key), message, f"did you mean {meant}?", value)
+            self.report("misspelled-key", join(path, key), message, f"did you mean {suggestion}?", value)
         elif closed:
             message = f"the key {key!r} is unknown{_to(schema)}, which ignores it"
             known = ", ".join(sorted(set(schema["properties"]) - _OF_ANY_PLUGIN))

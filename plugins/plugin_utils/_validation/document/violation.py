@@ -118,8 +118,8 @@ def _dependent(error: _BrokenRule, path: str) -> Violation:
 
 def _enum(error: _BrokenRule, path: str) -> Violation:
     known = [entry for entry in error.expected if entry != ""]
-    meant = nearest(error.instance, known) if isinstance(error.instance, str) else ""
-    hint = f"did you mean {meant}?" if meant else f"expected: one of {', '.join(map(str, known))}"
+    suggestion = nearest(error.instance, known) if isinstance(error.instance, str) else ""
+    hint = f"did you mean {suggestion}?" if suggestion else f"expected: one of {', '.join(map(str, known))}"
     return Violation("unknown-value", path, f"{_short(error.instance)} is unknown", hint, error.instance)
 
 

@@ -63,10 +63,12 @@ def _find_misspelled(document: Document, plugin_type: t.Any, path: str) -> t.Ite
         for known_type in sorted(known)
         if len(known_type) >= _LONG_ENOUGH and abs(len(known_type) - len(plugin_type)) <= 1
     ]
-    meant = nearest(plugin_type, alike, _LIKENESS)
-    if meant:
+    suggestion = nearest(plugin_type, alike, _LIKENESS)
+    if suggestion:
         message = f"the plugin {plugin_type!r} is unknown"
-        yield document.finding("misspelled-plugin", join(path, "type"), message, f"did you mean {meant}?", plugin_type)
+        yield document.finding(
+            "misspelled-plugin", join(path, "type"), message, f"did you mean {suggestion}?", plugin_type
+        )
 
 
 def _check_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:

@@ -29,10 +29,10 @@ class AttachmentsAction(ActionModule):
     """An action whose node returns the given answers in turn; an answer that is an exception is raised."""
 
     answers: list[JsonObject | Exception]
-    asked: list[JsonObject]
+    requests: list[JsonObject]
 
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
-        self.asked.append(keywords)
+        self.requests.append(keywords)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -52,7 +52,7 @@ class AttachmentsController:
         action = AttachmentsAction(
             task, connection, t.cast("t.Any", None), t.cast("t.Any", None), t.cast("t.Any", None), None
         )
-        action.answers, action.asked = list(answers), []
+        action.answers, action.requests = list(answers), []
         return action.run(task_vars={"inventory_hostname": "node1"}), action
 
 
@@ -65,7 +65,7 @@ def test_the_result_of_a_single_call_is_returned_unchanged(controller: Attachmen
     answer = {"msg": "whatever", "failed": True, "invocation": {"module_args": {"_controller": {}, "purge": True}}}
     done, action = controller.run(answer)
     assert done == {"msg": "whatever", "failed": True, "invocation": {"module_args": {"purge": True}}}
-    assert [asked["module_args"] for asked in action.asked] == [{"attachments": [], "_controller": {}}]
+    assert [request["module_args"] for request in action.requests] == [{"attachments": [], "_controller": {}}]
     assert controller.shown == []
 
 
@@ -75,7 +75,7 @@ def test_the_action_calls_the_module_until_all_items_are_done_and_shows_progress
     parts = [result(entry("a"), remaining=[1, 2]), result(entry("b"), remaining=[2]), result(entry("c"))]
     continuations = [{}, *(part["_controller"] for part in parts[:-1])]
     done, action = controller.run(*parts)
-    assert [asked["module_args"]["_controller"] for asked in action.asked] == continuations
+    assert [request["module_args"]["_controller"] for request in action.requests] == continuations
     assert [attachment["container_id"] for attachment in done["attachments"]] == ["a", "b", "c"]
     first, second = controller.shown
     assert first.startswith("[node1] attachments: 1 of 3, ")
@@ -93,8 +93,8 @@ def test_a_node_lost_between_calls_is_unreachable_with_the_earlier_results(contr
 def test_a_task_in_the_background_is_one_call_that_does_all(controller: AttachmentsController) -> None:
     done, action = controller.run({"ansible_job_id": "j1"}, async_val=60)
     assert done == {"ansible_job_id": "j1"}
-    (asked,) = action.asked
-    assert (asked["module_args"], asked["wrap_async"]) == ({"attachments": []}, True)
+    (request,) = action.requests
+    assert (request["module_args"], request["wrap_async"]) == ({"attachments": []}, True)
 
 
 def test_progress_names_the_delegated_host_and_no_plugin_under_no_log(

@@ -41,11 +41,11 @@ class PluginsAction(ActionModule):
 
     has_it = False
     needed = "content"
-    asked: list[JsonObject]
+    requests: list[JsonObject]
     sent: dict[str, bytes]
 
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
-        self.asked.append(keywords["module_args"])
+        self.requests.append(keywords["module_args"])
         sent = keywords["module_args"].get("_controller", {})
         is_needed = not self.has_it and not {"listing", "archive"} & sent.keys()
         return {"needed": self.needed if is_needed else None, "msg": "from the node"}
@@ -81,7 +81,7 @@ class PluginsController:
         connection: t.Any = types.SimpleNamespace(_shell=shell)
         templar = Templar(loader=self._loader, variables={})
         action = PluginsAction(task, connection, t.cast("t.Any", types.SimpleNamespace()), self._loader, templar, None)
-        action.asked, action.sent, action.has_it = [], {}, has_it
+        action.requests, action.sent, action.has_it = [], {}, has_it
         action.needed = needed
         return action.run(task_vars={}), action
 
@@ -109,8 +109,8 @@ def test_a_node_that_has_the_archive_gets_one_call_and_no_file(
 ) -> None:
     result, action = controller.run({"source": source}, check_mode=check_mode, has_it=True)
     assert result["msg"] == "from the node"
-    (asked,) = action.asked
-    assert asked["_controller"].keys() == {"digest"}
+    (request,) = action.requests
+    assert request["_controller"].keys() == {"digest"}
     assert action.sent == {}
 
 
@@ -118,16 +118,16 @@ def test_a_node_that_has_the_archive_gets_one_call_and_no_file(
 def test_a_node_that_has_it_not_is_sent_the_archive(controller: PluginsController, check_mode: bool) -> None:
     dummy, action = controller.run({"source": "x.tgz", "keep": 2}, check_mode=check_mode)
     sent = {"digest": digest(controller), "archive": "/node/tmp/source"}
-    assert [asked["_controller"] for asked in action.asked] == [{"digest": digest(controller)}, sent]
+    assert [request["_controller"] for request in action.requests] == [{"digest": digest(controller)}, sent]
     assert action.sent == {"/node/tmp/source": (controller.directory / "files" / "x.tgz").read_bytes()}
-    assert {asked["keep"] for asked in action.asked} == {2}
+    assert {request["keep"] for request in action.requests} == {2}
 
 
 def test_names_and_digests_are_sent_where_they_will_do(controller: PluginsController) -> None:
     for source, names in {"x.tgz": ["bridge"], "mine": ["bridge", "ptp"]}.items():
         dummy, action = controller.run({"source": source}, check_mode=True, needed="listing")
         listing = {name: hashlib.sha256(name.encode()).hexdigest() for name in names}
-        assert action.asked[1]["_controller"]["listing"] == listing
+        assert action.requests[1]["_controller"]["listing"] == listing
         assert action.sent == {}
 
 
@@ -153,7 +153,7 @@ def test_a_source_that_the_node_fetches_is_not_read_on_the_controller(
     controller: PluginsController, arguments: JsonObject
 ) -> None:
     dummy, action = controller.run({**arguments, "_controller": {"digest": "forged"}})
-    assert action.asked == [arguments]
+    assert action.requests == [arguments]
 
 
 BAD: dict[str, tuple[JsonObject, str]] = {
@@ -184,7 +184,7 @@ def test_an_error_is_reported_before_the_node_is_called(
     assert result["failed"]
     assert message in result["msg"]
     assert result["error"].keys() == {"code", "msg", "details"}
-    assert action.asked == []
+    assert action.requests == []
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
@@ -196,7 +196,7 @@ def test_a_crafted_archive_is_refused_by_its_name_and_not_sent(
     path = tmp_path / "crafted.tgz"
     path.write_bytes(compress(content))
     result, action = PluginsController(tmp_path).run({"source": str(path)}, needed="listing")
-    assert (result["failed"], action.sent, len(action.asked)) == (True, {}, 1)
+    assert (result["failed"], action.sent, len(action.requests)) == (True, {}, 1)
     assert str(path) in result["msg"]
     assert problem in result["msg"]
 

@@ -33,11 +33,11 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 
 def run(module: str, directory: pathlib.Path, variables: JsonObject) -> tuple[JsonObject, int]:
     """Return the result for Ansible, and the number of calls of the node."""
-    asked = []
+    requests = []
 
     class Action(importlib.import_module(f"{PACKAGE}.{module}").ActionModule):  # type: ignore[misc]
         def _execute_module(self, *dummy: t.Any, **keywords: t.Any) -> JsonObject:
-            asked.append(keywords)
+            requests.append(keywords)
             return {"changed": True, "msg": "from the node", "attachments": []}
 
         def _remove_tmp_path(self, *dummy: t.Any, **keywords: t.Any) -> None:
@@ -50,7 +50,7 @@ def run(module: str, directory: pathlib.Path, variables: JsonObject) -> tuple[Js
     shell = types.SimpleNamespace(tmpdir=str(directory))
     connection: t.Any = types.SimpleNamespace(_shell=shell, has_native_async=False)
     action = Action(task, connection, types.SimpleNamespace(), loader, Templar(loader=loader, variables={}), None)
-    return action.run(task_vars=variables), len(asked)
+    return action.run(task_vars=variables), len(requests)
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -72,5 +72,5 @@ def test_a_misspelled_variable_is_refused_before_the_node_is_asked(module: str, 
     ids=["in no role", "in a role of others", "of another role", "known, internal and others"],
 )
 def test_other_variables_are_no_concern(module: str, variables: JsonObject, tmp_path: pathlib.Path) -> None:
-    result, asked = run(module, tmp_path, variables)
-    assert (result["msg"], asked) == ("from the node", 1)
+    result, requests = run(module, tmp_path, variables)
+    assert (result["msg"], requests) == ("from the node", 1)

@@ -32,14 +32,14 @@ def run(
     monkeypatch: pytest.MonkeyPatch, result: JsonObject, answer: str, delegate_to: str | None = None
 ) -> tuple[JsonObject, int]:
     """Return the action's result for a module's result, and the number of version queries to the node."""
-    asked = []
+    requests = []
 
     def execute(action: ActionBase, *dummy: t.Any, **dummies: t.Any) -> JsonObject:
         action._used_interpreter = "#!/usr/bin/python3"
         return dict(result)
 
     def command(action: ActionBase, line: str, **dummies: t.Any) -> JsonObject:
-        asked.append(line)
+        requests.append(line)
         return {"stdout": answer, "stderr": "", "rc": 0}
 
     monkeypatch.setattr(ActionBase, "_execute_module", execute)
@@ -53,7 +53,7 @@ def run(
     action = ActionModule(
         task, connection, t.cast("t.Any", types.SimpleNamespace()), loader, Templar(loader=loader), None
     )
-    return action.run(task_vars={"inventory_hostname": "blue"}), len(asked)
+    return action.run(task_vars={"inventory_hostname": "blue"}), len(requests)
 
 
 CRASHED: JsonObject = {"failed": True, "msg": "No start of json char found", "module_stderr": "Traceback: SyntaxError"}
@@ -75,8 +75,8 @@ def test_a_python_that_is_too_old_is_named(
 
 @pytest.mark.parametrize("answer", ["cni.node Python 3.9.0\n", "cni.node Python 3.14.1\n", "", "Python 2.7\n"])
 def test_any_other_failure_is_unchanged(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    result, asked = run(monkeypatch, CRASHED, answer)
-    assert ({**CRASHED, **result}, asked) == (result, 1)
+    result, requests = run(monkeypatch, CRASHED, answer)
+    assert ({**CRASHED, **result}, requests) == (result, 1)
 
 
 @pytest.mark.parametrize("result", [{"msg": "fine"}, {"failed": True, "msg": "no", "error": {"code": 7}}], ids=str)

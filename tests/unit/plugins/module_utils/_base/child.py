@@ -41,7 +41,7 @@ def read_line(process: subprocess.Popen[str]) -> str:
     return t.cast("t.IO[str]", process.stdout).readline().strip()
 
 
-def let_go(process: subprocess.Popen[str]) -> str:
+def close_stdin(process: subprocess.Popen[str]) -> str:
     """Close the process's standard input and return the rest of its output."""
     return process.communicate(timeout=60)[0].strip()
 

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, read_line
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 OLD, NEW = b"o" * 300_000, b"n" * 300_000
@@ -90,7 +90,7 @@ def test_another_process_reads_old_or_new_and_never_half(file: pathlib.Path) -> 
         assert read_line(reader) == "read"
         for content in (NEW, OLD) * 30:
             durable.write(str(file), content)
-        seen = set(let_go(reader).split()) - {"read"}
+        seen = set(close_stdin(reader).split()) - {"read"}
     assert seen <= {hashlib.sha256(content).hexdigest() for content in (OLD, NEW)}
 
 
@@ -108,7 +108,7 @@ def test_a_write_that_fails_in_the_middle_leaves_the_old_file_and_no_temporary_o
     file: pathlib.Path,
 ) -> None:
     with child(CUT_OFF, file) as writer:
-        assert let_go(writer) == f"5 cannot write {file}: File too large"
+        assert close_stdin(writer) == f"5 cannot write {file}: File too large"
     assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == {"file": OLD}
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, read_line
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 HOLDER = """
@@ -57,7 +57,7 @@ def hold_elsewhere(path: pathlib.Path, kind: Kind, by: str) -> t.Iterator[None]:
         with child(HOLDER, path, kind) as process:
             assert read_line(process) == "held"
             yield
-            let_go(process)
+            close_stdin(process)
     else:
         with in_thread(path, kind):
             yield
@@ -148,7 +148,7 @@ def test_no_other_process_writes_between_reading_and_writing(path: pathlib.Path,
     with contextlib.ExitStack() as stack:
         processes = [stack.enter_context(child(COUNTER, path, counter)) for dummy in range(3)]
         for process in processes:
-            let_go(process)
+            close_stdin(process)
     assert counter.read_text(encoding="ascii") == "120"
 
 

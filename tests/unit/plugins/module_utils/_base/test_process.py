@@ -20,8 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import OUTP
 from ansible_collections.cni.node.tests.support.until import until
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import (
     child,
+    close_stdin,
     is_dead,
-    let_go,
     state_of,
     wait_until_dead,
 )
@@ -251,7 +251,7 @@ def test_an_interruption_of_the_caller_kills_the_whole_group(script: Script, tmp
     with child(CALLER, script(f"sleep 60 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait")) as caller:
         until(lambda: (pids.exists() and state_of(caller.pid) == "S") or None)
         caller.send_signal(signal.SIGINT)
-        assert let_go(caller) == "interrupted"
+        assert close_stdin(caller) == "interrupted"
     for pid in pids.read_text(encoding="ascii").split():
         wait_until_dead(int(pid))
 

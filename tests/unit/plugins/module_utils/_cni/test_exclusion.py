@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, read_line
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 HOLDER = """
@@ -66,7 +66,7 @@ def elsewhere(exclusion: Exclusion, directory: pathlib.Path, what: What, by: str
         with child(HOLDER, directory, *what) as process:
             assert read_line(process) == "held"
             yield
-            let_go(process)
+            close_stdin(process)
         return
     has, done = threading.Event(), threading.Event()
 

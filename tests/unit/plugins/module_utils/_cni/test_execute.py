@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 ATTACHMENT = Attachment("net", "blue", "eth0", "/run/netns/blue", {"IgnoreUnknown": "1", "K": "V"})
@@ -268,4 +268,4 @@ def test_stdout_is_the_result_of_success_whatever_stderr_has(tmp_path: pathlib.P
 def test_a_failure_is_not_lost_where_sigchld_was_ignored(tmp_path: pathlib.Path) -> None:
     put(tmp_path, "plugin", """echo '{"code": 7, "msg": "no"}'; exit 3""")
     with child(SIGCHLD_IGNORED, tmp_path) as process:
-        assert let_go(process) == "7 plugin plugin failed (STATUS): no"
+        assert close_stdin(process) == "7 plugin plugin failed (STATUS): no"

@@ -85,7 +85,7 @@ def test_between_two_adds_the_intent_has_the_restoration(tmp_path: pathlib.Path)
 
     node = patient(tmp_path, 20, a=looks)
     restoration = Restoration(("/opt/cni/bin",), 60.0)
-    node.runtime.add(network(), node.attachment, restoration, again=True)
+    node.runtime.add(network(), node.attachment, restoration, is_replacement=True)
     assert seen == ["ADD ADD", "DEL ADD", "ADD ADD"]
     assert node.record is not None
     assert (node.record.restoration, node.intent) == (restoration, None)

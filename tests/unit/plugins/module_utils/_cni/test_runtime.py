@@ -206,9 +206,9 @@ def test_a_restoration_is_on_disk_at_every_moment(tmp_path: pathlib.Path) -> Non
     assert node.record is None
     assert node.intent is not None
     assert (node.intent.command, node.intent.restoration) == ("DEL", RESTORATION)
-    error_of(node.runtime.add, network("a", "nowhere"), node.attachment, RESTORATION, again=True)
+    error_of(node.runtime.add, network("a", "nowhere"), node.attachment, RESTORATION, is_replacement=True)
     assert node.intent.restoration == RESTORATION
-    node.runtime.add(network(), node.attachment, RESTORATION, again=True)
+    node.runtime.add(network(), node.attachment, RESTORATION, is_replacement=True)
     made = t.cast("Record | None", node.record)
     assert made is not None
     assert (made.restoration, t.cast("Record | None", node.intent)) == (RESTORATION, None)
@@ -217,7 +217,7 @@ def test_a_restoration_is_on_disk_at_every_moment(tmp_path: pathlib.Path) -> Non
 
 def test_an_add_that_fails_again_is_still_to_be_restored(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, b=fails_at("ADD"))
-    error_of(node.runtime.add, network(), node.attachment, RESTORATION, again=True)
+    error_of(node.runtime.add, network(), node.attachment, RESTORATION, is_replacement=True)
     assert node.record is None
     assert node.intent is not None
     assert (node.intent.command, node.intent.restoration) == ("DEL", RESTORATION)

@@ -33,7 +33,7 @@ def test_the_namespace_of_a_process_is_alive() -> None:
 
 def test_addresses_of_both_families_are_found_with_a_namespace_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: {OWN: "/proc/self/ns/net"})
-    monkeypatch.setattr(netns, "run_inside", lambda path, look: look())
+    monkeypatch.setattr(netns, "run_inside", lambda path, operation: operation())
     paths_by_address = live_namespaces.addresses().netns_by_address
     assert paths_by_address["127.0.0.1"] == "/proc/self/ns/net"
     if "1" in pathlib.Path("/proc/net/if_inet6").read_text(encoding="ascii"):
@@ -60,16 +60,16 @@ class Paths:
             path.touch()
         return str(path)
 
-    def look(self) -> list[str]:
+    def list_paths(self) -> list[str]:
         return [path for path, dummy in live_namespaces.run_in_each(lambda: None)]
 
-    def _inside(self, path: str, look: t.Callable[[], t.Any]) -> t.Any:
+    def _inside(self, path: str, operation: t.Callable[[], t.Any]) -> t.Any:
         if path in self.dropped:
             pathlib.Path(path).unlink()
         if path in self.failures:
             raise self.failures[path]
         with open(path, "rb"):
-            return look()
+            return operation()
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_namespace_that_vanishes_during_the_search_is_skipped(paths: Paths) ->
     lost, blue = paths.make("lost"), paths.make("blue")
     paths.listings = [{inode(lost): lost, inode(blue): blue}, {inode(blue): blue}]
     paths.dropped = {lost}
-    assert paths.look() == [blue]
+    assert paths.list_paths() == [blue]
 
 
 def test_a_namespace_is_entered_through_another_process_when_one_ends(paths: Paths) -> None:
@@ -93,14 +93,14 @@ def test_a_namespace_is_entered_through_another_process_when_one_ends(paths: Pat
     other = paths.make("other", like=ended)
     paths.listings = [{inode(ended): ended}, {inode(other): other}]
     paths.dropped = {ended}
-    assert paths.look() == [other]
+    assert paths.list_paths() == [other]
 
 
 def test_a_file_that_a_removed_namespace_left_is_no_namespace(paths: Paths) -> None:
     leftover = paths.make("left")
     paths.listings = [{inode(leftover) + 1: leftover}] * 2
     paths.failures = {leftover: OSError(errno.EINVAL, "Invalid argument")}
-    assert paths.look() == []
+    assert paths.list_paths() == []
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.EPERM, errno.ENOENT])

@@ -65,7 +65,7 @@ def link(name: bytes, **keys: int) -> bytes:
     return message(NEWLINK, bytes(16) + attribute(3, name + b"\0"), **keys)
 
 
-def ask_link(*datagrams: Datagram) -> rtnetlink.Link | None:
+def request_link(*datagrams: Datagram) -> rtnetlink.Link | None:
     with unittest.mock.patch.object(socket, "socket", Socket(datagrams)):
         return rtnetlink.link("eth0")
 
@@ -84,7 +84,7 @@ RIGHT = Datagram(link(b"eth0"))
     ],
 )
 def test_messages_from_other_senders_are_ignored(stray: Datagram) -> None:
-    answer = ask_link(stray, RIGHT)
+    answer = request_link(stray, RIGHT)
     assert answer is not None
     assert answer.name == "eth0"
 
@@ -106,17 +106,17 @@ BROKEN = {
 
 @pytest.mark.parametrize(("datagram", "message"), BROKEN.values(), ids=BROKEN)
 def test_an_incomplete_answer_is_an_error(datagram: Datagram, message: str) -> None:
-    error = error_of(ask_link, datagram, RIGHT)
+    error = error_of(request_link, datagram, RIGHT)
     assert (error.code, error.msg.startswith("cannot get the link eth0: ")) == (Code.IO_FAILURE, True)
     assert message in error.msg
 
 
 def test_a_kernel_that_does_not_answer_is_an_error() -> None:
-    assert error_of(ask_link).msg == "cannot get the link eth0: the kernel has not answered within 30 s"
+    assert error_of(request_link).msg == "cannot get the link eth0: the kernel has not answered within 30 s"
 
 
 def test_unrelated_messages_do_not_block_for_ever() -> None:
-    assert "too many unrelated messages" in error_of(ask_link, *[Datagram(b"x", sender=99)] * 2000).msg
+    assert "too many unrelated messages" in error_of(request_link, *[Datagram(b"x", sender=99)] * 2000).msg
 
 
 VALUES = st.binary(max_size=24)

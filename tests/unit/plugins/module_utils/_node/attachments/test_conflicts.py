@@ -112,19 +112,19 @@ def test_an_interrupted_attachment_without_its_namespace_does_not_conflict(begun
 def test_an_unrecorded_interface_is_kept(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, plugin_type: str, link: Link | None, action: str
 ) -> None:
-    asked: list[tuple[str, str]] = []
+    requested_links: list[tuple[str, str]] = []
 
-    def look(name: str, path: str) -> Link | None:
-        asked.append((name, path))
+    def read_link(name: str, path: str) -> Link | None:
+        requested_links.append((name, path))
         return link
 
-    monkeypatch.setattr(rtnetlink, "link", look)
+    monkeypatch.setattr(rtnetlink, "link", read_link)
     node.executor.plugins["bridge"] = return_address
     node.write(plugins=[{"type": plugin_type}])
     node.make_namespace()
     outcome = node.ensure(node.attachment(), check="never")
     assert (outcome.action, bool(node.executor.run("DEL"))) == (action, False)
-    assert asked == ([("eth0", str(node.netns / "blue"))] if plugin_type == "bridge" else [])
+    assert requested_links == ([("eth0", str(node.netns / "blue"))] if plugin_type == "bridge" else [])
     if action == "failed":
         assert f"{node.netns}/blue already has an interface of that name, which no record lists" in str(outcome.error)
 

@@ -54,7 +54,7 @@ class DriftedKernel:
         self.inside = INSIDE
         self.node: dict[str, Link] = {"cni0": CNI0, "veth7": VETH}
 
-    def look(self, path: str, *, routes: bool) -> View:
+    def take_snapshot(self, path: str, *, routes: bool) -> View:
         return self.inside if routes else self.inside._replace(routes=())
 
     def link(self, name: str) -> Link | None:
@@ -79,7 +79,7 @@ class DriftedKernel:
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> DriftedKernel:
     made = DriftedKernel()
-    monkeypatch.setattr(rtnetlink, "snapshot", made.look)
+    monkeypatch.setattr(rtnetlink, "snapshot", made.take_snapshot)
     monkeypatch.setattr(rtnetlink, "link", made.link)
     monkeypatch.setattr(rtnetlink, "link_by_index", made.link_by_index)
     return made

@@ -46,10 +46,10 @@ class RenamedLinkKernel:
         self.inside: list[Link] = []
         self.node: list[Link] = [_link(HOST_END, 7, peer=HAS_ADDRESS)]
         node.make_namespace()
-        monkeypatch.setattr(rtnetlink, "snapshot", self._look)
+        monkeypatch.setattr(rtnetlink, "snapshot", self._take_snapshot)
         monkeypatch.setattr(rtnetlink, "link", self._link)
 
-    def _look(self, path: str, *, routes: bool) -> View:
+    def _take_snapshot(self, path: str, *, routes: bool) -> View:
         assert (path, routes) == (str(self._node.netns / "blue"), False)
         address = Address(HAS_ADDRESS, ipaddress.ip_interface("10.1.0.2/16"))
         return View(tuple(self.inside), (address,), ())

@@ -201,7 +201,7 @@ def test_a_port_is_kept_if_a_namespace_cannot_be_inspected_for_its_other_end(
     tools.install("ip")
     monkeypatch.setattr(socket, "if_nameindex", lambda: [(3, PORT_NAME)])
     monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: {os.stat(own).st_ino: own})
-    monkeypatch.setattr(netns, "run_inside", lambda path, look: look())
+    monkeypatch.setattr(netns, "run_inside", lambda path, operation: operation())
     monkeypatch.setattr(rtnetlink, "links", Ports())
     (leak,) = collect(BridgePortFinder(RUN._replace(configurations=(BRIDGED,))))
     assert (leak.action, leak.error) == (KEPT, None)
@@ -224,11 +224,11 @@ class Ports:
     """Links of the node. Every second call is for another network namespace, and fails."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._is_readable = False
 
     def __call__(self) -> tuple[Link, ...]:
-        self._asked = not self._asked
-        if not self._asked:
+        self._is_readable = not self._is_readable
+        if not self._is_readable:
             raise CniError(Code.IO_FAILURE, "the kernel does not say")
         return PORT
 

@@ -66,14 +66,14 @@ class BinDir:
     def installation(self, *, keep: int = 1, force: bool = False, dry_run: bool = False) -> Installation:
         store = self.store
         directory = BinDirectory(str(self.path), store.digests, self._labels)
-        made = missing_directories(str(self.path))
+        new_directories = missing_directories(str(self.path))
         return Installation(
             store,
             directory,
             keep=keep,
             force=force,
             dry_run=dry_run,
-            made=made,
+            new_directories=new_directories,
             require_unneeded=lambda dummy: None,
         )
 

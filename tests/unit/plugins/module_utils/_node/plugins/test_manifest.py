@@ -49,7 +49,7 @@ def test_a_digest_is_read_again_only_for_a_changed_file(
     os.utime(path, ns=(1, 1))
     digests = Digests({})
     first = digests.sha256(str(path))
-    kept = {str(path): [*digests.seen[str(path)][:-1], "known"]}
+    kept = {str(path): [*digests.by_path[str(path)][:-1], "known"]}
     assert Digests(kept).sha256(str(path)) == "known"
     path.write_bytes(b"two")
     os.utime(path, ns=(1, 1))

@@ -231,7 +231,7 @@ def test_a_broken_record_of_an_unknown_network_is_an_error(node: FakeNode) -> No
         outcome = node.ensure(node.attachment(), present=present)
         assert outcome.error is not None
         assert (outcome.action, outcome.error.code) == ("failed", Code.DECODE_FAILURE)
-        assert "restore it, or remove the record" in outcome.error.details
+        assert "add the network again, or remove the record" in outcome.error.details
         assert (node.commands(), node.files()) == ([], before)
 
 

@@ -146,12 +146,12 @@ _UNKNOWN: t.Final = PluginType()
 
 
 def find_plugin_type(plugin_type: object) -> PluginType:
-    """Return the entry of a plugin type; an unknown type gets one with only defaults."""
+    """Return the row of a plugin type; the row of an unknown type has only defaults."""
     return CATALOGUE.get(plugin_type, _UNKNOWN) if isinstance(plugin_type, str) else _UNKNOWN
 
 
 def types_where(predicate: t.Callable[[PluginType], bool]) -> tuple[str, ...]:
-    """Return the names of the plugin types whose entry fulfills a condition."""
+    """Return the names of the plugin types whose row fulfills a condition."""
     return tuple(name for name, known in CATALOGUE.items() if predicate(known))
 
 

@@ -27,7 +27,7 @@ def ensure(env: Path, python: Path, pins: Path) -> Path:
 
 
 def build(env: Path, python: Path, requirements: Path) -> None:
-    """Create the environment, in place of an old one."""
+    """Create the environment; replace an existing one."""
     print(f"Preparing {shorten(env)} from {shorten(requirements)}, which takes a minute or two.", flush=True)
     shutil.rmtree(env, ignore_errors=True)
     env.parent.mkdir(parents=True, exist_ok=True)

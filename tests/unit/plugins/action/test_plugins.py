@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 
 
 class PluginsAction(ActionModule):
-    """An action whose node has the plugins (`has_it`) or needs what `needed` names."""
+    """The action with a fake node, which has the plugins already (`has_it`) or requests `needed`."""
 
     has_it = False
     needed = "content"

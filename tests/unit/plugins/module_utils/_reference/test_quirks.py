@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Complaints of the released reference plugins that are wrong, and those that only look like them."""
+"""Errors of released reference plugins that are wrong, and similar errors that are right."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _read(path: pathlib.Path) -> t.Iterator[Situation]:
 
 def _record(case: dict[str, t.Any], step: dict[str, t.Any]) -> Record:
     keys = case["attachments"][step["as"]]
-    config = case["config"] if "config" in case else case["configs"][step["config"]]
+    config = case["configs"][step["config"]] if "config" in step else case["config"]
     attachment = Attachment(
         config["name"],
         keys["containerID"],

@@ -11,7 +11,7 @@ import ipaddress
 import json
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 _OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
@@ -141,7 +141,11 @@ def _list(*what: str) -> list[dict[str, t.Any]]:
 
 
 def _table(family: str, name: str) -> NftTable:
-    entries = _list("table", family, name)
+    return parse_table(family, name, _list("table", family, name))
+
+
+def parse_table(family: str, name: str, entries: t.Sequence[t.Mapping[str, t.Any]]) -> NftTable:
+    """Return a table from the entries of ``nft -j list table``."""
     chains = [entry["chain"] for entry in entries if "chain" in entry]
     hooks = {chain["name"]: chain.get("hook", "") for chain in chains}
     others = [(kind, keys) for entry in entries for kind, keys in entry.items() if kind not in _USUAL]
@@ -185,4 +189,29 @@ def _is_address(text: str) -> bool:
         return False
 
 
-__all__ = ("NftRule", "NftTable", "is_installed", "remove", "remove_chains", "remove_table", "rules", "tables")
+def change(commands: t.Iterable[str]) -> None:
+    """Apply commands in the syntax of nft in one transaction.
+
+    Raises:
+        CniError: ``IO_FAILURE``, and nothing is changed; also if nft is not installed.
+    """
+    path = program.find("nft")
+    if path is None:
+        raise CniError(
+            Code.IO_FAILURE, "nft is not installed", "expected: the program nft; install the package nftables"
+        )
+    program.output([path, "-f", "-"], stdin="".join(f"{command}\n" for command in commands))
+
+
+__all__ = (
+    "NftRule",
+    "NftTable",
+    "change",
+    "is_installed",
+    "parse_table",
+    "remove",
+    "remove_chains",
+    "remove_table",
+    "rules",
+    "tables",
+)

@@ -155,6 +155,11 @@ class PluginType(t.NamedTuple):
         return self.makes_interface or self.is_loopback
 
     @property
+    def writes_rules(self) -> bool:
+        """Return whether it may write rules into the node's firewall."""
+        return self.masquerades or self.maps_ports or self.checks_macs or self.filters
+
+    @property
     def is_bridge(self) -> bool:
         """Return whether the containers are linked by a bridge of the node."""
         return self.l2 is not None and self.l2.kind == "bridge"

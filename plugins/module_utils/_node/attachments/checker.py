@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.decisio
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Check, OnDrift, Policy
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import RuleDrift
+    from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 
 
 class Checker:
@@ -87,7 +87,7 @@ class Checker:
 
     @functools.cached_property
     def _rules(self) -> RuleDrift:
-        from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import RuleDrift
+        from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 
         return RuleDrift(self._runtime.records)
 

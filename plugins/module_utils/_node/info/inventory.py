@@ -178,7 +178,8 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> Js
 def _add_drift(described: t.Iterable[JsonObject], records: t.Iterable[Record], store: RecordStore) -> None:
     """Add the differences between kernel and record to the descriptions of attachments."""
     # Loaded only on request, because of their many imports.
-    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import RuleDrift, compare
+    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
+    from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 
     rules = RuleDrift(store)
     for facts, record in zip(described, records):

@@ -1,0 +1,182 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import threading
+import time
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.durable import modification_time
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+    IPTABLES,
+    NFTABLES,
+    FirewallPart,
+    main_messages,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._reference.nftables_rules import NftablesView
+
+_LEGACY: t.Final = "legacy"
+
+# The time of a file may lag behind the clock.
+_CLOCK_MARGIN: t.Final = 1.0
+
+T = t.TypeVar("T")
+
+
+class PartDrift(t.NamedTuple):
+    """Result of comparing one part of an attachment's firewall rules with the node.
+
+    Attributes:
+        backend: Where missing rules belong: `IPTABLES` or `NFTABLES`.
+        messages: A message for each missing rule; empty if all are there.
+    """
+
+    part: FirewallPart
+    backend: str
+    messages: tuple[str, ...]
+
+
+class FirewallSnapshot:
+    """The rules of the node's firewall. Each table is read when it is needed for the first time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._read: dict[t.Hashable, tuple[float, t.Any]] = {}
+
+    def iptables(self, family: int, table: str, since: float = 0.0) -> IptablesView | None:
+        """Return a table of iptables that was read at a time or later; None if the node cannot list it."""
+        return self._get((IPTABLES, family, table), since, lambda: _view(iptables.table(family, table)))
+
+    def legacy(self, family: int, table: str, since: float = 0.0) -> IptablesView | None:
+        """Return a table of the legacy iptables that the default one does not show; None as `iptables`."""
+        return self._get((_LEGACY, family, table), since, lambda: _view(iptables.legacy_table(family, table)))
+
+    def nftables(self, family: str, name: str, since: float = 0.0) -> NftablesView | None:
+        """Return the tables of nftables with a name, of one family or of all families except bridge; None as `iptables`."""
+        family = family if family == "bridge" else ""
+        return self._get((NFTABLES, family, name), since, lambda: _nftables_view(family, name))
+
+    def _get(self, key: t.Hashable, since: float, read: t.Callable[[], T | None]) -> T | None:
+        with self._lock:
+            begun, snapshot = self._read.get(key, (-1.0, None))
+            if begun < since:
+                begun = time.time()
+                try:
+                    snapshot = read()
+                except CniError:  # a node without IPv6 may have its tool
+                    snapshot = None
+                self._read[key] = begun, snapshot
+            return t.cast("T | None", snapshot)
+
+
+class RuleDrift:
+    """Compares attachments with the node's firewall.
+
+    The rules are read once for all attachments of a run. They are read again only if rules seem to be missing and
+    the record of the attachment is younger than the snapshot.
+    """
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+        self.snapshot = FirewallSnapshot()
+
+    def find_drift(self, record: Record, network: NetworkConfiguration) -> tuple[str, ...] | None:
+        """Return which rules of an attachment are missing, without running a plugin.
+
+        Args:
+            network: The configuration in the record.
+
+        Returns:
+            A message for each missing rule, or None if no rule is expected or none could be compared.
+
+        Raises:
+            CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
+        """
+        parts = self.find_parts(record, network)
+        return tuple(dict.fromkeys(message for part in parts for message in part.messages)) if parts else None
+
+    def find_parts(self, record: Record, network: NetworkConfiguration) -> list[PartDrift]:
+        """Return the parts of an attachment's rules that could be compared; arguments and errors as `find_drift`."""
+        parts = [] if network.disable_check else firewall_state(record, network)
+        found = self._compare_all(parts, 0.0)
+        if any(part.messages for part in found):
+            changed = modification_time(self._records.path_of(record.attachment.key))
+            found = self._compare_all(parts, min(time.time(), changed + _CLOCK_MARGIN))
+        return found
+
+    def _compare_all(self, parts: t.Iterable[FirewallPart], since: float) -> list[PartDrift]:
+        return [drift for drift in (compare(part, self.snapshot, since) for part in parts) if drift is not None]
+
+
+def compare(part: FirewallPart, snapshot: FirewallSnapshot, since: float = 0.0) -> PartDrift | None:
+    """Compare a part with the configured backend; None if it cannot be listed.
+
+    The other backends are tried as well, because an old release of a plugin ignores the choice.
+    """
+    comparisons = [_compare_iptables, _compare_legacy] if part.iptables else []
+    comparisons += [_compare_nftables] if part.nftables else []
+    if part.backend == NFTABLES:
+        comparisons.reverse()
+    first_drift = None
+    for compare_backend in comparisons:
+        drift = compare_backend(part, snapshot, since)
+        if drift and not drift.messages:
+            return drift
+        first_drift = first_drift or drift
+        if first_drift is None and part.backend:
+            return None
+    return first_drift
+
+
+def _compare_iptables(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
+    return _compare_tables(part, snapshot.iptables, since)
+
+
+def _compare_legacy(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
+    return _compare_tables(part, snapshot.legacy, since)
+
+
+def _compare_tables(
+    part: FirewallPart, read: t.Callable[[int, str, float], IptablesView | None], since: float
+) -> PartDrift | None:
+    view = read(part.family, part.iptables[0].table, since)
+    if view is None:
+        return None
+    return PartDrift(part, IPTABLES, main_messages([(rule, rule.lost) for rule in view.missing(part.iptables)]))
+
+
+def _compare_nftables(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
+    assert part.nftables is not None
+    view = snapshot.nftables(part.nftables.family, part.nftables.name, since)
+    if view is None:
+        return None
+    return PartDrift(part, NFTABLES, main_messages(view.drift(part.nftables)))
+
+
+def _view(table: iptables.Table | None) -> IptablesView | None:
+    return None if table is None else IptablesView(table)
+
+
+def _nftables_view(family: str, name: str) -> NftablesView | None:
+    # A node whose rules are all in iptables does not need them.
+    from ansible_collections.cni.node.plugins.module_utils._linux import nftables
+    from ansible_collections.cni.node.plugins.module_utils._reference.nftables_rules import NftablesView
+
+    return NftablesView(nftables.tables(name, family=family)) if nftables.is_installed() else None
+
+
+__all__ = ("FirewallSnapshot", "PartDrift", "RuleDrift", "compare")

@@ -1,0 +1,161 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The firewall rules of an attachment, as release 1.9.1 of the reference plugins makes them."""
+
+from __future__ import annotations
+
+import typing as t
+
+IPTABLES: t.Final = "iptables"
+NFTABLES: t.Final = "nftables"
+
+
+class IptablesRule(t.NamedTuple):
+    """A rule of iptables or ip6tables.
+
+    Attributes:
+        text: Its arguments after the chain, in the form of iptables-save.
+        lost: What drift reports when the rule is missing.
+        is_main: Whether drift reports only rules of this kind if one of them is missing.
+        target: The chain that it jumps to, if plugins create it.
+        is_first: Whether plugins insert it at the beginning of the chain.
+        is_shared: Whether attachments of other containers need it as well.
+        is_own_chain: Whether the chain belongs to the container, and has its rules in this order.
+        accepts_more: Whether a rule with further conditions counts as this one.
+        older: Its other forms, such as those of older releases.
+    """
+
+    table: str
+    chain: str
+    text: str
+    lost: str
+    is_main: bool = False
+    target: str = ""
+    is_first: bool = False
+    is_shared: bool = False
+    is_own_chain: bool = False
+    accepts_more: bool = False
+    older: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The rule as iptables-save prints it."""
+        return f"-A {self.chain} {self.text}"
+
+
+class NftablesRule(t.NamedTuple):
+    """A rule of nftables. It is recognised by its comment and the values in it, because nft prints rules in several forms.
+
+    Attributes:
+        text: Its statements in the syntax of nft, without the comment; empty if the record does not tell them.
+        comment: The comment that plugins write.
+        owner: The text of the comment up to its first comma.
+        values: Words and numbers that the rule has.
+        lost: What drift reports when the rule is missing.
+        is_main: Whether drift reports only rules of this kind if one of them is missing.
+        any_of: Words or numbers of which the rule has at least one.
+        none_of: Words or numbers that the rule does not have.
+        hooks: The hooks from which the kernel has to reach its chain.
+        chain_matters: Whether the rule counts only in this chain.
+    """
+
+    chain: str
+    text: str
+    comment: str
+    owner: str
+    values: frozenset[str | int]
+    lost: str
+    is_main: bool = False
+    any_of: frozenset[str | int] = frozenset()
+    none_of: frozenset[str | int] = frozenset()
+    hooks: tuple[str, ...] = ()
+    chain_matters: bool = False
+
+
+class NftablesTable(t.NamedTuple):
+    """A table of nftables with an attachment's rules.
+
+    Attributes:
+        frame: Commands of nft that create the table and its chains, and write the rules that all containers share.
+            They may be repeated at any time.
+        own_chains: Chains of this attachment alone. They are rewritten as a whole.
+    """
+
+    family: str
+    name: str
+    frame: tuple[str, ...]
+    rules: tuple[NftablesRule, ...]
+    own_chains: tuple[str, ...] = ()
+
+
+class FirewallPart(t.NamedTuple):
+    """What one plugin makes for one address, in one of two backends.
+
+    Attributes:
+        family: 4 or 6; 0 for rules without an address.
+        backend: The configured backend, or an empty string for the plugin's choice.
+        iptables: The rules in iptables, in the order that they have in each chain.
+        nftables: The rules in nftables; None if the plugin knows only iptables.
+    """
+
+    family: int
+    backend: str
+    iptables: tuple[IptablesRule, ...] = ()
+    nftables: NftablesTable | None = None
+
+
+class ContainerAddress(t.NamedTuple):
+    """An address of a container.
+
+    Attributes:
+        address, network: As iptables and nft print them.
+        family: 4 or 6.
+        bits: The length of an address of this family.
+    """
+
+    address: str
+    network: str
+    family: int
+    bits: int
+
+    @property
+    def host(self) -> str:
+        """The address with its full prefix length, as iptables-save prints it."""
+        return f"{self.address}/{self.bits}"
+
+
+def main_messages(missing: t.Sequence[tuple[IptablesRule | NftablesRule, str]]) -> tuple[str, ...]:
+    """Return the messages that drift reports for missing rules, each once."""
+    main = [message for rule, message in missing if rule.is_main]
+    return tuple(dict.fromkeys(main or [message for dummy, message in missing]))
+
+
+def quote(comment: str) -> str:
+    """Return a comment as iptables-save prints it."""
+    escaped = comment.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def join_port(address: str, port: int) -> str:
+    """Return an address and a port as one text; an IPv6 address gets brackets."""
+    host = f"[{address}]" if ":" in address else address
+    return f"{host}:{port}" if host else str(port)
+
+
+__all__ = (
+    "IPTABLES",
+    "NFTABLES",
+    "ContainerAddress",
+    "FirewallPart",
+    "IptablesRule",
+    "NftablesRule",
+    "NftablesTable",
+    "join_port",
+    "main_messages",
+    "quote",
+)

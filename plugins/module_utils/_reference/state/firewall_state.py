@@ -1,0 +1,118 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpNetwork
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import ContainerAddress, FirewallPart
+from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import forwarding
+from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import masquerading
+from ansible_collections.cni.node.plugins.module_utils._reference.state.port_mapping import (
+    parse_mappings,
+    port_mapping,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.state.spoof_checking import spoof_checking
+
+_PORTS: t.Final = "portMappings"
+_FIREWALLD: t.Final = "firewalld"
+
+
+def firewall_state(record: Record, network: NetworkConfiguration) -> list[FirewallPart]:
+    """Return the firewall rules that the plugins of an attachment have made, in the order of the plugins.
+
+    Args:
+        network: The configuration in the record.
+
+    Raises:
+        CniError: The result cannot be used.
+    """
+    plugins = [(plugin, catalogue.find_plugin_type(plugin.type)) for plugin in network.plugins]
+    if record.result is None or not any(row.writes_rules for dummy, row in plugins):
+        return []
+    builder = _Builder(record, network)
+    return [part for plugin, row in plugins if row.writes_rules for part in builder.parts(plugin)]
+
+
+class _Builder:
+    """Builds the parts of one attachment; what its plugins share is determined once."""
+
+    def __init__(self, record: Record, network: NetworkConfiguration) -> None:
+        self._attachment = record.attachment
+        self._network = network
+        assert record.result is not None
+        self._result = record.result.to("1.1.0").keys
+
+    def parts(self, plugin: PluginConfiguration) -> t.Iterator[FirewallPart]:
+        row, keys = catalogue.find_plugin_type(plugin.type), plugin.keys
+        if row.masquerades and keys.get("ipMasq") is True:
+            for address in self._addresses:
+                yield masquerading(self._attachment, address, str(keys.get("ipMasqBackend") or ""))
+        if row.checks_macs and keys.get("macspoofchk") is True:
+            yield self._spoof_checking()
+        if row.maps_ports and _PORTS in plugin.capabilities:
+            yield from self._port_mappings(keys)
+        if row.filters and keys.get("backend") != _FIREWALLD:
+            names = [item.get("name") for item in self._result.get("interfaces") or ()]
+            yield from forwarding(self._all_addresses, str(names[0] or "") if names else "", keys)
+
+    def _port_mappings(self, keys: t.Mapping[str, t.Any]) -> t.Iterator[FirewallPart]:
+        mappings = parse_mappings(self._attachment.capability_args.get(_PORTS) or ())
+        firsts: dict[int, ContainerAddress] = {}
+        for address in self._addresses:
+            firsts.setdefault(address.family, address)  # as portmap does
+        for address in firsts.values():
+            part = port_mapping(self._attachment, address, mappings, keys)
+            if part is not None:
+                yield part
+
+    def _spoof_checking(self) -> FirewallPart:
+        interfaces = self._result.get("interfaces") or ()
+        ports = [item["name"] for item in interfaces if item.get("name") and not item.get("sandbox")]
+        ifname = self._attachment.ifname
+        macs = [item.get("mac") for item in interfaces if item.get("sandbox") and item.get("name") == ifname]
+        may_change = any(catalogue.find_plugin_type(plugin.type).tunes_interface for plugin in self._network.plugins)
+        return spoof_checking(self._attachment, ports, str(macs[0] or "").lower() if macs and not may_change else "")
+
+    @functools.cached_property
+    def _addresses(self) -> list[ContainerAddress]:
+        """The addresses of the container's interface, and those for which the result names no interface."""
+        interfaces = dict(enumerate(self._result.get("interfaces") or ()))
+        return [
+            _container_address(ip["address"])
+            for ip in self._result.get("ips") or ()
+            if self._is_own(interfaces.get(ip.get("interface")))
+        ]
+
+    @functools.cached_property
+    def _all_addresses(self) -> list[ContainerAddress]:
+        return [_container_address(ip["address"]) for ip in self._result.get("ips") or ()]
+
+    def _is_own(self, interface: t.Mapping[str, t.Any] | None) -> bool:
+        return interface is None or (
+            interface.get("name") == self._attachment.ifname and bool(interface.get("sandbox"))
+        )
+
+
+def _container_address(text: str) -> ContainerAddress:
+    interface = ipaddress.ip_interface(text)
+    return ContainerAddress(str(interface.ip), _text(interface.network), interface.version, interface.max_prefixlen)
+
+
+# Most attachments of a node have the same network.
+@functools.lru_cache(maxsize=64)
+def _text(network: IpNetwork) -> str:
+    return str(network)
+
+
+__all__ = ("firewall_state",)

@@ -164,16 +164,19 @@ options:
   on_drift:
     description:
       - What to do about an attachment that has drifted or whose CHECK fails.
+      - V(repair) puts back what is missing, without a plugin and without touching what works, as M(cni.node.repair) does. Only
+        an attachment whose interface is gone, or whose CHECK still fails, is recreated.
       - V(recreate) deletes and adds it. V(fail) keeps it and fails. V(report) keeps it and returns the error.
-      - Drift right after ADD fails the item with V(recreate) as well.
+      - Drift right after ADD fails the item with V(repair) and V(recreate) as well.
       - If a CHECK cannot be completed, for example because it timed out, the attachment is kept, and the item fails with
-        V(recreate) as well.
+        V(repair) and V(recreate) as well.
     type: str
     choices:
+      - repair
       - recreate
       - fail
       - report
-    default: recreate
+    default: repair
   purge:
     description:
       - Remove attachments that this collection made and that O(attachments) does not list.
@@ -215,6 +218,7 @@ options:
     type: dict
 
 seealso:
+  - module: cni.node.repair
   - module: cni.node.conflists
   - module: cni.node.netns
   - module: cni.node.node_info
@@ -322,6 +326,7 @@ attachments:
         - added
         - checked
         - recreated
+        - repaired
         - removed
         - unchanged
         - failed
@@ -481,7 +486,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             **arguments.CACHE_DIR,
             **arguments.TIMEOUT,
             "check": {"type": "str", "choices": ["always", "drift", "changed", "never"], "default": "always"},
-            "on_drift": {"type": "str", "choices": ["recreate", "fail", "report"], "default": "recreate"},
+            "on_drift": {"type": "str", "choices": ["repair", "recreate", "fail", "report"], "default": "repair"},
             "purge": {"type": "bool", "default": False},
             "allow_ports_in_use": {"type": "bool", "default": False},
             "workers": {"type": "int"},

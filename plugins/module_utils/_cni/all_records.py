@@ -12,6 +12,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 
@@ -35,6 +36,10 @@ class AllRecords:
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return every record, and the error of each unreadable file, by path."""
         return _merge(store.read_all() for store in (self._own, *self._others))
+
+    def may_have(self, key: Key) -> bool:
+        """Return whether a file exists that may be a record of an attachment."""
+        return any(store.may_have(key) for store in (self._own, *self._others))
 
     def read_network(self, network: str) -> tuple[list[Record], list[Record], dict[str, CniError]]:
         """Return a network's own records, those of other runtimes, and the errors of unreadable files, by path."""

@@ -30,11 +30,12 @@ class Exclusion:
     processes and between threads. A thread may take a lock that it already holds.
 
     Attributes:
+        directory: The directory of the locks.
         timeout: Seconds to wait for other holders.
     """
 
     def __init__(self, directory: str, timeout: float) -> None:
-        self._directory = directory
+        self.directory = directory
         self.timeout = timeout
         self._thread_state = threading.local()
 
@@ -68,7 +69,7 @@ class Exclusion:
                 )
             yield
             return
-        path = os.path.join(self._directory, file_name(kind, name))
+        path = os.path.join(self.directory, file_name(kind, name))
         with hold_lock(path, exclusive=exclusive, timeout=self.timeout, what=f"{kind} {name}"):
             held_locks[lock] = exclusive
             try:

@@ -125,8 +125,17 @@ def change(family: int, name: str, *commands: t.Sequence[str]) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    lines = [f"*{name}", *(" ".join(map(_quote, command)) for command in commands), "COMMIT", ""]
-    _run(f"{tool(family)}-restore", "-w", "--noflush", stdin="\n".join(lines))
+    restore(family, {name: [" ".join(map(_quote, command)) for command in commands]})
+
+
+def restore(family: int, tables: t.Mapping[str, t.Iterable[str]]) -> None:
+    """Apply commands in the form of iptables-save to tables, each table in one transaction.
+
+    Raises:
+        CniError: ``IO_FAILURE``; a table whose commands fail is not changed.
+    """
+    lines = [line for name, commands in tables.items() for line in (f"*{name}", *commands, "COMMIT")]
+    _run(f"{tool(family)}-restore", "-w", "--noflush", stdin="\n".join([*lines, ""]))
 
 
 def _legacy_names(family: int) -> list[str]:
@@ -164,6 +173,7 @@ __all__ = (
     "legacy_table",
     "listing",
     "parse",
+    "restore",
     "table",
     "tool",
     "value",

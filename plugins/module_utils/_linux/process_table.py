@@ -69,6 +69,13 @@ def find_by_environment(environment: t.Mapping[str, str]) -> list[int]:
     return matching
 
 
+def find_values(environment: t.Mapping[str, str], name: str) -> set[str]:
+    """Return the values of a variable in the processes that `find_by_environment` returns."""
+    prefix = f"{name}=".encode()
+    variables = (variable for pid in find_by_environment(environment) for variable in _strings(pid, "environ"))
+    return {os.fsdecode(variable[len(prefix) :]) for variable in variables if variable.startswith(prefix)}
+
+
 def _is_own(pid: int) -> bool:
     """Return whether a process has the same real and effective user id and the same user namespace as this one."""
     try:
@@ -100,4 +107,4 @@ def _strings(pid: int, name: str) -> dict[bytes, None]:
         return {}
 
 
-__all__ = ("find_by_environment", "wait_or_kill")
+__all__ = ("find_by_environment", "find_values", "wait_or_kill")

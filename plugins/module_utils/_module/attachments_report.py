@@ -92,8 +92,11 @@ def _before(outcome: AttachmentResult) -> str:
 
 
 def _after(outcome: AttachmentResult) -> str:
+    if outcome.after is None:
+        return "absent"
     repetition = " anew" if outcome.before and (outcome.touched or outcome.action is Action.RECREATED) else ""
-    return f"attached{repetition}{_restoration_text(outcome.after.restoration)}" if outcome.after else "absent"
+    attached = f"attached{repetition}{_restoration_text(outcome.after.restoration)}"
+    return "\n".join([attached, *outcome.repairs])
 
 
 def _restoration_text(restoration: Restoration | None) -> str:

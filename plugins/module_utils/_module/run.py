@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:
 
 
 # Actions that check mode takes as well: they are reported, not predicted.
-_OBSERVED: t.Final = ("checked", "failed", "kept", "left", "unchanged")
+_OBSERVED: t.Final = ("checked", "drifted", "failed", "kept", "left", "skipped", "unchanged")
 
 
 def run(module: AnsibleModule, operation: t.Callable[..., dict[str, t.Any]], *arguments: object) -> t.NoReturn:

@@ -17,11 +17,15 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
     IPTABLES,
     NFTABLES,
     FirewallPart,
+    IptablesRule,
+    MissingRule,
+    NftablesRule,
     main_messages,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
@@ -42,12 +46,28 @@ class PartDrift(t.NamedTuple):
 
     Attributes:
         backend: Where missing rules belong: `IPTABLES` or `NFTABLES`.
-        messages: A message for each missing rule; empty if all are there.
+        missing: The rules that are missing or not reached, each with a message.
     """
 
     part: FirewallPart
     backend: str
-    messages: tuple[str, ...]
+    missing: tuple[MissingRule, ...]
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What drift reports; empty if nothing is missing."""
+        return main_messages(self.missing)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The missing rules, as commands for people to read."""
+        part = self.part
+        if self.backend == IPTABLES:
+            rules = [rule for rule, dummy in self.missing if isinstance(rule, IptablesRule)]
+            return tuple(f"{iptables.tool(part.family)} -t {rule.table} {rule.line}" for rule in rules)
+        place = f"{part.nftables.family} {part.nftables.name}" if part.nftables else ""
+        others = [rule for rule, dummy in self.missing if isinstance(rule, NftablesRule) and rule.text]
+        return tuple(f"nft add rule {place} {rule.chain} {rule.text}" for rule in others)
 
 
 class FirewallSnapshot:
@@ -67,7 +87,7 @@ class FirewallSnapshot:
 
     def nftables(self, family: str, name: str, since: float = 0.0) -> NftablesView | None:
         """Return the tables of nftables with a name, of one family or of all families except bridge; None as `iptables`."""
-        family = family if family == "bridge" else ""
+        family = family if family == firewall_names.SPOOF_FAMILY else ""
         return self._get((NFTABLES, family, name), since, lambda: _nftables_view(family, name))
 
     def _get(self, key: t.Hashable, since: float, read: t.Callable[[], T | None]) -> T | None:
@@ -113,7 +133,7 @@ class RuleDrift:
         """Return the parts of an attachment's rules that could be compared; arguments and errors as `find_drift`."""
         parts = [] if network.disable_check else firewall_state(record, network)
         found = self._compare_all(parts, 0.0)
-        if any(part.messages for part in found):
+        if any(part.missing for part in found):
             changed = modification_time(self._records.path_of(record.attachment.key))
             found = self._compare_all(parts, min(time.time(), changed + _CLOCK_MARGIN))
         return found
@@ -134,7 +154,7 @@ def compare(part: FirewallPart, snapshot: FirewallSnapshot, since: float = 0.0) 
     first_drift = None
     for compare_backend in comparisons:
         drift = compare_backend(part, snapshot, since)
-        if drift and not drift.messages:
+        if drift and not drift.missing:
             return drift
         first_drift = first_drift or drift
         if first_drift is None and part.backend:
@@ -156,7 +176,7 @@ def _compare_tables(
     view = read(part.family, part.iptables[0].table, since)
     if view is None:
         return None
-    return PartDrift(part, IPTABLES, main_messages([(rule, rule.lost) for rule in view.missing(part.iptables)]))
+    return PartDrift(part, IPTABLES, tuple((rule, rule.lost) for rule in view.missing(part.iptables)))
 
 
 def _compare_nftables(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
@@ -164,7 +184,7 @@ def _compare_nftables(part: FirewallPart, snapshot: FirewallSnapshot, since: flo
     view = snapshot.nftables(part.nftables.family, part.nftables.name, since)
     if view is None:
         return None
-    return PartDrift(part, NFTABLES, main_messages(view.drift(part.nftables)))
+    return PartDrift(part, NFTABLES, tuple(view.drift(part.nftables)))
 
 
 def _view(table: iptables.Table | None) -> IptablesView | None:

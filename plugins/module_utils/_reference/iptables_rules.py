@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import typing as t
 
@@ -98,6 +99,22 @@ def plan(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
     return [*created, *(item.command for item in insertions)]
 
 
+def plan_removal(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
+    """Return the commands that remove rules of one table, and the chains of a container that are empty by then."""
+    present = {rule.line: rule for rule in rules if view.find(rule) is not None}.values()
+    removed = collections.Counter(rule.chain for rule in present)
+    own_chains = dict.fromkeys(rule.chain for rule in present if rule.is_own_chain)
+    empty = [chain for chain in own_chains if removed[chain] == len(view.table.rules[chain])]
+    return [*(f"-D {rule.chain} {rule.text}" for rule in present), *(f"-X {chain}" for chain in empty)]
+
+
+def plan_without_duplicates(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
+    """Return the commands that remove every rule of these that is there a second time."""
+    own = dict.fromkeys(rules)
+    counts = {chain: collections.Counter(view.table.rules.get(chain, ())) for chain in {rule.chain for rule in own}}
+    return [f"-D {rule.chain} {rule.text}" for rule in own for _again in range(counts[rule.chain][rule.line] - 1)]
+
+
 def _plan_chain(view: IptablesView, chain: str, rules: t.Sequence[IptablesRule]) -> list[Insertion]:
     present: list[int | None] = [view.find(rule) for rule in rules]
     if None not in present:
@@ -142,4 +159,4 @@ def _following(rules: t.Sequence[IptablesRule], present: t.Sequence[int | None])
     return following[::-1]
 
 
-__all__ = ("Insertion", "IptablesView", "plan")
+__all__ = ("Insertion", "IptablesView", "plan", "plan_removal", "plan_without_duplicates")

@@ -36,10 +36,8 @@ class NftablesView:
         own = self._rules.get((family, rule.owner.partition(",")[0]), ())
         return next((present for present in own if _is_same(rule, present)), None)
 
-    def owned(self, family: str, owner: str) -> list[NftRule]:
-        """Return the rules whose comment is an owner, or begins with an owner and a comma."""
-        rules = self._rules.get((family, owner.partition(",")[0]), ())
-        return [rule for rule in rules if f"{rule.comment},".startswith(f"{owner},")]
+    def has_chain(self, family: str, chain: str) -> bool:
+        return family in self._tables and chain in self._tables[family].hooks
 
     def _drift_of(self, family: str, rule: NftablesRule) -> str:
         present = self.find(family, rule)
@@ -96,11 +94,23 @@ def plan(view: NftablesView, tables: t.Iterable[NftablesTable]) -> list[str]:
             frames.update(dict.fromkeys(table.frame))
         place = f"{table.family} {table.name}"
         if any(rule.chain in table.own_chains for rule in missing):
-            rules += [f'flush chain {place} "{chain}"' for chain in table.own_chains]
+            rules += [f"flush chain {place} {chain}" for chain in table.own_chains]
             missing = [rule for rule in table.rules if rule in missing or rule.chain in table.own_chains]
         absent = [rule for rule in missing if rule.chain in table.own_chains or view.find(table.family, rule) is None]
-        rules += [f'add rule {place} "{rule.chain}" {rule.text} comment "{rule.comment}"' for rule in absent]
+        rules += [f'add rule {place} {rule.chain} {rule.text} comment "{rule.comment}"' for rule in absent]
     return [*frames, *rules]
 
 
-__all__ = ("NftablesView", "plan")
+def plan_removal(view: NftablesView, tables: t.Iterable[NftablesTable]) -> list[str]:
+    """Return the commands of nft that remove the rules of attachments, and their own chains."""
+    rules: list[str] = []
+    chains: list[str] = []
+    for table in tables:
+        place = f"{table.family} {table.name}"
+        found = {present.handle: present for rule in table.rules if (present := view.find(table.family, rule))}
+        rules += [f"delete rule {place} {present.chain} handle {handle}" for handle, present in found.items()]
+        chains += [f"delete chain {place} {chain}" for chain in table.own_chains if view.has_chain(table.family, chain)]
+    return [*rules, *chains]
+
+
+__all__ = ("NftablesView", "plan", "plan_removal")

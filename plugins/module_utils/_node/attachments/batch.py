@@ -60,13 +60,16 @@ def reconcile_all(
     """
     fast_path = reconciler.check_unchanged if reconciler.has_fast_path else lambda dummy: None
     results = [fast_path(item) for item in desired]
+    repairs = reconciler.repair(item for item, result in zip(desired, results) if result is None)
     containers: dict[str, list[int]] = {}
     for position, item in enumerate(desired):
         if results[position] is None:
             containers.setdefault(item.attachment.container_id, []).append(position)
 
     def reconcile(number: int, positions: list[int]) -> None:
-        if number and time.monotonic() >= until:
+        # What was put back is reported by this call.
+        is_repaired = any(desired[position].attachment.key in repairs for position in positions)
+        if number and not is_repaired and time.monotonic() >= until:
             return
         reconciled = _reconcile_container(reconciler, [desired[position] for position in positions])
         for position, result in zip(positions, reconciled):

@@ -28,6 +28,10 @@ class Checker:
         self._runtime = runtime
         self._policy = policy
 
+    def forget_rules(self) -> None:
+        """Read the node's firewall again for the next comparison."""
+        self.__dict__.pop("_rules", None)
+
     def kernel_matches(self, record: Record) -> bool:
         """Return whether the kernel has everything that a record lists; False if nothing can be compared.
 

@@ -14,7 +14,7 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -40,6 +40,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution
     from ansible_collections.cni.node.plugins.module_utils._node.attachments.prerequisites import Prerequisites
+    from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair
 
 
 class Reconciler:
@@ -61,6 +62,7 @@ class Reconciler:
         self._loading = threading.Lock()
         self._prerequisites: Prerequisites | None = None
         self.has_fast_path = policy.check != Check.ALWAYS
+        self._repairs: dict[Key, Repair] = {}
         self._execution: type[Execution] | None = None  # set by a subclass that runs ADD differently
 
     def check_unchanged(self, desired: DesiredAttachment) -> AttachmentResult | None:
@@ -87,6 +89,45 @@ class Reconciler:
             return None
         return _unchanged_result(desired, recorded, decision)._replace(seconds=time.monotonic() - started)
 
+    def repair(self, desired: t.Iterable[DesiredAttachment]) -> dict[Key, Repair]:
+        """Put back what existing attachments have lost, before they are checked; in check mode, predict it.
+
+        All of them are repaired together, because the rules of many attachments are written as fast as those of one.
+        Drift that cannot be put back is left to `reconcile`.
+        """
+        if not self._policy.repairs:
+            return {}
+        records = [record for record in map(self._repairable_record, desired) if record is not None]
+        if not records:
+            return {}
+        # A converged run with a fast path does not load it.
+        from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Resource, Target
+        from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
+
+        runtime = self._runtime
+        repairer = Repairer(
+            runtime.exclusion.timeout, runtime.exclusion.directory, self._is_attached, dry_run=self._policy.dry_run
+        )
+        repairs = repairer.repair([Target(record, frozenset(Resource)) for record in records])
+        self._checker.forget_rules()
+        self._repairs = {repair.record.attachment.key: repair for repair in repairs if repair.changes}
+        return self._repairs
+
+    def _repairable_record(self, desired: DesiredAttachment) -> Record | None:
+        """Return the record of an attachment that is as desired, unless its kernel state differs; else None."""
+        try:
+            if not desired.present or desired.problem or self._runtime.intents.may_have(desired.attachment.key):
+                return None
+            recorded = self._state.read(desired, locked=False)
+            decision = decide(recorded, self._with_network(desired), self._policy)
+        except Exception:  # reconcile() reports the error
+            return None
+        return decision.record if decision.step is Step.CHECK else None
+
+    def _is_attached(self, record: Record) -> bool:
+        key = record.attachment.key
+        return self._runtime.records.may_have(key) and not self._runtime.intents.may_have(key)
+
     def reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None = None) -> AttachmentResult:
         """Bring an attachment to its desired state; an error is part of the result.
 
@@ -102,7 +143,19 @@ class Reconciler:
                 result = self._reconcile(desired, replacement)
         except Exception as exc:
             result = AttachmentResult(desired.attachment, Action.FAILED, error=as_error(exc))
-        return result._replace(seconds=time.monotonic() - started)
+        return self._with_repair(result)._replace(seconds=time.monotonic() - started)
+
+    def _with_repair(self, result: AttachmentResult) -> AttachmentResult:
+        """Return a result with what was put back before the attachment was checked."""
+        repair = self._repairs.get(result.attachment.key)
+        if repair is None:
+            return result
+        is_kept = result.action in (Action.CHECKED, Action.UNCHANGED)
+        return result._replace(
+            action=Action.REPAIRED if is_kept else result.action,
+            reason="; ".join(dict.fromkeys([*repair.repaired, *filter(None, [result.reason])])),
+            repairs=repair.changes,
+        )
 
     def roll_back(
         self, removed: AttachmentResult, failed: AttachmentResult
@@ -131,11 +184,18 @@ class Reconciler:
         recorded = self._state.read(desired, locked=not self._policy.dry_run)
         decision = decide(recorded, desired, self._policy)
         if decision.step is Step.CHECK and decision.record:
-            recorded = recorded._replace(check=self._checker.check_existing(decision.record))
+            recorded = recorded._replace(check=self._check(decision.record))
             decision = decide(recorded, desired, self._policy)
         if decision.step is Step.KEEP and not decision.updates_record:
             return _unchanged_result(desired, recorded, decision)
         return self._carry_out(desired, recorded, decision, replacement)
+
+    def _check(self, record: Record) -> CheckReport:
+        """Check an attachment. In check mode, one that a run would have repaired by now counts as checked."""
+        repair = self._repairs.get(record.attachment.key) if self._policy.dry_run else None
+        if repair is not None and not repair.left:
+            return CheckReport(checked=True)
+        return self._checker.check_existing(record)
 
     def _carry_out(
         self,

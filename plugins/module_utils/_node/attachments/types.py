@@ -28,6 +28,7 @@ class Check(str, enum.Enum):
 class OnDrift(str, enum.Enum):
     """The option ``on_drift``: the reaction to drift."""
 
+    REPAIR = "repair"
     RECREATE = "recreate"
     FAIL = "fail"
     REPORT = "report"
@@ -39,6 +40,7 @@ class Action(str, enum.Enum):
     ADDED = "added"
     CHECKED = "checked"
     RECREATED = "recreated"
+    REPAIRED = "repaired"
     REMOVED = "removed"
     UNCHANGED = "unchanged"
     FAILED = "failed"
@@ -72,9 +74,14 @@ class Policy(t.NamedTuple):
     """
 
     check: Check = Check.ALWAYS
-    on_drift: OnDrift = OnDrift.RECREATE
+    on_drift: OnDrift = OnDrift.REPAIR
     dry_run: bool = False
     allow_ports_in_use: bool = False
+
+    @property
+    def repairs(self) -> bool:
+        """Return whether drift of existing attachments is looked for and put back in place."""
+        return self.checks_existing and self.on_drift is OnDrift.REPAIR
 
     @property
     def checks_existing(self) -> bool:
@@ -103,6 +110,7 @@ class AttachmentResult(t.NamedTuple):
         tolerated: An error about ports in use that the policy allows to map.
         before, after: The attachment before the run and after it, or as predicted; None if there is no attachment.
         touched: Whether an ADD was completed or a DEL begun, even if the item failed later.
+        repairs: What was put back in place, as commands.
         removed_record: The record of a complete attachment that was removed.
         seconds: Time spent on this attachment.
     """
@@ -118,12 +126,13 @@ class AttachmentResult(t.NamedTuple):
     before: AttachmentState | None = None
     after: AttachmentState | None = None
     touched: bool = False
+    repairs: tuple[str, ...] = ()
     removed_record: Record | None = None
     seconds: float = 0.0
 
     @property
     def changed(self) -> bool:
-        return self.touched or self.action is Action.RECREATED or self.before != self.after
+        return bool(self.touched or self.repairs) or self.action is Action.RECREATED or self.before != self.after
 
 
 __all__ = ("Action", "AttachmentResult", "AttachmentState", "Check", "DesiredAttachment", "OnDrift", "Policy")

@@ -9,7 +9,10 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
 
 IPTABLES: t.Final = "iptables"
 NFTABLES: t.Final = "nftables"
@@ -129,10 +132,35 @@ class ContainerAddress(t.NamedTuple):
         return f"{self.address}/{self.bits}"
 
 
-def main_messages(missing: t.Sequence[tuple[IptablesRule | NftablesRule, str]]) -> tuple[str, ...]:
+MissingRule = tuple[t.Union[IptablesRule, NftablesRule], str]
+
+
+def main_messages(missing: t.Sequence[MissingRule]) -> tuple[str, ...]:
     """Return the messages that drift reports for missing rules, each once."""
     main = [message for rule, message in missing if rule.is_main]
     return tuple(dict.fromkeys(main or [message for dummy, message in missing]))
+
+
+# What may stand in a command: a record may come from another program, and its result from any plugin.
+_CHAIN: t.Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,27}")
+_MAC: t.Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+
+
+def safe_chain(name: t.Any, default: str = "") -> str:
+    """Return the name of a chain in a configuration; the default if there is none; an empty string if it is unusual."""
+    text = str(name or default)
+    return text if _CHAIN.fullmatch(text) else ""
+
+
+def safe_mac(text: t.Any) -> str:
+    """Return a MAC in lower case, or an empty string for any other value."""
+    mac = str(text or "").lower()
+    return mac if _MAC.fullmatch(mac) else ""
+
+
+def safe_interfaces(result: t.Mapping[str, t.Any]) -> list[t.Mapping[str, t.Any]]:
+    """Return the interfaces of a result whose name an interface may have."""
+    return [item for item in result.get("interfaces") or () if is_ifname(item.get("name") or "")]
 
 
 def quote(comment: str) -> str:
@@ -153,9 +181,13 @@ __all__ = (
     "ContainerAddress",
     "FirewallPart",
     "IptablesRule",
+    "MissingRule",
     "NftablesRule",
     "NftablesTable",
     "join_port",
     "main_messages",
     "quote",
+    "safe_chain",
+    "safe_interfaces",
+    "safe_mac",
 )

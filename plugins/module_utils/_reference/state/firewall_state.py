@@ -15,7 +15,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import ContainerAddress, FirewallPart
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+    ContainerAddress,
+    FirewallPart,
+    safe_interfaces,
+    safe_mac,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import forwarding
 from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import masquerading
 from ansible_collections.cni.node.plugins.module_utils._reference.state.port_mapping import (
@@ -63,8 +68,7 @@ class _Builder:
         if row.maps_ports and _PORTS in plugin.capabilities:
             yield from self._port_mappings(keys)
         if row.filters and keys.get("backend") != _FIREWALLD:
-            names = [item.get("name") for item in self._result.get("interfaces") or ()]
-            yield from forwarding(self._all_addresses, str(names[0] or "") if names else "", keys)
+            yield from forwarding(self._all_addresses, self._first_interface, keys)
 
     def _port_mappings(self, keys: t.Mapping[str, t.Any]) -> t.Iterator[FirewallPart]:
         mappings = parse_mappings(self._attachment.capability_args.get(_PORTS) or ())
@@ -77,12 +81,18 @@ class _Builder:
                 yield part
 
     def _spoof_checking(self) -> FirewallPart:
-        interfaces = self._result.get("interfaces") or ()
-        ports = [item["name"] for item in interfaces if item.get("name") and not item.get("sandbox")]
-        ifname = self._attachment.ifname
-        macs = [item.get("mac") for item in interfaces if item.get("sandbox") and item.get("name") == ifname]
+        interfaces = safe_interfaces(self._result)
+        ports = [item["name"] for item in interfaces if not item.get("sandbox")]
+        own = (item for item in interfaces if item.get("sandbox") and item["name"] == self._attachment.ifname)
+        mac = safe_mac(next(own, {}).get("mac"))
         may_change = any(catalogue.find_plugin_type(plugin.type).tunes_interface for plugin in self._network.plugins)
-        return spoof_checking(self._attachment, ports, str(macs[0] or "").lower() if macs and not may_change else "")
+        return spoof_checking(self._attachment, ports, "" if may_change else mac)
+
+    @property
+    def _first_interface(self) -> str:
+        """The name of the first interface of the result, or an empty string."""
+        interfaces = self._result.get("interfaces") or ()
+        return str(interfaces[0]["name"]) if interfaces and interfaces[0] in safe_interfaces(self._result) else ""
 
     @functools.cached_property
     def _addresses(self) -> list[ContainerAddress]:

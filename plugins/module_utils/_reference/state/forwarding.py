@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     FirewallPart,
     IptablesRule,
     quote,
+    safe_chain,
 )
 
 _FORWARD: t.Final = "CNI-FORWARD"
@@ -36,7 +37,9 @@ def forwarding(addresses: t.Sequence[ContainerAddress], bridge: str, keys: t.Map
     """
     policy = keys.get("ingressPolicy") if bridge else None
     isolation = tuple(_isolation(bridge, str(policy))) if policy in _ISOLATING_POLICIES else ()
-    admin = str(keys.get("iptablesAdminChainName") or _ADMIN)
+    admin = safe_chain(keys.get("iptablesAdminChainName"), _ADMIN)
+    if not admin:
+        return []
     parts = []
     for family in sorted({address.family for address in addresses}):
         own = [rule for address in addresses if address.family == family for rule in _address_rules(address)]

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -20,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     NftablesTable,
     join_port,
     quote,
+    safe_chain,
 )
 
 _SET_MARK: t.Final = "CNI-HOSTPORT-SETMARK"
@@ -28,6 +30,8 @@ _DEFAULT_MARK_BIT: t.Final = 13
 _PORTS_OF_A_RULE: t.Final = 15
 _COMMENT_LENGTH: t.Final = 255
 _LOOPBACK: t.Final = "127.0.0.1"
+# Conditions are written as they are.
+_CONDITION: t.Final = re.compile(r"[A-Za-z0-9 _.,:/!=<>{}@*+-]+")
 _PROTOCOL_NUMBERS: t.Final = {"tcp": 6, "udp": 17, "sctp": 132}
 
 
@@ -67,7 +71,7 @@ def parse_mappings(entries: t.Any) -> list[Mapping]:
 def _mapping(entry: t.Mapping[str, t.Any]) -> Mapping:
     host_ip = ipaddress.ip_address(entry["hostIP"]) if entry.get("hostIP") else None
     protocol = entry["protocol"].lower()
-    if not protocol.isalnum():
+    if not (protocol.isascii() and protocol.isalnum()):
         raise ValueError(protocol)
     return Mapping(host_ip, int(entry["hostPort"]), int(entry["containerPort"]), protocol)
 
@@ -81,7 +85,8 @@ def port_mapping(
         keys: The configuration of portmap.
     """
     own = [mapping for mapping in mappings if mapping.is_of(address.family)]
-    if not own:
+    external_chain = keys.get("externalSetMarkChain")
+    if not own or (external_chain and not safe_chain(external_chain)):
         return None
     backend = str(keys.get("backend") or "")
     iptables = _Iptables(attachment, address, mappings, keys).rules()
@@ -102,7 +107,7 @@ class _Iptables:
         self._mappings = mappings
         self._masquerades = keys.get("snat") is not False
         self._masquerades_all = keys.get("masqAll") is True
-        self._external_chain = str(keys.get("externalSetMarkChain") or "")
+        self._external_chain = safe_chain(keys.get("externalSetMarkChain"))
         mark = hex(1 << _mark_bit(keys))
         self._mark = f"{mark}/{mark}"
         self._conditions = _words(keys.get(f"conditionsV{address.family}"))
@@ -262,7 +267,7 @@ def _mark_bit(keys: t.Mapping[str, t.Any]) -> int:
 def _words(conditions: t.Any) -> str:
     """Return conditions of a configuration as text with a leading space, or an empty string."""
     words = conditions if isinstance(conditions, list) else []
-    return "".join(f" {word}" for word in words if isinstance(word, str) and word.isprintable())
+    return "".join(f" {word}" for word in words if isinstance(word, str) and _CONDITION.fullmatch(word))
 
 
 __all__ = ("Mapping", "parse_mappings", "port_mapping")

@@ -40,7 +40,7 @@ def spoof_checking(attachment: Attachment, ports: t.Sequence[str], mac: str) -> 
         return NftablesRule(place, written, comment, comment, frozenset(values), lost, chain_matters=True, **more)
 
     unreached = f"the rule that leads to the chain {chain} is gone"
-    jump = f'iifname "{ports[1]}" jump "{chain}"' if can_write else ""
+    jump = f'iifname "{ports[1]}" jump {chain}' if can_write else ""
     rules = (
         rule(
             _HOOK_CHAIN,
@@ -51,7 +51,7 @@ def spoof_checking(attachment: Attachment, ports: t.Sequence[str], mac: str) -> 
             any_of=frozenset(ports) or frozenset((chain,)),
             hooks=("prerouting",),
         ),
-        rule(chain, f'jump "{mac_chain}"', mac_chain),
+        rule(chain, f"jump {mac_chain}", mac_chain),
         rule(mac_chain, f"ether saddr {mac} return", mac or _ANY_MAC),
         rule(mac_chain, "drop", none_of=frozenset((_ANY_MAC,))),
     )
@@ -68,7 +68,7 @@ def spoof_checking(attachment: Attachment, ports: t.Sequence[str], mac: str) -> 
 def _frame(*own_chains: str) -> tuple[str, ...]:
     place = f"{firewall_names.SPOOF_FAMILY} {firewall_names.SPOOF_TABLE}"
     hook = f"add chain {place} {_HOOK_CHAIN} {{ type filter hook prerouting priority -300 ; policy accept ; }}"
-    return (f"add table {place}", hook, *(f'add chain {place} "{chain}"' for chain in own_chains))
+    return (f"add table {place}", hook, *(f"add chain {place} {chain}" for chain in own_chains))
 
 
 __all__ = ("spoof_checking",)

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+
+
+def reason_to_skip(record: Record) -> str:
+    """Return why an attachment cannot be compared with its record, or an empty string."""
+    try:
+        network = record.network()
+        if record.result is not None:
+            record.result.to("1.1.0")
+    except CniError as exc:
+        return f"its record cannot be used: {exc.msg}"
+    if record.result is None:
+        return "its record has no result"
+    if network.disable_check:
+        return "its network has disableCheck"
+    if not any(catalogue.find_plugin_type(plugin.type).is_reference for plugin in network.plugins):
+        return f"its plugins are unknown: {', '.join(network.plugin_types)}"
+    return _reason_by_netns(record)
+
+
+def unknown_plugins(network: NetworkConfiguration) -> tuple[str, ...]:
+    """Return the plugin types of a network whose resources are not known, and are left alone."""
+    types = (plugin.type for plugin in network.plugins)
+    return tuple(name for name in dict.fromkeys(types) if not catalogue.find_plugin_type(name).is_reference)
+
+
+def _reason_by_netns(record: Record) -> str:
+    path = record.attachment.netns
+    if not path:
+        return "its record names no network namespace"
+    identity = netns_identity(path)
+    if not identity:
+        return "its network namespace is gone"
+    if record.netns_identity not in ("", identity):
+        return "its network namespace has been replaced"
+    if not netns.is_namespace(path):
+        return f"{path} is not a network namespace"
+    try:
+        netns.require_foreign(path)
+    except CniError as exc:
+        return exc.msg
+    return ""
+
+
+def reason_by_interface(record: Record) -> str:
+    """Return why the network namespace at the recorded path may be that of another container, or an empty string.
+
+    Other runtimes do not record the identity of the namespace, so the interface has to prove that it is the same.
+    """
+    attachment = record.attachment
+    try:
+        link = rtnetlink.link(attachment.ifname, attachment.netns)
+    except CniError as exc:
+        return exc.msg
+    if link is None:
+        return f"interface {attachment.ifname} is gone"
+    if record.is_own:
+        return ""
+    macs = _recorded_macs(record)
+    if macs and link.mac not in macs and not _may_change_mac(record.network()):
+        return f"interface {attachment.ifname} has the MAC {link.mac}, so it belongs to another container"
+    return ""
+
+
+def _recorded_macs(record: Record) -> set[str]:
+    interfaces = (record.result.keys.get("interfaces") if record.result else None) or ()
+    own = (item for item in interfaces if item.get("name") == record.attachment.ifname and item.get("sandbox"))
+    return {str(item["mac"]).lower() for item in own if item.get("mac")}
+
+
+def _may_change_mac(network: NetworkConfiguration) -> bool:
+    return any(catalogue.find_plugin_type(plugin.type).tunes_interface for plugin in network.plugins)
+
+
+__all__ = ("reason_by_interface", "reason_to_skip", "unknown_plugins")

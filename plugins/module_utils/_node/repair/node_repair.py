@@ -1,0 +1,73 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
+
+_EVERYTHING: t.Final = frozenset(Resource)
+# What another runtime has made is its own, except for rules that a third program has removed.
+_OF_OTHERS: t.Final = frozenset((Resource.RULES,))
+
+
+class Selection(t.NamedTuple):
+    """Which attachments of a node are repaired, and what of them.
+
+    Attributes:
+        networks: Names of networks; empty for all.
+        resources: What is put back; None for everything of this collection's attachments and the firewall rules of others.
+    """
+
+    networks: frozenset[str] = frozenset()
+    resources: frozenset[Resource] | None = None
+
+    def target(self, record: Record) -> Target:
+        default = _EVERYTHING if record.is_own else _OF_OTHERS
+        return Target(record, default if self.resources is None else self.resources)
+
+
+def repair_node(
+    paths: NodePaths, cache_dir: str, timeout: float, selection: Selection, *, dry_run: bool
+) -> tuple[list[Repair], list[CniError]]:
+    """Repair all recorded attachments of a node, of every runtime.
+
+    Args:
+        timeout: Seconds to wait for another repair.
+
+    Returns:
+        The results, and an error for each record that cannot be read.
+
+    Raises:
+        CniError: ``TRY_AGAIN`` if another repair does not end.
+    """
+    own, intents = RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir)
+    all_records = AllRecords(own, paths.state_dir)
+    records, broken = all_records.read_all()
+
+    def is_attached(record: Record) -> bool:
+        key = record.attachment.key
+        return all_records.may_have(key) and not intents.may_have(key)
+
+    locks = os.path.join(cache_dir, OWN_DIRECTORY, "locks")
+    repairer = Repairer(timeout, locks, is_attached, dry_run=dry_run)
+    wanted = [record for record in records if not selection.networks or record.attachment.network in selection.networks]
+    interrupted = [record for record in wanted if intents.may_have(record.attachment.key)]
+    targets = [selection.target(record) for record in wanted if record not in interrupted]
+    skipped = [Repair(record, reason="an operation on it was interrupted or is in progress") for record in interrupted]
+    return [*repairer.repair(targets), *skipped], list(broken.values())
+
+
+__all__ = ("Selection", "repair_node")

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import enum
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+
+
+class Resource(str, enum.Enum):
+    """A kind of resource that is put back, as the option ``resources`` names it."""
+
+    RULES = "rules"
+    INTERFACES = "interfaces"
+
+
+class Target(t.NamedTuple):
+    """An attachment to repair.
+
+    Attributes:
+        resources: What may be put back; drift of other resources is only reported.
+    """
+
+    record: Record
+    resources: frozenset[Resource]
+
+
+class Repair(t.NamedTuple):
+    """Result of repairing one attachment.
+
+    Attributes:
+        drift: What was missing or different, as messages.
+        left: What still is; in a dry run, what would be.
+        changes: What was put back, as commands or messages; in a dry run, what would be.
+        reason: Why the attachment was left alone, or an empty string.
+        error: Why something could not be put back.
+    """
+
+    record: Record
+    drift: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    reason: str = ""
+    error: CniError | None = None
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.changes)
+
+    @property
+    def repaired(self) -> tuple[str, ...]:
+        """The drift that is put back."""
+        return tuple(message for message in self.drift if message not in self.left)
+
+
+__all__ = ("Repair", "Resource", "Target")

@@ -1,0 +1,148 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._reference import iptables_rules
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import (
+    FirewallSnapshot,
+    PartDrift,
+    compare,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+    IPTABLES,
+    NFTABLES,
+    FirewallPart,
+    IptablesRule,
+    NftablesTable,
+)
+
+# Other programs may change the rules between reading and writing; then both are repeated.
+_ATTEMPTS: t.Final = 3
+
+
+def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
+    """Put back the missing rules of many attachments, in one transaction for each tool.
+
+    Rules that are there stay where they are. If a transaction fails, the parts are divided until those that fail are known.
+
+    Returns:
+        The parts with rules that could not be put back, each with an error.
+    """
+    error: CniError | None = None
+    for _attempt in range(_ATTEMPTS):
+        snapshot = FirewallSnapshot()
+        drifts = [drift for drift in (compare(part, snapshot) for part in parts) if drift and drift.missing]
+        if not drifts:
+            _remove_duplicates(parts, snapshot)
+            return []
+        parts = [drift.part for drift in drifts]
+        try:
+            if not _apply(drifts, snapshot):
+                error = CniError(Code.UNSUPPORTED_FIELD, "the record does not tell how its rules were written")
+                break
+        except CniError as exc:
+            error = exc
+    if len(parts) == 1:
+        return [(parts[0], error or CniError(Code.TRY_AGAIN, "other programs keep removing the rules"))]
+    middle = len(parts) // 2
+    return [*put_back(parts[:middle]), *put_back(parts[middle:])]
+
+
+def take_back(parts: t.Sequence[FirewallPart]) -> None:
+    """Remove the rules that belong to these attachments alone.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    snapshot = FirewallSnapshot()
+    for family, table in _places(parts):
+        view = snapshot.iptables(family, table)
+        if view is not None:
+            rules = [rule for rule in _rules(parts, family, table) if not rule.is_shared]
+            _restore(family, {table: iptables_rules.plan_removal(view, rules)})
+    _take_back_nftables([part.nftables for part in parts if part.nftables], snapshot)
+
+
+def _apply(drifts: t.Sequence[PartDrift], snapshot: FirewallSnapshot) -> bool:
+    """Write the missing rules; return whether there was anything to write."""
+    parts = [drift.part for drift in drifts if drift.backend == IPTABLES]
+    scripts: dict[int, dict[str, list[str]]] = {}
+    for family, table in _places(parts):
+        view = snapshot.iptables(family, table)
+        commands = iptables_rules.plan(view, _rules(parts, family, table)) if view else []
+        if commands:
+            scripts.setdefault(family, {})[table] = commands
+    for family, tables in scripts.items():
+        _restore(family, tables)
+    commands = _plan_nftables([drift.part.nftables for drift in drifts if drift.backend == NFTABLES], snapshot)
+    if commands:
+        from ansible_collections.cni.node.plugins.module_utils._linux import nftables
+
+        nftables.change(commands)
+    return bool(scripts or commands)
+
+
+def _places(parts: t.Iterable[FirewallPart]) -> dict[tuple[int, str], None]:
+    """Return the families and tables of iptables that have rules of these parts."""
+    return {(part.family, rule.table): None for part in parts for rule in part.iptables}
+
+
+def _rules(parts: t.Iterable[FirewallPart], family: int, table: str) -> list[IptablesRule]:
+    return [rule for part in parts if part.family == family for rule in part.iptables if rule.table == table]
+
+
+def _restore(family: int, tables: t.Mapping[str, t.Sequence[str]]) -> None:
+    if any(tables.values()):
+        iptables.restore(family, tables)
+
+
+def _remove_duplicates(parts: t.Sequence[FirewallPart], snapshot: FirewallSnapshot) -> None:
+    """Remove the second one of rules that a plugin has added at the same time."""
+    for family, table in _places(parts):
+        view = snapshot.iptables(family, table)
+        commands = iptables_rules.plan_without_duplicates(view, _rules(parts, family, table)) if view else []
+        try:
+            _restore(family, {table: commands})
+        except CniError:  # another run has removed it; a second rule does no harm
+            continue
+
+
+def _by_name(tables: t.Iterable[NftablesTable | None]) -> dict[tuple[str, str], list[NftablesTable]]:
+    grouped: dict[tuple[str, str], list[NftablesTable]] = {}
+    for table in tables:
+        if table is not None:
+            grouped.setdefault((table.family, table.name), []).append(table)
+    return grouped
+
+
+def _plan_nftables(tables: t.Iterable[NftablesTable | None], snapshot: FirewallSnapshot) -> list[str]:
+    commands: list[str] = []
+    for (family, name), group in _by_name(tables).items():
+        from ansible_collections.cni.node.plugins.module_utils._reference import nftables_rules
+
+        view = snapshot.nftables(family, name)
+        commands += nftables_rules.plan(view, group) if view else []
+    return commands
+
+
+def _take_back_nftables(tables: t.Iterable[NftablesTable], snapshot: FirewallSnapshot) -> None:
+    for (family, name), group in _by_name(tables).items():
+        from ansible_collections.cni.node.plugins.module_utils._linux import nftables
+        from ansible_collections.cni.node.plugins.module_utils._reference import nftables_rules
+
+        view = snapshot.nftables(family, name)
+        commands = nftables_rules.plan_removal(view, group) if view else []
+        if commands:
+            nftables.change(commands)
+
+
+__all__ = ("put_back", "take_back")

@@ -1,0 +1,215 @@
+#!/usr/bin/python
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: repair
+
+short_description: Put back what attachments have lost on a node
+
+version_added: 1.0.0
+
+description:
+  - Compares every recorded attachment of the node with the kernel, and puts back what is missing. No plugin runs, no container
+    is restarted, and what still works is not touched. Connections through mapped ports continue.
+  - Use it after C(firewall-cmd --reload), C(nft flush ruleset) or C(iptables-restore), which remove the rules of all containers.
+  - It covers the attachments of all runtimes that keep records in the format of the reference runtime, such as containerd, CRI-O,
+    Podman and Nomad, and those of this collection.
+  - Rules of C(ipMasq), C(macspoofchk), C(portmap) and C(firewall) are put back in C(iptables) or C(nftables), as the reference
+    plugins of release 1.9.1 write them, in one transaction for each tool. Rules of older releases are recognized. All other
+    rules keep their order.
+  - An attachment is left alone, with a reason, if its network namespace is gone or belongs to another container, if an operation
+    on it is in progress, if its network has C(disableCheck), or if its plugins are unknown.
+  - Rules in zones of C(firewalld) (C(backend: firewalld) of the plugin C(firewall)) are not compared.
+
+extends_documentation_fragment:
+  - cni.node._attributes
+  - cni.node._paths.cache_dir
+
+attributes:
+  action:
+    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
+    support: full
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+    details:
+      - Shows each rule as a command.
+  idempotent:
+    support: full
+
+options:
+  networks:
+    description:
+      - Names of the networks whose attachments are repaired. By default, those of all networks.
+    type: list
+    elements: str
+    default: []
+  resources:
+    description:
+      - What is put back. Drift of other resources is only reported.
+      - V(rules) stands for rules of C(iptables) and C(nftables).
+      - V(interfaces) stands for links, membership in bridges, addresses, routes, routing rules, kernel settings and rates.
+      - By default, everything for the attachments of this collection, and V(rules) for those of other runtimes.
+    type: list
+    elements: str
+    choices:
+      - rules
+      - interfaces
+  timeout:
+    description:
+      - Seconds to wait for another repair on the node.
+    type: float
+    default: 60
+
+seealso:
+  - module: cni.node.attachments
+    description: Repairs the attachments of a task with the option O(cni.node.attachments#module:on_drift).
+  - module: cni.node.gc
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Show what the attachments of the node have lost
+  cni.node.repair:
+  check_mode: true
+  diff: true
+
+- name: Put it back
+  cni.node.repair:
+
+- name: Put back the interfaces of other runtimes as well
+  cni.node.repair:
+    networks:
+      - podman
+    resources:
+      - rules
+      - interfaces
+"""
+
+RETURN = r"""
+attachments:
+  description:
+    - The attachments with drift, and those that were left alone.
+  returned: unless the task is refused as a whole
+  type: list
+  elements: dict
+  contains:
+    network:
+      description: Name of the network.
+      type: str
+      returned: always
+      sample: dbnet
+    container_id:
+      description: The container ID.
+      type: str
+      returned: always
+      sample: blue
+    ifname:
+      description: Name of the interface.
+      type: str
+      returned: always
+      sample: eth0
+    netns:
+      description: Path of the network namespace, as recorded.
+      type: str
+      returned: always
+      sample: /run/netns/blue
+    own:
+      description: Whether this collection made the attachment.
+      type: bool
+      returned: always
+    action:
+      description:
+        - V(repaired) means that everything was put back, or would be in check mode.
+        - V(drifted) means that some drift remains, for example because O(resources) excludes it.
+        - V(skipped) means that the attachment was not compared.
+      type: str
+      returned: always
+      choices:
+        - repaired
+        - drifted
+        - skipped
+        - failed
+    changed:
+      description: Whether something was put back.
+      type: bool
+      returned: always
+    drift:
+      description: What was missing or different.
+      type: list
+      elements: str
+      returned: always
+      sample:
+        - the masquerade rule of 10.1.0.2 is gone
+    left:
+      description: The drift that remains.
+      type: list
+      elements: str
+      returned: always
+    changes:
+      description: What was put back, as commands.
+      type: list
+      elements: str
+      returned: always
+      sample:
+        - iptables -t nat -A POSTROUTING -s 10.1.0.2/32 -j CNI-0b3cbcd238078ccb114521f5
+    reason:
+      description: Why the attachment was left alone, or an empty string.
+      type: str
+      returned: always
+      sample: its network namespace is gone
+    error:
+      description:
+        - C(code), C(msg) and C(details) as in the specification, or V(none).
+      type: dict
+      returned: always
+summary:
+  description:
+    - The number of attachments by action, V(unchanged) included.
+  returned: unless the task is refused as a whole
+  type: dict
+  sample:
+    repaired: 2
+    unchanged: 18
+error:
+  description:
+    - C(code), C(msg) and C(details) of the error, as in the specification.
+  returned: when the task is refused as a whole
+  type: dict
+  sample:
+    code: 11
+    msg: the repair of attachments is in use by another process; waited 60 s
+    details: the lock is /var/lib/cni/cni.node/locks/repair; wait for the other run to end, or allow more time
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.repair import repair
+from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
+
+
+def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
+    module = AnsibleModule(
+        argument_spec={
+            "networks": {"type": "list", "elements": "str", "default": []},
+            "resources": {"type": "list", "elements": "str", "choices": ["rules", "interfaces"]},
+            "timeout": {"type": "float", "default": 60},
+            **arguments.CACHE_DIR,
+        },
+        supports_check_mode=True,
+    )
+    run(module, repair, paths)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lost firewall rules are put back without a plugin, for the attachments of every runtime."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shlex
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+PORT: JsonObject = {"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}
+NETWORK = reference_networks.network(
+    reference_networks.bridge(
+        ipMasq=True, ipam={**reference_networks.host_local("10.1.0.0/16"), "routes": [{"dst": "0.0.0.0/0"}]}
+    ),
+    {"type": "portmap", "capabilities": {"portMappings": True}},
+    {"type": "firewall", "backend": "iptables"},
+)
+
+
+def rules() -> str:
+    """Return the rules of the node without the numbers that change by themselves."""
+    listed = (
+        subprocess.run([f"{tool}-save"], capture_output=True, text=True, check=True).stdout
+        for tool in ("iptables", "ip6tables")
+    )
+    lines = "".join(listed).splitlines()
+    return "\n".join(line.partition(" [")[0] for line in lines if not line.startswith("#"))
+
+
+def flush() -> None:
+    subprocess.run(["nft", "flush", "ruleset"], check=True)
+
+
+def mapped(namespace: Namespace, number: int = 0) -> JsonObject:
+    port = {**PORT, "hostPort": PORT["hostPort"] + number}
+    return {**attachment("net", namespace), "capability_args": {"portMappings": [port]}}
+
+
+def as_other_runtime(node: EngineNode, item: JsonObject) -> None:
+    """Make a record look like one that libcni has written."""
+    path = node.record_of(item)
+    record = json.loads(path.read_text(encoding="utf-8"))
+    del record["cni.node"]
+    path.write_text(json.dumps(record), encoding="utf-8")
+
+
+@pytest.fixture
+def attached(node: EngineNode, blue: Namespace) -> JsonObject:
+    node.write(NETWORK)
+    item = mapped(blue)
+    node.attach(item)
+    return item
+
+
+@pytest.fixture
+def green() -> t.Iterator[Namespace]:
+    with namespace("green") as made:
+        yield made
+
+
+def test_rules_lost_in_a_flush_are_put_back_as_the_plugins_wrote_them(node: EngineNode, attached: JsonObject) -> None:
+    before, index = rules(), rtnetlink.link("eth0", attached["netns"])
+    flush()
+    (entry,) = node.attach(attached)
+    assert (entry["action"], entry["changed"]) == ("repaired", True)
+    assert "the masquerade rule of 10.1.0.2 is gone" in entry["reason"]
+    assert rules() == before
+    assert rtnetlink.link("eth0", attached["netns"]) == index
+    (entry,) = node.attach(attached)
+    assert (entry["action"], entry["changed"]) == ("checked", False)
+
+
+def test_check_mode_predicts_a_repair_and_shows_each_rule(node: EngineNode, attached: JsonObject) -> None:
+    flush()
+    lost = rules()
+    predicted = node.run(
+        "attachments", attachments=[attached], _ansible_check_mode=True, _ansible_diff=True
+    ).succeeded()
+    assert rules() == lost
+    done = node.run("attachments", attachments=[attached], _ansible_diff=True).succeeded()
+    assert (
+        [entry["action"] for entry in predicted.entries] == [entry["action"] for entry in done.entries] == ["repaired"]
+    )
+    assert predicted.result["diff"] == done.result["diff"]
+    assert "iptables -t nat -A CNI-HOSTPORT-DNAT" in json.dumps(done.result["diff"])
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_the_module_repairs_attachments_of_every_runtime(node: EngineNode, attached: JsonObject, is_own: bool) -> None:
+    if not is_own:
+        as_other_runtime(node, attached)
+    before = rules()
+    flush()
+    predicted = node.run("repair", _ansible_check_mode=True).succeeded()
+    done = node.run("repair").succeeded()
+    assert done.entries == predicted.entries
+    (entry,) = done.entries
+    assert (entry["action"], entry["own"], entry["left"]) == ("repaired", is_own, [])
+    assert rules() == before
+    again = node.run("repair").succeeded()
+    assert (again.result["changed"], again.entries, again.result["summary"]) == (False, [], {"unchanged": 1})
+
+
+def test_rules_of_others_keep_their_place(node: EngineNode, attached: JsonObject) -> None:
+    foreign = [
+        "iptables -t nat -I POSTROUTING -d 192.0.2.1 -j ACCEPT",
+        "iptables -t nat -A POSTROUTING -d 192.0.2.2 -j ACCEPT",
+    ]
+    for command in foreign:
+        subprocess.run(command.split(), check=True)
+    before = rules()
+    lost = [line for line in before.splitlines() if line.startswith("-A") and "CNI" in line and "192.0.2" not in line]
+    for line in lost:
+        table = "filter" if "FORWARD" in line or "CNI-ADMIN" in line else "nat"
+        subprocess.run(["iptables", "-t", table, *shlex.split(line.replace("-A ", "-D ", 1))], check=True)
+        assert rules() != before
+        node.run("repair").succeeded()
+        assert sorted(rules().splitlines()) == sorted(before.splitlines()), line
+        after = [entry for entry in rules().splitlines() if "192.0.2" in entry]
+        assert after == [entry for entry in before.splitlines() if "192.0.2" in entry]
+
+
+def test_an_attachment_whose_namespace_is_gone_is_named_and_left_alone(node: EngineNode, attached: JsonObject) -> None:
+    as_other_runtime(node, attached)
+    flush()
+    record = node.record_of(attached)
+    content = json.loads(record.read_text(encoding="utf-8"))
+    record.write_text(json.dumps({**content, "netns": "/run/netns/gone"}), encoding="utf-8")
+    (entry,) = node.run("repair").succeeded().entries
+    assert (entry["action"], entry["reason"]) == ("skipped", "its network namespace is gone")
+    assert "CNI-" not in rules()
+
+
+def test_a_namespace_of_another_container_at_the_path_is_left_alone(
+    node: EngineNode, attached: JsonObject, green: Namespace
+) -> None:
+    as_other_runtime(node, attached)
+    node.attach(mapped(green, 1))
+    record = node.record_of(attached)
+    content = json.loads(record.read_text(encoding="utf-8"))
+    record.write_text(json.dumps({**content, "netns": str(green.path)}), encoding="utf-8")
+    flush()
+    entries = {entry["container_id"]: entry for entry in node.run("repair").succeeded().entries}
+    assert entries["green"]["action"] == "repaired"
+    assert "belongs to another container" in entries["blue"]["reason"]
+
+
+def test_a_container_whose_del_is_running_is_left_alone(node: EngineNode, attached: JsonObject) -> None:
+    as_other_runtime(node, attached)
+    flush()
+    environment = {"CNI_COMMAND": "DEL", "CNI_CONTAINERID": attached["container_id"], "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(["sleep", "60"], env=environment) as plugin:
+        try:
+            (entry,) = node.run("repair").succeeded().entries
+        finally:
+            plugin.kill()
+    assert (entry["action"], entry["reason"]) == ("drifted", "a plugin is running for its container")
+    assert "CNI-" not in rules()
+
+
+BROKEN: dict[str, str] = {
+    "empty": "",
+    "not JSON": "{",
+    "a version that does not exist": '{"cniVersion": "9.9.9"}',
+    "half a result": '{"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16", "interface": 7}], "interfaces": [{}]}',
+    "an address that is none": '{"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.999/16"}]}',
+    "names that end a line": '{"cniVersion": "1.0.0", "interfaces": [{"name": "a\\nCOMMIT\\n"}], "ips": []}',
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+def test_a_broken_record_does_not_keep_others_from_being_repaired(
+    node: EngineNode, attached: JsonObject, green: Namespace, text: str
+) -> None:
+    other = mapped(green, 1)
+    node.attach(other)
+    path = node.record_of(attached)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    is_result = text.startswith('{"')
+    path.write_text(json.dumps({**content, "result": json.loads(text)}) if is_result else text, encoding="utf-8")
+    flush()
+    done = node.run("repair")
+    assert "Traceback" not in json.dumps(done.result)
+    assert "--dports 8081" in rules()
+
+
+def test_records_are_not_changed_by_a_repair(node: EngineNode, attached: JsonObject) -> None:
+    as_other_runtime(node, attached)
+    files = {path: path.read_bytes() for path in pathlib.Path("/var/lib/cni").rglob("*") if path.is_file()}
+    flush()
+    node.run("repair").succeeded()
+    assert {path: path.read_bytes() for path in files} == files

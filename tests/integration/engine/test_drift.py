@@ -211,7 +211,7 @@ def test_missing_rules_are_named_and_restored(
     assert (failed.action, failed.changed) == ("failed", False)
     assert expected in str(failed.error)
     action, changed, reason = require_success(engine.ensure(mapped, check="drift"))
-    assert (action, changed, expected in reason) == ("recreated", True, True)
+    assert (action, changed, expected in reason) == ("repaired", True, True)
     assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     engine.ensure(mapped, present=False)
     rules = subprocess.run("iptables-save; ip6tables-save", shell=True, check=True, capture_output=True, text=True)
@@ -300,7 +300,7 @@ def test_rules_of_nftables_are_accepted(engine: Engine, mapped: JsonObject) -> N
     assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     subprocess.run(["nft", "flush", "chain", "ip6", "cni_hostport", "hostports"], check=True)
     reason = require_success(engine.ensure(mapped, check="drift"))[2]
-    assert reason.startswith("the rule that maps host port 8080/tcp to [fd00:1::2]:80 is gone; looked for")
+    assert reason.startswith("the rule that maps host port 8080/tcp to [fd00:1::2]:80 is gone")
 
 
 # A change of the tables of nftables, and the reported drift.
@@ -361,15 +361,18 @@ def test_a_missing_macspoofchk_rule_is_drift_and_is_restored(node: EngineNode, e
         assert require_success(engine.ensure(item, check="drift")) == ("checked", False, "")
         subprocess.run(["nft", *command.split()], check=True)
         action, changed, reason = require_success(engine.ensure(item, check="drift"))
-        assert (action, changed, reason.startswith(drift)) == ("recreated", True, True)
+        assert (action, changed, reason.startswith(drift)) == ("repaired", True, True)
     assert require_success(engine.ensure(item, check="drift")) == ("checked", False, "")
     engine.ensure(item, present=False)
     ruleset = subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
     assert "blue" not in ruleset
 
 
-def test_rules_of_attachments_recreated_in_parallel_are_no_drift(node: EngineNode, engine: Engine) -> None:
-    """Recreate in parallel: rules read by one thread are older than those that other threads have created."""
+@pytest.mark.parametrize(("on_drift", "expected"), [("recreate", "recreated"), ("repair", "repaired")])
+def test_rules_of_attachments_added_in_parallel_are_no_drift(
+    node: EngineNode, engine: Engine, on_drift: str, expected: str
+) -> None:
+    """Add in parallel: rules read by one thread are older than those that other threads have created."""
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), reference_networks.PORTMAP))
     with contextlib.ExitStack() as made:
         items = []
@@ -379,8 +382,11 @@ def test_rules_of_attachments_recreated_in_parallel_are_no_drift(node: EngineNod
             items.append(attachment("net", spaces, capability_args={"portMappings": [port]}))
         engine.ensure_all(items[:6], check="drift")
         _spoil(["iptables -F"])
-        outcomes = [require_success(outcome)[:2] for outcome in engine.ensure_all(items, check="drift", workers=4)]
-        assert outcomes == [("recreated", True)] * 6 + [("added", True)] * 2
+        outcomes = [
+            require_success(outcome)[:2]
+            for outcome in engine.ensure_all(items, check="drift", on_drift=on_drift, workers=4)
+        ]
+        assert outcomes == [(expected, True)] * 6 + [("added", True)] * 2
         assert {require_success(outcome) for outcome in engine.ensure_all(items, check="drift")} == {
             ("checked", False, "")
         }

@@ -57,7 +57,7 @@ def test_a_missing_rule_is_found_despite_the_false_alarm(node: EngineNode, item:
     subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
     (entry,) = node.attach(item, on_drift="report")
     assert "the jump to the rule that maps host port 8080/tcp to 10.1.0." in entry["error"]["msg"]
-    assert node.attach(item)[0]["action"] == "recreated"
+    assert node.attach(item)[0]["action"] == "repaired"
     assert node.attach(item)[0]["action"] == "checked"
 
 

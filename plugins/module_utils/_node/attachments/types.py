@@ -81,7 +81,7 @@ class Policy(t.NamedTuple):
     @property
     def repairs(self) -> bool:
         """Return whether drift of existing attachments is looked for and put back in place."""
-        return self.checks_existing and self.on_drift is OnDrift.REPAIR
+        return self.checks_existing and self.on_drift == OnDrift.REPAIR
 
     @property
     def checks_existing(self) -> bool:

@@ -189,7 +189,7 @@ def test_the_diff_of_a_half_failed_item_shows_the_actual_state(ensure: Ensure, p
         ({"progress": -1}, "progress: -1; expected: a number above 0"),
         ({"timeout": "soon"}, "timeout"),
         ({"check": "sometimes"}, "value of check must be one of: always, drift, changed, never"),
-        ({"on_drift": "ignore"}, "value of on_drift must be one of: recreate, fail, report"),
+        ({"on_drift": "ignore"}, "value of on_drift must be one of: repair, recreate, fail, report"),
         (
             {"plugin_dirs": ["bin"]},
             "plugin_dirs: 'bin' is not a plugin directory; expected: an absolute path without ':', for CNI_PATH",

@@ -15,6 +15,7 @@ import sys
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
@@ -28,6 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     OnDrift,
     Policy,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
 
 # The policy, the state and the expected action of each command. NOTHING is a run that changes nothing.
 COMMANDS: dict[str, tuple[Policy, bool, str]] = {
@@ -40,6 +42,18 @@ COMMANDS: dict[str, tuple[Policy, bool, str]] = {
 TIMEOUT = 60.0
 
 
+# The changes that the module `repair` makes, and whether there must be any.
+REPAIRS: dict[str, bool] = {"REPAIR": True, "REPAIRED": False}
+
+
+def repair(cache_dir: str, *, changes: bool) -> None:
+    """Repair all attachments as the module `repair` does."""
+    repairs, unreadable = repair_node(NODE_PATHS, cache_dir, TIMEOUT, Selection(), dry_run=False)
+    wrong = [repair for repair in repairs if repair.left or repair.error or repair.changed is not changes]
+    if wrong or unreadable:
+        sys.exit(f"{len(wrong)} of {len(repairs)} were not as expected, but {wrong[:1]} {unreadable[:1]}")
+
+
 def run(
     directories: t.Sequence[str], workers: int, policy: Policy, desired: list[DesiredAttachment]
 ) -> list[AttachmentResult]:
@@ -50,6 +64,11 @@ def run(
 
 def main(arguments: list[str]) -> None:
     *directories, workers, command = arguments
+    if command in REPAIRS:
+        started = time.monotonic()
+        repair(directories[-1], changes=REPAIRS[command])
+        print(time.monotonic() - started)
+        return
     policy, present, action = COMMANDS[command]
     desired = [DesiredAttachment(Attachment(**item), present) for item in json.load(sys.stdin)]
     started = time.monotonic()

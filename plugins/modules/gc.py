@@ -25,7 +25,8 @@ description:
   - Links of the plugin C(bandwidth) that no link sends to, and ports of bridges whose other end is unreachable.
   - Files in which the plugin C(tuning) keeps the earlier values of lost interfaces, and temporary files and locks of killed runs.
   - An attachment owns its resources if any runtime has a record of it. This module reads the records of all runtimes that use
-    the format of the reference runtime, such as containerd, CRI-O, Podman and Multus, and deletes none of theirs.
+    the format of the reference runtime, such as containerd, CRI-O, Podman and Multus. It deletes none of theirs, unless
+    O(owners) names the runtime and two proofs show that the attachment is lost.
   - A resource is kept, and returned with the reason, if it is younger than O(min_age), its address is in use in any
     network namespace of the node, its network has C(disableGC), or its owner may be in an unreadable record.
 
@@ -88,6 +89,30 @@ options:
         or another end are kept while any plugin runs ADD.
     type: float
     default: 300
+  owners:
+    description:
+      - Runtimes whose lost attachments are deleted as well, with DEL as they recorded it. With it go their leases, rules and links.
+        By default, records of other runtimes are only reported.
+      - V(containerd) is its Kubernetes service (CRI), also that of k3s, RKE2 and MicroK8s. V(nerdctl) is for containers that
+        C(nerdctl) starts.
+      - The record of a runtime does not name it. It is recognised by container ID, path of the network namespace, arguments
+        and name of the network. An attachment is kept if it may belong to another runtime of the node that is not in the list.
+      - An attachment is deleted only with two of these proofs, which RV(findings[].proofs) returns. Its network namespace is gone.
+        The runtime does not list the container. No process of the node belongs to the container or is in its network namespace.
+      - It is kept if the runtime lists the container, cannot be asked, is not running or started less than a minute ago, and
+        if any process belongs to it. The age of a record or lease is no proof, because Podman and Nomad start a container
+        again after a boot, under the same ID.
+      - It is kept if its record is younger than O(min_age), or than one hour as long as its network namespace exists.
+      - The deleted record and its leases are kept in a file that RV(findings[].saved) names.
+    type: list
+    elements: str
+    default: []
+    choices:
+      - containerd
+      - crio
+      - nerdctl
+      - nomad
+      - podman
   removed_conflists:
     description:
       - The value RV(cni.node.conflists#module:conflists) that an earlier task with M(cni.node.conflists) returned.
@@ -151,6 +176,13 @@ EXAMPLES = r"""
 
 - name: Remove them
   cni.node.gc:
+
+- name: List the attachments that containerd and Nomad have lost, with the proofs
+  cni.node.gc:
+    owners:
+      - containerd
+      - nomad
+  check_mode: true
 
 - name: Delete all attachments to a network but one
   cni.node.gc:
@@ -228,6 +260,24 @@ findings:
       type: str
       returned: always
       sample: no runtime has a record of container blue (eth0), and its address is not in use
+    proofs:
+      description:
+        - The facts that make it a leak, for a record, lease, chain, rule, link or saved values. A record of another runtime is
+          deleted only with two or more. Empty for everything else.
+      type: list
+      elements: str
+      returned: always
+      sample:
+        - its network namespace /var/run/netns/cni-5f0c8f0e-66cf-8a4c-3b0a-0d2fd7a4b6c1 is gone
+        - containerd does not list the container 8d1f0c2d6a3e4b5f9c7a1e0d2b4f6a8c9e1d3b5f7a9c1e3d5b7f9a1c3e5d7b9f
+    saved:
+      description:
+        - The file in which the record and the leases of another runtime's attachment are kept, or would be in check mode. It is
+          below O(cache_dir), in C(cni.node/removed), and has the path, the mode and the text of each file.
+        - An empty string for everything else.
+      type: str
+      returned: always
+      sample: /var/lib/cni/cni.node/removed/k8s-8d1f0c2d-eth0-6f1c0a9b2e3d.json
     action:
       description:
         - What was done, or would be in check mode. V(deleted) means with DEL.
@@ -262,6 +312,7 @@ from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import RETURNED
 from ansible_collections.cni.node.plugins.module_utils._module.gc import collect
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
+from ansible_collections.cni.node.plugins.module_utils._node.gc import runtimes
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
@@ -275,6 +326,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             "networks": {"type": "list", "elements": "str", "default": []},
             "valid_attachments": {"type": "list", "elements": "dict", "options": attachment},
             "min_age": {"type": "float", "default": 300},
+            "owners": {"type": "list", "elements": "str", "default": [], "choices": list(runtimes.NAMES)},
             "removed_conflists": RETURNED,
             "removed_attachments": {"type": "list", "elements": "dict", "default": []},
             **arguments.CONF_DIR,

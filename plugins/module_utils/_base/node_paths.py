@@ -29,6 +29,7 @@ class NodePaths(t.NamedTuple):
         modules_file: Lists the kernel modules that the next boot loads.
         sysctl_file: Lists the kernel settings that the next boot applies.
         kernel_lock: Held while kernel modules, settings, these files or the saved values change.
+        root: Other runtimes keep their state below it, at paths that runtimes.py of the room gc lists.
     """
 
     netns_dir: str = "/run/netns"
@@ -46,6 +47,7 @@ class NodePaths(t.NamedTuple):
     modules_file: str = "/etc/modules-load.d/cni.node.conf"
     sysctl_file: str = "/etc/sysctl.d/90-cni.node.conf"
     kernel_lock: str = "/run/cni-node-kernel.lock"
+    root: str = "/"
 
     @classmethod
     def below(cls, root: str) -> NodePaths:

@@ -54,6 +54,11 @@ class AllRecords:
         own = [other for other in ours if other.attachment.key != record.attachment.key]
         return [*own, *elsewhere], {**broken, **errors}
 
+    def find_store(self, record: Record) -> RecordStore | None:
+        """Return the store of another runtime that has a record, or None if it is gone or has changed."""
+        key = record.attachment.key
+        return next((store for store in self._others if store.read(key) == record), None)
+
     def read_elsewhere(self, network: str) -> tuple[list[Record], dict[str, CniError]]:
         """Return a network's records of other runtimes, and the errors of unreadable files, by path."""
         return _merge(store.read_network(network) for store in self._others)

@@ -23,7 +23,7 @@ OWN_DIRECTORY: t.Final = "cni.node"
 
 _NAME_LIMIT: t.Final = 255
 # Bytes. The largest accepted configuration and plugin result together give a smaller record.
-_SIZE_LIMIT: t.Final = 8 * 1024 * 1024
+RECORD_LIMIT: t.Final = 8 * 1024 * 1024
 # How `Record.encode` writes this key.
 _RESTORE_MARKER: t.Final = f'"{RESTORE_KEY}":'.encode()
 
@@ -80,9 +80,9 @@ class RecordStore:
         """
         durable.make_directory(self.directory, mode=0o700)
         content = record.encode()
-        if len(content) > _SIZE_LIMIT:
+        if len(content) > RECORD_LIMIT:
             what = f"{record.attachment}: its record would have {len(content)} bytes, too many to be read back"
-            advice = f"expected: at most {_SIZE_LIMIT}; the record contains the network configuration in base64"
+            advice = f"expected: at most {RECORD_LIMIT}; the record contains the network configuration in base64"
             raise CniError(Code.INVALID_CONFIG, what, advice)
         durable.write(self._reserve(record.attachment.key), content, flush=flush)
 
@@ -186,7 +186,7 @@ class RecordStore:
         return [name for name in list_directory(self.directory) if not durable.is_temporary(name)]
 
     def _read_file(self, path: str, containing: bytes = b"") -> Record | None:
-        content = durable.read(path, limit=_SIZE_LIMIT)
+        content = durable.read(path, limit=RECORD_LIMIT)
         if content is None or containing not in content:
             return None
         record = decode(content, path)
@@ -221,10 +221,10 @@ class RecordStore:
         if not os.path.lexists(path):
             return None
         try:
-            content = durable.read(path, limit=_SIZE_LIMIT) or b""
+            content = durable.read(path, limit=RECORD_LIMIT) or b""
             return decode_attachment(json_text.as_object(json_text.decode(content, path, recorded=True), path)).key
         except (CniError, KeyError, TypeError, ValueError):
             return None
 
 
-__all__ = ("OWN_DIRECTORY", "RecordStore")
+__all__ = ("OWN_DIRECTORY", "RECORD_LIMIT", "RecordStore")

@@ -21,6 +21,8 @@ _LONGEST_PAUSE: t.Final = 0.05
 _LOADING: t.Final = 0.1
 # Seconds in which the kernel ends a killed process that is not blocked, even on the busiest machine.
 _ENDING: t.Final = 20.0
+# Files in /proc that name the container of a process.
+_MENTIONS: t.Final = ("cgroup", "cmdline", "environ")
 
 
 def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: float) -> None:
@@ -54,13 +56,13 @@ def find_by_environment(environment: t.Mapping[str, str]) -> list[int]:
     Only processes with the same user id and user namespace are considered, as other users can set any variables.
     """
     expected = {f"{name}={value}".encode() for name, value in environment.items()}
-    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    pids = _pids()
     matching, started = [], time.monotonic()
     while pids:
         # Determined before reading /proc: if that takes long, a process may still have been loading when it was read.
         is_last = time.monotonic() - started >= _LOADING
         variables = {pid: _strings(pid, "environ") for pid in pids}
-        matching += [pid for pid in pids if expected <= variables[pid].keys() and _is_own(pid)]
+        matching += [pid for pid in pids if expected <= variables[pid].keys() and is_own(pid)]
         pids = [pid for pid in pids if not any(variables[pid]) and os.path.exists(f"/proc/{pid}/exe")]
         if is_last:
             break
@@ -76,7 +78,43 @@ def find_values(environment: t.Mapping[str, str], name: str) -> set[str]:
     return {os.fsdecode(variable[len(prefix) :]) for variable in variables if variable.startswith(prefix)}
 
 
-def _is_own(pid: int) -> bool:
+def find_by_netns(path: str) -> list[int]:
+    """Return the processes whose network namespace is the one at a path."""
+    try:
+        identity = _namespace(path)
+    except OSError:
+        return []
+    return [pid for pid in _pids() if _has_namespace(pid, identity)]
+
+
+def find_mentioning(text: str) -> list[int]:
+    """Return the processes, except this one, whose control groups, arguments or environment contain a text.
+
+    The processes of a container and those that watch it have its ID there, and so has a plugin that works for it.
+    """
+    needle = text.encode()
+    return [
+        pid for pid in _pids() if pid != os.getpid() and any(needle in (_read(pid, name) or b"") for name in _MENTIONS)
+    ]
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _namespace(path: str) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+def _has_namespace(pid: int, identity: tuple[int, int]) -> bool:
+    try:
+        return _namespace(f"/proc/{pid}/ns/net") == identity
+    except OSError:  # it has ended
+        return False
+
+
+def is_own(pid: int) -> bool:
     """Return whether a process has the same real and effective user id and the same user namespace as this one."""
     try:
         if os.stat(f"/proc/{pid}/ns/user").st_ino != os.stat("/proc/self/ns/user").st_ino:
@@ -100,11 +138,16 @@ def _runs(pid: int, programs: t.Collection[str]) -> bool:
 
 def _strings(pid: int, name: str) -> dict[bytes, None]:
     """Return the NUL-separated texts of a process's file in /proc, or none if the process has ended."""
+    content = _read(pid, name)
+    return dict.fromkeys(content.split(b"\0")) if content is not None else {}
+
+
+def _read(pid: int, name: str) -> bytes | None:
     try:
         with open(f"/proc/{pid}/{name}", "rb") as stream:
-            return dict.fromkeys(stream.read().split(b"\0"))
+            return stream.read()
     except OSError:
-        return {}
+        return None
 
 
-__all__ = ("find_by_environment", "find_values", "wait_or_kill")
+__all__ = ("find_by_environment", "find_by_netns", "find_mentioning", "find_values", "is_own", "wait_or_kill")

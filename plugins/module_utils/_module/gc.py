@@ -40,7 +40,8 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     params = module.params
     timeout = positive("timeout", params["timeout"])
     names = [check_network_name(name, f"networks[{position}]") for position, name in enumerate(params["networks"])]
-    policy = GcPolicy(params["min_age"] and positive("min_age", params["min_age"]), module.check_mode)
+    min_age = params["min_age"] and positive("min_age", params["min_age"])
+    policy = GcPolicy(min_age, module.check_mode, params["owners"])
     allowed = params["allow_world_writable_plugins"]
     executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
@@ -91,7 +92,9 @@ def _entry(leak: Leak) -> dict[str, t.Any]:
         "network": leak.network,
         "subject": leak.subject,
         "evidence": leak.evidence,
+        "proofs": list(leak.proofs),
         "action": leak.action,
+        "saved": leak.saved,
         "error": leak.error.as_dict() if leak.error else None,
     }
 

@@ -26,15 +26,16 @@ def data_dir(ipam: t.Mapping[str, t.Any], lease_dir: str) -> str:
     return path if isinstance(path, str) and os.path.isabs(path) else lease_dir
 
 
-def directories(name: str, networks: t.Iterable[NetworkConfiguration], lease_dir: str) -> list[str]:
+def directories(name: str, networks: t.Iterable[NetworkConfiguration], lease_dir: str, *others: str) -> list[str]:
     """Return the existing directories of a network.
 
     Args:
         networks: Its configurations, recorded and current, which may differ in ``dataDir``.
         lease_dir: Default of ``dataDir``.
+        others: Other values of ``dataDir`` that it may have.
     """
     ipams = [plugin.keys.get("ipam") or {} for network in networks for plugin in network.plugins]
-    parents = {lease_dir, *(data_dir(ipam, lease_dir) for ipam in ipams if ipam.get("type") == TYPE)}
+    parents = {lease_dir, *others, *(data_dir(ipam, lease_dir) for ipam in ipams if ipam.get("type") == TYPE)}
     return [path for path in (os.path.join(parent, name) for parent in sorted(parents)) if _is_directory(path)]
 
 

@@ -32,6 +32,7 @@ class Lease(t.NamedTuple):
             before 0.8 write no interface.
         changed: The time of the last change, in seconds since the epoch.
         identity: Identifies the file and its state when it was read.
+        content: The content of the file.
     """
 
     path: str
@@ -40,6 +41,7 @@ class Lease(t.NamedTuple):
     ifname: str
     changed: float
     identity: tuple[int, ...]
+    content: bytes = b""
 
     def __str__(self) -> str:
         return f"container {self.container_id}" + (f" ({self.ifname})" if self.ifname else "")
@@ -119,7 +121,7 @@ class LeaseDirectory:
             return None
         container_id, dummy, ifname = file.content.decode("utf-8", "replace").strip().partition("\r\n")
         path = self._directory.path_of(name)
-        return Lease(path, address, container_id, ifname, file.changed, file.identity)
+        return Lease(path, address, container_id, ifname, file.changed, file.identity, file.content)
 
     def _is_used_by_host_local(self, name: str) -> bool:
         if name != _LOCK and not name.startswith(_LAST_RESERVED):

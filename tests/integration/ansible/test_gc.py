@@ -593,6 +593,32 @@ def test_unowned_items_are_kept_while_any_plugin_is_at_add(node: EngineNode, pro
     assert finding_actions(collect(project)) == {f"chain iptables nat {chain}": "removed"}
 
 
+def test_a_lost_attachment_of_another_runtime_is_kept_with_its_proofs_while_the_runtime_is_down(
+    node: EngineNode, project: Project
+) -> None:
+    """tests/integration/engine/test_foreign_leaks.py deletes such attachments."""
+    full_network(node)
+    pod, name = "8d1f0c2d" * 8, "cni-5f0c8f0e-66cf-8a4c-3b0a-0d2fd7a4b6c1"
+    args = {"IgnoreUnknown": "1", "K8S_POD_INFRA_CONTAINER_ID": pod}
+    item = {"network": "net", "netns": name, "container_id": pod, "args": args}
+    with namespace(name) as container:
+        node.attach({**item, **PORTS})
+        foreign(node.record_of({**item, "ifname": "eth0"}))
+        remove(container)
+    for owners, reason in (
+        (["nomad"], "owners does not name containerd"),
+        (["containerd", "podman"], "containerd is not"),
+    ):
+        done = collect(project, **NOW, owners=owners).require_unchanged_node()
+        (finding,) = done.result["findings"]
+        assert (finding["action"], finding["saved"], reason in finding["evidence"]) == ("kept", "", True)
+        assert finding["proofs"][0] == f"its network namespace /run/netns/{name} is gone"
+    text = {"cni_node_plugin_dirs": "/opt/cni/bin\n/usr/lib/cni", "cni_node_gc_owners": "nomad\npodman"}
+    played = project.run("cni.node.gc", **text).succeeded()
+    (finding,) = played["Remove leaks"].require_no_change().result["findings"]
+    assert "and owners does not name containerd" in finding["evidence"]
+
+
 def test_invalid_arguments_are_refused(project: Project) -> None:
     for arguments, words in (
         ({"min_age": -1}, "min_age: "),

@@ -41,6 +41,7 @@ def collect_leaks(
     current = finder.snapshot(node)
     for suspect in finder.find({key: current[key] for key in items if key in current}, owners):
         reason = finder.reason_to_keep(suspect, owners)
+        suspect.leak.proofs = suspect.proofs(reason)
         suspect.leak.evidence += "" if reason else suspect.proof
         yield policy.collect_unless(reason, suspect.leak, functools.partial(finder.remove, suspect))
 

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules
+from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules, runtimes
 from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import (
     call_once,
@@ -96,8 +96,9 @@ class Collector:
         self._policy = policy
         self._timeout = timeout
         self._removal = removal
+        self._data_dirs = runtimes.data_dirs(self._paths.root)
         removed = removal.attachments if policy.dry_run else ()
-        self._records = RecordCollector(runtime, networks, valid, policy, removed)
+        self._records = RecordCollector(runtime, cache_dir, networks, valid, policy, removed)
 
     def collect(self, names: t.Sequence[str]) -> list[Leak]:
         """Collect the leaks of these networks, or of all, and this collection's own leaked files."""
@@ -136,6 +137,7 @@ class Collector:
         # Other programs may have made such directories or comments.
         named = {
             *host_local.networks(self._paths.lease_dir),
+            *(name for name, path in self._data_dirs.items() if name in host_local.networks(path)),
             *iptables_rules.list_networks(node),
             *nftables_rules.list_networks(node),
         }
@@ -183,7 +185,8 @@ class Collector:
         network = self._networks.networks.get(owners.network)
         reason = self._possible_configuration(owners.network)
         known = [*owners.configurations(), *([network] if network else [])]
-        for path in host_local.directories(owners.network, known, self._paths.lease_dir):
+        others = [path for name, path in self._data_dirs.items() if name == owners.network]
+        for path in host_local.directories(owners.network, known, self._paths.lease_dir, *others):
             with lease_directory.hold(path) as directory:
                 if directory is not None:
                     finder = LeaseFinder(run.policy, directory, network is not None, reason)

@@ -99,6 +99,15 @@ class Suspect(t.Generic[Item]):
         self.proof = proof
         self.container_id = container_id
 
+    def proofs(self, reason: str) -> tuple[str, ...]:
+        """Return the facts that make the items a leak.
+
+        Args:
+            reason: The reason to keep them, or an empty string.
+        """
+        first, second = self.leak.evidence, self.proof.removeprefix(", and ")
+        return (first, second) if second and not reason else (first,)
+
 
 class Scope(enum.Enum):
     """The networks whose owners a finder needs.

@@ -53,6 +53,8 @@ class Leak:
         subject: The path or the name of the resource.
         evidence: One sentence: why it is a leak, and why it is kept.
         action: ``deleted`` (by DEL), ``removed``, ``kept`` or ``failed``; in a dry run, what it would be.
+        proofs: The facts that make it a leak, each a clause; empty where the evidence is one fact.
+        saved: The file in which the record and the leases of another runtime's attachment are kept, or an empty string.
     """
 
     kind: Kind
@@ -61,6 +63,8 @@ class Leak:
     evidence: str
     action: str = KEPT
     error: CniError | None = None
+    proofs: tuple[str, ...] = ()
+    saved: str = ""
 
     @property
     def collected(self) -> bool:
@@ -74,14 +78,16 @@ class Leak:
 class GcPolicy:
     """Limits of what a run may remove."""
 
-    def __init__(self, min_age: float, dry_run: bool) -> None:
+    def __init__(self, min_age: float, dry_run: bool, owners: t.Iterable[str] = ()) -> None:
         """
         Args:
             min_age: Seconds; younger items may belong to an ADD still in progress.
             dry_run: Collect nothing; report what would be collected.
+            owners: Names of the other runtimes whose lost attachments are collected as well.
         """
         self.min_age = min_age
         self.dry_run = dry_run
+        self.owners = frozenset(owners)
         self.now = time.time()
 
     def is_young(self, changed: float) -> bool:

@@ -18,8 +18,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node.gc.foreign_records import ForeignRecords
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Names, Owners, ValidAttachments
+
+Check = t.Callable[[Record], t.Optional[Leak]]
 
 
 class RecordCollector:
@@ -31,6 +34,7 @@ class RecordCollector:
     def __init__(
         self,
         runtime: Runtime,
+        cache_dir: str,
         conf_dir: ConfDir,
         valid: ValidAttachments,
         policy: GcPolicy,
@@ -43,6 +47,7 @@ class RecordCollector:
         self._runtime = runtime
         self._networks = conf_dir
         self._all_records = AllRecords(runtime.records, runtime.paths.state_dir)
+        self._foreign = ForeignRecords(runtime, cache_dir, conf_dir, valid, policy)
         self._valid = valid
         self._policy = policy
         self._removed = frozenset(removed)
@@ -66,18 +71,31 @@ class RecordCollector:
         intents, broken_intents = self._read_intents(network, own)
         leaks += [_unreadable(Kind.RECORD, network, *error) for error in broken.items()]
         leaks += [_unreadable(Kind.INTENT, network, *error) for error in broken_intents.items()]
-        live = {record.attachment.key[1:] for record in elsewhere} | self._collect_each(own, intents, leaks)
+        foreign_keys = {record.attachment.key for record in elsewhere}
+        live = self._collect_each(own, intents, foreign_keys, leaks) | self._collect_elsewhere(elsewhere, leaks)
         records = (*own, *elsewhere, *intents.values())
         pending = {record.attachment.key[1:] for record in records} - live if self._policy.dry_run else set()
         self._pending_removal |= {(network, *names) for names in pending}
         return self._owners(network, live | self._valid.names(network), pending, broken, records)
 
-    def _collect_each(self, own: t.Sequence[Record], intents: t.Mapping[Key, Record], leaks: list[Leak]) -> set[Names]:
-        """Collect the lost attachments; return those that remain."""
-        own_keys = {record.attachment.key for record in own}
-        checks: list[tuple[Record, t.Callable[[Record], Leak | None]]] = [
+    def _collect_each(
+        self, own: t.Sequence[Record], intents: t.Mapping[Key, Record], elsewhere: t.Container[Key], leaks: list[Leak]
+    ) -> set[Names]:
+        """Collect the lost attachments in the own directory; return those that remain.
+
+        Args:
+            elsewhere: The attachments that other runtimes record in their own directories.
+        """
+        recorded = {record.attachment.key for record in own}
+        # A foreign DEL that was begun for a record elsewhere is finished with that record.
+        skipped = elsewhere if self._policy.owners else ()
+        checks: list[tuple[Record, Check]] = [
             *((record, functools.partial(self._check, intent=intents.get(record.attachment.key))) for record in own),
-            *((intent, self._check_intent) for key, intent in intents.items() if key not in own_keys),
+            *(
+                (intent, self._check_intent)
+                for key, intent in intents.items()
+                if key not in recorded and (intent.is_own or key not in skipped)
+            ),
         ]
         live: set[Names] = set()
         for record, check in checks:
@@ -86,6 +104,17 @@ class RecordCollector:
                 if leak is None or leak.action != DELETED:
                     live.add(record.attachment.key[1:])
                 leaks += [leak] if leak else []
+        return live
+
+    def _collect_elsewhere(self, records: t.Sequence[Record], leaks: list[Leak]) -> set[Names]:
+        """Collect the lost attachments in the directories of other runtimes; return those that remain."""
+        if not self._policy.owners:
+            return {record.attachment.key[1:] for record in records}
+        live: set[Names] = set()
+        for record in records:
+            leak = None if record.is_own else _check_safely(record, self._check_elsewhere)
+            live |= {record.attachment.key[1:]} if leak is None or leak.action != DELETED else set()
+            leaks += [leak] if leak else []
         return live
 
     def read_elsewhere(self, network: str) -> set[Names]:
@@ -132,15 +161,18 @@ class RecordCollector:
         if intent is not None:
             return self._check_intent(record, intent)
         loss = self._reason_if_lost(record)
+        if not record.is_own:
+            return self._foreign.check(record, self._runtime.records, loss)
         reason = loss or self._reason_if_invalid(record)
         if not reason:
             return None
         attachment, path = record.attachment, self._runtime.records.path_of(record.attachment.key)
-        leak = Leak(Kind.RECORD, attachment.network, path, f"the {attachment}: {reason}")
-        reason_to_keep = "" if record.is_own else "the record belongs to another runtime"
-        if not reason_to_keep and not loss:
-            reason_to_keep = self._policy.reason_for_age(modification_time(path))
-        return self._delete(record, leak, reason_to_keep)
+        leak = Leak(Kind.RECORD, attachment.network, path, f"the {attachment}: {reason}", proofs=(reason,))
+        return self._delete(record, leak, "" if loss else self._policy.reason_for_age(modification_time(path)))
+
+    def _check_elsewhere(self, record: Record) -> Leak | None:
+        store = self._all_records.find_store(record)
+        return self._foreign.check(record, store, self._reason_if_lost(record)) if store else None
 
     def _check_intent(self, record: Record, intent: Record | None = None) -> Leak:
         """Finish an interrupted operation. The network is locked, so no run is executing it."""
@@ -151,10 +183,10 @@ class RecordCollector:
         if intent is not None and intent.command == "ADD" and not self._reason_if_lost(record):
             leak.evidence += f", and {self._runtime.records.path_of(attachment.key)} records that it was completed"
             return self._policy.collect_unless("", leak, lambda: self._runtime.intents.remove(attachment.key))
-        reason = ""
         if intent is not None and not record.is_own:
-            reason = "the record belongs to another runtime"
-        elif begun.restoration is not None:
+            return self._foreign.check_interrupted(record, self._runtime.records, leak)
+        reason = ""
+        if begun.restoration is not None:
             reason = "cni-node-restore.service will restore it"
         elif self._valid.has(attachment.key) and not self._reason_if_lost(record):
             reason = "valid_attachments lists it: run cni.node.attachments to complete it"
@@ -202,7 +234,7 @@ class RecordCollector:
         return "valid_attachments does not list it" if is_invalid else ""
 
 
-def _check_safely(record: Record, check: t.Callable[[Record], Leak | None]) -> Leak | None:
+def _check_safely(record: Record, check: Check) -> Leak | None:
     """Return the leak that a check reports, or None. After an error, return a failed leak: the attachment counts as live."""
     try:
         return check(record)

@@ -13,6 +13,7 @@ import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
+from ansible_collections.cni.node.plugins.module_utils._node.gc import runtimes
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
 from ansible_collections.cni.node.plugins.modules import gc
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
@@ -55,6 +56,11 @@ def test_the_diff_and_the_message_list_what_is_removed_and_kept(collect: Collect
     (directory / "10.1.0.4").write_text("by hand, to keep it", encoding="utf-8")
     done = collect(min_age=0, check_mode=True).ok()
     assert done["msg"] == "would be collected: 2 leases; kept: 1 lease"
+    assert done["findings"][0]["proofs"] == [
+        "no runtime has a record of container nobody (eth0)",
+        "its address is not in use",
+    ]
+    assert {finding["saved"] for finding in done["findings"]} == {""}
     assert list(done["diff"]["before"]) == [str(directory / "10.1.0.2"), str(directory / "10.1.0.3")]
     assert done["diff"]["after"] == {}
     assert collect(min_age=0).ok()["msg"] == "collected: 2 leases; kept: 1 lease"
@@ -68,9 +74,15 @@ def test_every_kind_of_leak_is_documented() -> None:
     assert [str(kind) for kind in Kind if f"V({kind})" not in text] == []
 
 
+def test_every_runtime_is_documented() -> None:
+    documented = yaml.safe_load(gc.DOCUMENTATION)["options"]["owners"]
+    assert documented["choices"] == list(runtimes.NAMES) == sorted(runtimes.NAMES)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"owners": ["docker"]}, "value of owners must be one or more of: containerd, crio, nerdctl, nomad, podman"),
         ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
         ({"min_age": -1}, "min_age: -1; expected: a number above 0"),
         ({"networks": ["net", "a/b"]}, "networks[1]: 'a/b' is not a network name"),

@@ -17,6 +17,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table
+from ansible_collections.cni.node.tests.support.until import until
 
 # Several interpreters run this file at once, and end() looks at the whole machine.
 WANTED = {"CNI_TEST": f"blue-{os.getpid()}", "CNI_MORE": "eth0"}
@@ -134,3 +135,22 @@ def test_a_process_without_variables_is_ignored() -> None:
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env={}) as process:
         assert process.pid not in process_table.find_by_environment(WANTED)
         process.communicate()
+
+
+def test_a_process_mentions_a_container_in_its_arguments_or_its_environment(start: t.Callable[..., Sleeper]) -> None:
+    container = f"{os.getpid():064x}"
+    assert process_table.find_mentioning(container) == []
+    plugin = start(CNI_CONTAINERID=container)
+    shim = subprocess.Popen(["sh", "-c", "read forever", f"-id={container}"], stdin=subprocess.PIPE)
+    try:
+        until(lambda: len(process_table.find_mentioning(container)) == 2 or None)
+        assert sorted(process_table.find_mentioning(container)) == sorted([plugin.process.pid, shim.pid])
+    finally:
+        shim.kill()
+        shim.communicate()
+
+
+def test_processes_are_found_by_their_network_namespace(tmp_path: pathlib.Path) -> None:
+    assert os.getpid() in process_table.find_by_netns("/proc/self/ns/net")
+    assert process_table.find_by_netns("/proc/self/ns/uts") == []
+    assert process_table.find_by_netns(str(tmp_path / "gone")) == []

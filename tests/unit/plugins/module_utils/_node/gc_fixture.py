@@ -50,12 +50,17 @@ class GcFixture:
             self.lease(f"10.1.0.{len(container)}", f"{container}\r\neth0")
 
     def collect(
-        self, *names: str, dry_run: bool = False, min_age: float = 60, valid: t.Collection[Key] | None = None
+        self,
+        *names: str,
+        dry_run: bool = False,
+        min_age: float = 60,
+        valid: t.Collection[Key] | None = None,
+        owners: t.Collection[str] = (),
     ) -> list[Leak]:
         runtime = self.node.runtime(lock_timeout=0)
         networks = conf_dir.load(str(self.node.conf_dir))
         keys = ValidAttachments(None if valid is None else frozenset(valid))
-        policy = GcPolicy(min_age, dry_run)
+        policy = GcPolicy(min_age, dry_run, owners)
         return Collector(runtime, str(self.node.cache_dir), networks, keys, policy, 0).collect(names)
 
     def collect_as_predicted(self, **options: t.Any) -> Actions:

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._linux import process_table, program
+
+_PROPERTIES: t.Final = ("LoadState", "ActiveState", "ActiveEnterTimestampMonotonic")
+# Fields of /proc/PID/stat after the name of the program, which may contain spaces and parentheses.
+_START_FIELD: t.Final = 19
+
+
+def uptime(units: t.Sequence[str], programs: t.Collection[str]) -> float | None:
+    """Return for how many seconds a service has been running, or None if it is not running.
+
+    Its systemd units decide, if systemd has one of them, otherwise its processes. The youngest unit or process counts.
+
+    Args:
+        units: The units that may run the service.
+        programs: Names of its processes; only those of this user count, as others can choose any name.
+    """
+    started = _unit_uptimes(units)
+    if started is not None and not started:
+        return None
+    return min([*(started or ()), *_process_uptimes(programs)], default=None)
+
+
+def _unit_uptimes(units: t.Sequence[str]) -> list[float] | None:
+    """Return the uptime of each active unit; None if systemd is not running or has none of the units."""
+    systemctl = program.find("systemctl")
+    if systemctl is None or not units:
+        return None
+    try:
+        shown = program.output([systemctl, "show", f"--property={','.join(_PROPERTIES)}", *units])
+    except CniError:  # this system was started without systemd
+        return None
+    states = [dict(line.split("=", 1) for line in block.split("\n") if "=" in line) for block in shown.split("\n\n")]
+    loaded = [state for state in states if state.get("LoadState") == "loaded"]
+    active = [state for state in loaded if state.get("ActiveState") == "active"]
+    now = time.clock_gettime(time.CLOCK_MONOTONIC)
+    return [now - int(state.get(_PROPERTIES[2]) or 0) / 1e6 for state in active] if loaded else None
+
+
+def _process_uptimes(programs: t.Collection[str]) -> t.Iterator[float]:
+    """Yield the uptime of each process of this user that runs one of the programs."""
+    now, ticks = time.clock_gettime(time.CLOCK_BOOTTIME), os.sysconf("SC_CLK_TCK")
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace", newline="\n") as stream:
+                command, dummy, fields = stream.read().partition("(")[2].rpartition(")")
+            if command in programs and process_table.is_own(int(name)):
+                yield now - int(fields.split()[_START_FIELD]) / ticks
+
+
+__all__ = ("uptime",)

@@ -1,0 +1,214 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import functools
+import json
+import os
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
+from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._node.gc.runtimes import ContainerRuntime, Setting
+
+# Bytes. A list of containers/storage has about 1 kB for each container.
+_LIST_LIMIT: t.Final = 64 * 1024 * 1024
+# Seconds to wait while Podman writes to its database.
+_LOCK_TIMEOUT: t.Final = 5.0
+
+
+class RuntimeState:
+    """The lists of containers that a runtime keeps on the node. They are read for every question, because they change."""
+
+    def __init__(self, runtime: ContainerRuntime, root: str = "/") -> None:
+        """
+        Args:
+            root: All paths are below it; another directory in tests.
+        """
+        self._runtime = runtime
+        self._root = root.rstrip("/")
+        self._lists: dict[str, tuple[tuple[int, ...], frozenset[str]]] = {}
+
+    @functools.cached_property
+    def _directories(self) -> dict[str, tuple[str, ...]]:
+        """The existing directories of each setting."""
+        return {name: self._find_directories(setting) for name, setting in self._runtime.settings.items()}
+
+    def exists(self) -> bool:
+        """Return whether the runtime has run on this node, as its usual and its configured directories show.
+
+        Raises:
+            CniError: A configuration file of the runtime cannot be read.
+        """
+        listings = self._runtime.listings
+        return bool(self._find(*(listings.markers or listings.required)))
+
+    def find_container(self, container_id: str) -> str:
+        """Return where the runtime lists a container, or an empty string.
+
+        Raises:
+            CniError: Not all lists of the runtime can be read.
+        """
+        listings, names = self._runtime.listings, self._names(container_id)
+        if not self._find(*listings.required):
+            expected = ", ".join(f"{self._usual_path(pattern)}" for pattern in listings.required)
+            what = f"{self._runtime.name} has no list of containers on this node"
+            raise CniError(Code.IO_FAILURE, what, f"expected: {expected}")
+        entries = (pattern.format_map(names) for pattern in listings.entries)
+        found = next((path for pattern in entries for path in self._find(pattern)), "")
+        found = found or next((path for path in self._find(*listings.json) if names["id"] in self._list_ids(path)), "")
+        found = found or next((path for path in self._find(*listings.sqlite) if _has_row(path, names["id"])), "")
+        return found or self._find_with_command(names["id"])
+
+    def _list_ids(self, path: str) -> frozenset[str]:
+        """Return the IDs of a list, which is read again only when it has changed."""
+        identity = _file_identity(path)
+        if self._lists.get(path, (None,))[0] != identity:
+            self._lists[path] = identity, _read_ids(path)
+        return self._lists[path][1]
+
+    def _names(self, container_id: str) -> dict[str, str]:
+        """Return the values of the placeholders in paths. The pattern of the ID admits no special character."""
+        match = self._runtime.container_id.fullmatch(container_id)
+        if match is None:
+            raise CniError(Code.INTERNAL, f"{container_id} is not a container ID of {self._runtime.name}")
+        return match.groupdict()
+
+    def _usual_path(self, pattern: str) -> str:
+        name, slash, rest = pattern.partition("/")
+        return f"{(*self._runtime.settings[name].defaults, name)[0]}{slash}{rest}"
+
+    def _find_with_command(self, container_id: str) -> str:
+        """Ask the runtime's program if it has a list that only the program can read."""
+        listings = self._runtime.listings
+        for path in self._find(*listings.unreadable):
+            executable = program.find(listings.command[0])
+            if executable is None:
+                raise CniError(
+                    Code.IO_FAILURE, f"{path} can be read only by {listings.command[0]}, which is not installed"
+                )
+            if container_id in program.output([executable, *listings.command[1:]]).split():
+                return path
+        return ""
+
+    def _find(self, *patterns: str) -> list[str]:
+        """Return the existing paths of patterns that begin with the name of a setting. Links count, even broken ones."""
+        paths: list[str] = []
+        for pattern in patterns:
+            name, dummy, rest = pattern.partition("/")
+            for directory in self._directories[name]:
+                paths += _expand(directory, rest)
+        return paths
+
+    def _find_directories(self, setting: Setting) -> tuple[str, ...]:
+        usual = [path for pattern in setting.defaults for path in _expand(self._root, pattern)]
+        files = [path for pattern in setting.files for path in _expand(self._root, pattern)]
+        configured = [f"{self._root}{value}" for path in files for value in _read_settings(path, setting.keys)]
+        return tuple(dict.fromkeys(map(os.path.realpath, (*usual, *configured))))
+
+
+def _expand(top: str, pattern: str) -> list[str]:
+    """Return the existing paths below a directory that match a pattern. Unlike `glob`, it does not ignore errors.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    paths = [top]
+    for part in filter(None, pattern.split("/")):
+        paths = [f"{path}/{name}" for path in paths for name in _matching_names(path, part)]
+    return [path for path in paths if _exists(path)]
+
+
+def _matching_names(path: str, part: str) -> list[str]:
+    if "*" not in part:
+        return [part]
+    return fnmatch.filter(list_directory(path), part) if os.path.isdir(path) or not _exists(path) else []
+
+
+def _exists(path: str) -> bool:
+    try:
+        os.lstat(path or "/")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as exc:
+        raise io_error("examine", path, exc) from exc
+    return True
+
+
+def _read_settings(path: str, keys: t.Sequence[str]) -> list[str]:
+    """Return the absolute paths that a TOML or HCL file sets for one of these keys.
+
+    Raises:
+        CniError: The file cannot be read.
+    """
+    names = "|".join(keys).encode()
+    setting = re.compile(rb'(?:^|[{,])\s*"?(?:' + names + rb')"?\s*[=:]\s*["\'](/[^"\'\n]*)["\']', re.MULTILINE)
+    content = None if os.path.isdir(path) else durable.read(path)
+    return [os.fsdecode(value) for value in setting.findall(content or b"")]
+
+
+def _file_identity(path: str) -> tuple[int, ...]:
+    """Return what changes with the content of a file.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    try:
+        status = os.stat(path)
+    except OSError as exc:
+        raise io_error("examine", path, exc) from exc
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _read_ids(path: str) -> frozenset[str]:
+    """Return the IDs in a JSON list of objects.
+
+    Raises:
+        CniError: The file is not such a list.
+    """
+    content = durable.read(path, limit=_LIST_LIMIT)
+    try:
+        entries = json.loads(content or b"")  # a file that a loss of power emptied is no empty list
+        if not isinstance(entries, (list, type(None))):
+            raise TypeError("it is another value")
+        return frozenset(str(entry["id"]) for entry in entries or ())
+    except (ValueError, TypeError, KeyError, RecursionError) as exc:
+        what = f"{path} is not a list of containers: {printable.line(str(exc))}"
+        raise CniError(Code.DECODE_FAILURE, what, "expected: a JSON list of objects with the key id") from exc
+
+
+def _has_row(path: str, container_id: str) -> bool:
+    """Return whether Podman's database has a container.
+
+    Raises:
+        CniError: It cannot be read, for example because an interrupted transaction has to be rolled back first.
+    """
+    try:
+        return _query(path, container_id)
+    except Exception as exc:  # the module may be missing, and its errors are its own
+        raise CniError(Code.IO_FAILURE, f"cannot read the database {path}: {printable.line(str(exc))}") from exc
+
+
+def _query(path: str, container_id: str) -> bool:
+    import sqlite3
+    import urllib.parse
+
+    if not os.path.isfile(path):  # opening a pipe would block
+        raise ValueError("it is not a regular file")
+    connection = sqlite3.connect(f"file:{urllib.parse.quote(path)}?mode=ro", uri=True, timeout=_LOCK_TIMEOUT)
+    with contextlib.closing(connection):
+        rows = connection.execute("SELECT 1 FROM ContainerConfig WHERE ID = ?", (container_id,))
+        return rows.fetchone() is not None
+
+
+__all__ = ("RuntimeState",)

@@ -23,7 +23,7 @@ description:
     rules keep their order.
   - An attachment is left alone, with a reason, if its network namespace is gone or belongs to another container, if an operation
     on it is in progress, if its network has C(disableCheck), or if its plugins are unknown.
-  - Rules in zones of C(firewalld) (C(backend: firewalld) of the plugin C(firewall)) are not compared.
+  - The plugin C(firewall) with the backend C(firewalld) makes no rules, but adds addresses to a zone. These are not compared.
 
 extends_documentation_fragment:
   - cni.node._attributes

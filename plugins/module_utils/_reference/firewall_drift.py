@@ -55,7 +55,7 @@ class PartDrift(t.NamedTuple):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What drift reports; empty if nothing is missing."""
+        """The messages that drift reports; empty if nothing is missing."""
         return main_messages(self.missing)
 
     @property
@@ -176,7 +176,7 @@ def _compare_tables(
     view = read(part.family, part.iptables[0].table, since)
     if view is None:
         return None
-    return PartDrift(part, IPTABLES, tuple((rule, rule.lost) for rule in view.missing(part.iptables)))
+    return PartDrift(part, IPTABLES, tuple((rule, rule.lost) for rule in view.find_missing(part.iptables)))
 
 
 def _compare_nftables(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:

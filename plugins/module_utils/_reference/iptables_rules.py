@@ -37,7 +37,7 @@ class IptablesView:
         position = self._index(rule.chain, lines).get(rule.line)
         return position if position is not None else _find_similar(rule, lines)
 
-    def missing(self, rules: t.Iterable[IptablesRule]) -> tuple[IptablesRule, ...]:
+    def find_missing(self, rules: t.Iterable[IptablesRule]) -> tuple[IptablesRule, ...]:
         return tuple(rule for rule in rules if self.find(rule) is None)
 
     def _index(self, chain: str, lines: t.Sequence[str]) -> dict[str, int]:
@@ -48,16 +48,16 @@ class IptablesView:
 
 def _find_similar(rule: IptablesRule, lines: t.Sequence[str]) -> int | None:
     """Return the position of a rule that another release or another version of iptables has written differently."""
-    forms = [_meaning(rule.line), *(_meaning(f"-A {rule.chain} {text}") for text in rule.older)]
+    forms = [_normalize(rule.line), *(_normalize(f"-A {rule.chain} {text}") for text in rule.older)]
     for position, line in enumerate(lines):
-        present = _meaning(line)
+        present = _normalize(line)
         if any(form <= present if rule.accepts_more else form == present for form in forms):
             return position
     return None
 
 
 @functools.lru_cache(maxsize=65536)
-def _meaning(line: str) -> frozenset[str]:
+def _normalize(line: str) -> frozenset[str]:
     """Return the options of a rule with their values, without its comment and the names of matches."""
     options: list[list[str]] = []
     for word in iptables.words(line)[2:]:
@@ -119,7 +119,7 @@ def _plan_chain(view: IptablesView, chain: str, rules: t.Sequence[IptablesRule])
     present: list[int | None] = [view.find(rule) for rule in rules]
     if None not in present:
         return []
-    following = _following(rules, present)
+    following = _find_successors(rules, present)
     # The chain as it will be: numbers of rules that are there, texts of inserted ones.
     order: list[int | str] = list(range(len(view.table.rules.get(chain, ()))))
     insertions: list[Insertion] = []
@@ -148,7 +148,7 @@ def _place(order: t.Sequence[int | str], rule: IptablesRule, anchor: int | str |
     return len(order) if successor is None else order.index(successor)
 
 
-def _following(rules: t.Sequence[IptablesRule], present: t.Sequence[int | None]) -> list[int | None]:
+def _find_successors(rules: t.Sequence[IptablesRule], present: t.Sequence[int | None]) -> list[int | None]:
     """Return the position of the next rule in the chain that is there, for each rule."""
     following: list[int | None] = []
     successor: int | None = None

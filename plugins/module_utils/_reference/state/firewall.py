@@ -97,7 +97,7 @@ class NftablesTable(t.NamedTuple):
 
 
 class FirewallPart(t.NamedTuple):
-    """What one plugin makes for one address, in one of two backends.
+    """The rules that one plugin makes for one address, in one of two backends.
 
     Attributes:
         family: 4 or 6; 0 for rules without an address.

@@ -21,13 +21,13 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     safe_interfaces,
     safe_mac,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import forwarding
-from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import masquerading
+from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import describe_forwarding
+from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_masquerading
 from ansible_collections.cni.node.plugins.module_utils._reference.state.port_mapping import (
+    describe_port_mapping,
     parse_mappings,
-    port_mapping,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.spoof_checking import spoof_checking
+from ansible_collections.cni.node.plugins.module_utils._reference.state.spoof_checking import describe_spoof_checking
 
 _PORTS: t.Final = "portMappings"
 _FIREWALLD: t.Final = "firewalld"
@@ -62,13 +62,13 @@ class _Builder:
         row, keys = catalogue.find_plugin_type(plugin.type), plugin.keys
         if row.masquerades and keys.get("ipMasq") is True:
             for address in self._addresses:
-                yield masquerading(self._attachment, address, str(keys.get("ipMasqBackend") or ""))
+                yield describe_masquerading(self._attachment, address, str(keys.get("ipMasqBackend") or ""))
         if row.checks_macs and keys.get("macspoofchk") is True:
             yield self._spoof_checking()
         if row.maps_ports and _PORTS in plugin.capabilities:
             yield from self._port_mappings(keys)
         if row.filters and keys.get("backend") != _FIREWALLD:
-            yield from forwarding(self._all_addresses, self._first_interface, keys)
+            yield from describe_forwarding(self._all_addresses, self._first_interface, keys)
 
     def _port_mappings(self, keys: t.Mapping[str, t.Any]) -> t.Iterator[FirewallPart]:
         mappings = parse_mappings(self._attachment.capability_args.get(_PORTS) or ())
@@ -76,7 +76,7 @@ class _Builder:
         for address in self._addresses:
             firsts.setdefault(address.family, address)  # as portmap does
         for address in firsts.values():
-            part = port_mapping(self._attachment, address, mappings, keys)
+            part = describe_port_mapping(self._attachment, address, mappings, keys)
             if part is not None:
                 yield part
 
@@ -86,7 +86,7 @@ class _Builder:
         own = (item for item in interfaces if item.get("sandbox") and item["name"] == self._attachment.ifname)
         mac = safe_mac(next(own, {}).get("mac"))
         may_change = any(catalogue.find_plugin_type(plugin.type).tunes_interface for plugin in self._network.plugins)
-        return spoof_checking(self._attachment, ports, "" if may_change else mac)
+        return describe_spoof_checking(self._attachment, ports, "" if may_change else mac)
 
     @property
     def _first_interface(self) -> str:

@@ -27,7 +27,9 @@ _ISOLATED: t.Final = "isolated"
 _ISOLATING_POLICIES: t.Final = ("same-bridge", _ISOLATED)
 
 
-def forwarding(addresses: t.Sequence[ContainerAddress], bridge: str, keys: t.Mapping[str, t.Any]) -> list[FirewallPart]:
+def describe_forwarding(
+    addresses: t.Sequence[ContainerAddress], bridge: str, keys: t.Mapping[str, t.Any]
+) -> list[FirewallPart]:
     """Return the rules with which the plugin firewall lets the traffic of a container pass, in iptables.
 
     Args:
@@ -81,4 +83,4 @@ def _isolation(bridge: str, policy: str) -> t.Iterator[IptablesRule]:
     yield rule(_STAGE_2, f"{common} RETURN", is_first=False)
 
 
-__all__ = ("forwarding",)
+__all__ = ("describe_forwarding",)

@@ -23,7 +23,7 @@ _NFT_CHAIN = "masq_checks"
 _NFT_COMMENT_LENGTH = 128
 
 
-def masquerading(attachment: Attachment, address: ContainerAddress, backend: str) -> FirewallPart:
+def describe_masquerading(attachment: Attachment, address: ContainerAddress, backend: str) -> FirewallPart:
     """Return the rules that replace a container's source address by the node's, as ``ipMasq`` of bridge and ptp."""
     return FirewallPart(address.family, backend, _iptables(attachment, address), _nftables(attachment, address))
 
@@ -86,4 +86,4 @@ def _lost(address: ContainerAddress) -> str:
     return f"the masquerade rule of {address.address} is gone"
 
 
-__all__ = ("masquerading",)
+__all__ = ("describe_masquerading",)

@@ -76,7 +76,7 @@ def _mapping(entry: t.Mapping[str, t.Any]) -> Mapping:
     return Mapping(host_ip, int(entry["hostPort"]), int(entry["containerPort"]), protocol)
 
 
-def port_mapping(
+def describe_port_mapping(
     attachment: Attachment, address: ContainerAddress, mappings: t.Sequence[Mapping], keys: t.Mapping[str, t.Any]
 ) -> FirewallPart | None:
     """Return the rules of portmap for one address of a container; None without a port of that family.
@@ -270,4 +270,4 @@ def _words(conditions: t.Any) -> str:
     return "".join(f" {word}" for word in words if isinstance(word, str) and _CONDITION.fullmatch(word))
 
 
-__all__ = ("Mapping", "parse_mappings", "port_mapping")
+__all__ = ("Mapping", "describe_port_mapping", "parse_mappings")

@@ -22,7 +22,7 @@ _HOOK_CHAIN: t.Final = "PREROUTING"
 _ANY_MAC: t.Final = "ether"
 
 
-def spoof_checking(attachment: Attachment, ports: t.Sequence[str], mac: str) -> FirewallPart:
+def describe_spoof_checking(attachment: Attachment, ports: t.Sequence[str], mac: str) -> FirewallPart:
     """Return the rules that drop packets of a container with a foreign source MAC (``macspoofchk`` of bridge).
 
     Args:
@@ -71,4 +71,4 @@ def _frame(*own_chains: str) -> tuple[str, ...]:
     return (f"add table {place}", hook, *(f"add chain {place} {chain}" for chain in own_chains))
 
 
-__all__ = ("spoof_checking",)
+__all__ = ("describe_spoof_checking",)

@@ -79,7 +79,7 @@ def apply(commands: t.Iterable[str], chains: dict[str, list[str]]) -> dict[str, 
 def test_right_after_add_no_rule_of_iptables_is_missing_and_none_is_unknown(name: str, family: int, table: str) -> None:
     situation = SITUATIONS[name]
     chains, rules = recorded_chains(situation, family, table), rules_of(situation, family, table)
-    assert view_of(chains).missing(rules) == ()
+    assert view_of(chains).find_missing(rules) == ()
     expected = {rule.line for rule in rules}
     recorded = {line for lines in chains.values() for line in lines}
     assert recorded - expected - set(OTHERS) == set()

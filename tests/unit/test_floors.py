@@ -66,6 +66,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
 BESIDE_THE_ROOMS = {"plugin_utils._validation.inputs", "plugin_utils._validation.validate"}
 # What each floor may import of others' besides the standard library.
 LIBRARIES = {
+    "module_utils._linux": {"pyroute2"},
     "module_utils._module": {"ansible"},
     "modules": {"ansible"},
     **{floor: {"ansible"} for floor in CONTROLLER},
@@ -220,7 +221,7 @@ BROKEN = {
     "the node wants a library": ("module_utils._node.gc.x", private("import yaml")),
     "the kernel wants a library": (
         "module_utils._linux.x",
-        private("try:\n    import pyroute2\nexcept ImportError:\n    pass"),
+        private("try:\n    import yaml\nexcept ImportError:\n    pass"),
     ),
     "schemas travel to the node": ("module_utils._module.x", private("from jsonschema import validate")),
     "a filter imports a template engine": ("filter.f", f"{FUTURE}import jinja2.sandbox"),

@@ -33,6 +33,16 @@ def for_attachment(
         attachment: Has the capability arguments and the values for ``args.cni``.
         prev_result: The previous result in that version; None for the first plugin of an ADD.
     """
+    request = keys_for_attachment(network, plugin, version, attachment)
+    if prev_result is not None:
+        request["prevResult"] = prev_result
+    return json_text.encode(request)
+
+
+def keys_for_attachment(
+    network: NetworkConfiguration, plugin: PluginConfiguration, version: str, attachment: Attachment
+) -> JsonObject:
+    """Return the request configuration of ADD, CHECK or DEL, without a previous result; arguments as `for_attachment`."""
     request = _request(network, plugin, version)
     request.pop("capabilities", None)
     if attachment.config_args:
@@ -41,9 +51,7 @@ def for_attachment(
     supported = {name: capability_args[name] for name in sorted(plugin.capabilities & capability_args.keys())}
     if supported:
         request["runtimeConfig"] = supported
-    if prev_result is not None:
-        request["prevResult"] = prev_result
-    return json_text.encode(request)
+    return request
 
 
 def for_network(network: NetworkConfiguration, plugin: PluginConfiguration, version: str) -> bytes:
@@ -90,4 +98,4 @@ def _with_config_args(written: object, config_args: t.Mapping[str, t.Any]) -> Js
     return {**args, "cni": {**(cni if isinstance(cni, dict) else {}), **config_args}}
 
 
-__all__ = ("for_attachment", "for_gc", "for_network", "for_version_probe")
+__all__ = ("for_attachment", "for_gc", "for_network", "for_version_probe", "keys_for_attachment")

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -18,9 +19,11 @@ import typing as t
 # linux/netlink.h
 _NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_DUMP, _NLM_F_DUMP_INTR = 0x1, 0x4, 0x300, 0x10
 _NLMSG_NOOP, _NLMSG_ERROR, _NLMSG_DONE, _NLMSG_OVERRUN = 1, 2, 3, 4
+_SOL_NETLINK, _NETLINK_GET_STRICT_CHK = 270, 12
 _ATTRIBUTE_TYPE: t.Final = 0x3FFF
 _HEADER: t.Final = struct.Struct("=IHHII")
 ATTRIBUTE: t.Final = struct.Struct("=HH")
+_NUMBER: t.Final = struct.Struct("=I")
 _SIGNED: t.Final = struct.Struct("=i")
 _TIME: t.Final = struct.Struct("@ll")
 
@@ -33,18 +36,26 @@ _TIMEOUT: t.Final = 30
 # Number of unrelated datagrams after which a request fails.
 _STRAYS: t.Final = 1000
 
+T = t.TypeVar("T")
 # Bytes with the start and the end of a part.
 Place = tuple[bytes, int, int]
 
 
 class Connection:
-    """A socket of this thread's network namespace, for one request at a time."""
+    """A socket of this thread's network namespace, for one request at a time.
 
-    def __init__(self) -> None:
+    Args:
+        strict: Whether the kernel filters what it lists by the fields of a request; kernels before 4.20 list everything.
+    """
+
+    def __init__(self, *, strict: bool = False) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
         self._sequence = 0
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIME.pack(_TIMEOUT, 0))
+            if strict:
+                with contextlib.suppress(OSError):
+                    self._socket.setsockopt(_SOL_NETLINK, _NETLINK_GET_STRICT_CHK, 1)
             # Other processes cannot send to a socket that is connected to the kernel.
             self._socket.connect((0, 0))
             self._port = self._socket.getsockname()[0]
@@ -162,6 +173,27 @@ def attributes(answer: bytes, start: int, end: int) -> dict[int, tuple[int, int]
     return places
 
 
+def list_entries(
+    connection: Connection, kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None]
+) -> tuple[T, ...]:
+    """Return what the kernel lists, without the entries for which ``decode`` returns None.
+
+    Raises:
+        OSError: As `Connection.dump`.
+    """
+    decoded = (decode(*place) for place in connection.dump(kind, body))
+    return tuple(entry for entry in decoded if entry is not None)
+
+
+def number(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) -> int:
+    """Return an attribute of four bytes, or 0 without it."""
+    return int(_NUMBER.unpack(answer[slice(*places[kind])])[0]) if kind in places else 0
+
+
+def text(answer: bytes, place: tuple[int, int]) -> str:
+    return answer[slice(*place)].rstrip(b"\0").decode("utf-8", "surrogateescape")
+
+
 def _raise_error(place: Place) -> None:
     answer, start, end = place
     if end - start >= _SIGNED.size:
@@ -174,4 +206,4 @@ def _decode_error() -> OSError:
     return OSError(errno.EBADMSG, "the kernel's answer cannot be read")
 
 
-__all__ = ("ATTRIBUTE", "Connection", "Place", "attributes", "messages")
+__all__ = ("ATTRIBUTE", "Connection", "Place", "attributes", "list_entries", "messages", "number", "text")

@@ -16,26 +16,38 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
-from ansible_collections.cni.node.plugins.module_utils._linux.netlink import ATTRIBUTE, Connection, attributes
+from ansible_collections.cni.node.plugins.module_utils._linux import routing_rules
+from ansible_collections.cni.node.plugins.module_utils._linux.netlink import (
+    ATTRIBUTE,
+    Connection,
+    attributes,
+    list_entries,
+    number,
+    text,
+)
+from ansible_collections.cni.node.plugins.module_utils._linux.routing_rules import Rule
 
 # linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h
 _RTM_GETLINK, _RTM_GETADDR, _RTM_GETROUTE = 18, 22, 26
-_IFF_UP: t.Final = 0x1
-_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINK, _IFLA_MASTER, _IFLA_LINKINFO, _IFLA_EXT_MASK = (
+_IFF_UP, _IFF_PROMISC, _IFF_ALLMULTI = 0x1, 0x100, 0x200
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINK, _IFLA_MASTER, _IFLA_TXQLEN, _IFLA_LINKINFO, _IFLA_EXT_MASK = (
     1,
     3,
     4,
     5,
     10,
+    13,
     18,
     29,
 )
 _IFLA_LINK_NETNSID: t.Final = 37
-_IFLA_INFO_KIND: t.Final = 1
+_IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_INFO_SLAVE_KIND, _IFLA_INFO_SLAVE_DATA = 1, 2, 4, 5
+_IFLA_BR_VLAN_FILTERING, _IFLA_BRPORT_MODE, _IFLA_BRPORT_ISOLATED = 7, 4, 33
+_IFLA_VRF_TABLE: t.Final = 1
 _RTEXT_FILTER_SKIP_STATS: t.Final = 0x8
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_TABLE, _RTA_VIA = 1, 4, 5, 15, 18
-_RTN_UNICAST: t.Final = 1
+_RTN_UNICAST, _RTPROT_BOOT = 1, 3
 
 _LINK: t.Final = struct.Struct("=BxHiII")
 _ADDRESS: t.Final = struct.Struct("=BBBBI")
@@ -47,8 +59,8 @@ _NO_STATISTICS: t.Final = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + _NUMBER.pack(_RTEX
 _NAME_SIZE: t.Final = 16
 # RT_TABLE_MAIN
 MAIN_TABLE: t.Final = 254
-
-T = t.TypeVar("T")
+# Kinds of links.
+BRIDGE, VRF = _DESCRIBED = ("bridge", "vrf")
 
 
 class Link(t.NamedTuple):
@@ -61,6 +73,11 @@ class Link(t.NamedTuple):
         peer: Index of its parent or veth peer, possibly in another namespace, or 0.
         kind: ``veth``, ``bridge`` and so on; empty for hardware and the loopback.
         is_peer_elsewhere: Whether the peer is in another namespace.
+        is_promiscuous, is_all_multicast: Whether that was asked for; a bridge makes its ports so without being asked.
+        queue_length: In packets.
+        is_hairpin, is_isolated: Flags of a port of a bridge.
+        filters_vlans: Whether a bridge keeps VLANs apart.
+        table: The routing table of a VRF, or 0.
     """
 
     ifindex: int
@@ -72,6 +89,13 @@ class Link(t.NamedTuple):
     peer: int
     kind: str
     is_peer_elsewhere: bool = False
+    is_promiscuous: bool = False
+    is_all_multicast: bool = False
+    queue_length: int = 0
+    is_hairpin: bool = False
+    is_isolated: bool = False
+    filters_vlans: bool = False
+    table: int = 0
 
 
 class Address(t.NamedTuple):
@@ -91,18 +115,20 @@ class Route(t.NamedTuple):
 
 
 class View(t.NamedTuple):
-    """The links, addresses and routes of a network namespace."""
+    """The links, addresses, routes and routing rules of a network namespace."""
 
     links: tuple[Link, ...]
     addresses: tuple[Address, ...]
     routes: tuple[Route, ...]
+    rules: tuple[Rule, ...] = ()
 
 
-def snapshot(path: str = "", *, routes: bool = True) -> View:
-    """Return the links, addresses and routes of a network namespace, by default this thread's.
+def snapshot(path: str = "", *, routes: bool = True, rules: bool = False) -> View:
+    """Return the links, addresses, routes and routing rules of a network namespace, by default this thread's.
 
     Args:
         routes: Whether to read the routes, which may be many.
+        rules: Whether to read the routing rules.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -110,9 +136,43 @@ def snapshot(path: str = "", *, routes: bool = True) -> View:
     with _wrap_errors("the links of", path or "the network namespace"), connect(path) as connection:
         return View(
             _links(connection),
-            _dump(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
-            _dump(connection, _RTM_GETROUTE, _ROUTE.pack(0, 0, 0, 0, 0, 0, 0, 0, 0), _route) if routes else (),
+            list_entries(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
+            list_entries(connection, _RTM_GETROUTE, _ROUTE.pack(0, 0, 0, 0, 0, 0, 0, 0, 0), _route) if routes else (),
+            routing_rules.read(connection) if rules else (),
         )
+
+
+def addresses(ifindex: int = 0) -> tuple[Address, ...]:
+    """Return the addresses of a link in this thread's network namespace, or of all links.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    with _wrap_errors("the addresses of", "the network namespace"), connect("", strict=bool(ifindex)) as connection:
+        found = list_entries(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, ifindex), _address)
+    return tuple(address for address in found if ifindex in (0, address.link))
+
+
+def routes(ifindex: int = 0) -> tuple[Route, ...]:
+    """Return the routes of a link in this thread's network namespace.
+
+    Without a link, return those of the main table that plugins or operators added: a router may have a million others.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    table, protocol = (0, 0) if ifindex else (MAIN_TABLE, _RTPROT_BOOT)
+    link = ATTRIBUTE.pack(8, _RTA_OIF) + _NUMBER.pack(ifindex) if ifindex else b""
+    found: list[Route] = []
+    with _wrap_errors("the routes of", "the network namespace"), connect("", strict=True) as connection:
+        for family in (socket.AF_INET, socket.AF_INET6):
+            request = _ROUTE.pack(family, 0, 0, 0, table, protocol, 0, 0, 0) + link
+            try:
+                found += list_entries(connection, _RTM_GETROUTE, request, _route)
+            except OSError as exc:
+                if exc.errno not in (errno.ENOENT, errno.EAFNOSUPPORT):  # a table without any route does not exist
+                    raise
+    return tuple(route for route in found if ifindex in (0, route.link))
 
 
 def links() -> tuple[Link, ...]:
@@ -168,10 +228,14 @@ def _wrap_errors(what: str, which: str) -> t.Iterator[None]:
         raise io_error(f"get {what}", which, unread) from exc
 
 
-def connect(path: str) -> Connection:
-    """Open a connection inside a network namespace, by default this thread's."""
+def connect(path: str, *, strict: bool = False) -> Connection:
+    """Open a connection inside a network namespace, by default this thread's.
+
+    Args:
+        strict: Whether the kernel filters what it lists; kernels before 4.20 do not.
+    """
     if not path:
-        return Connection()
+        return Connection(strict=strict)
     # Loaded late: it takes longer than reading the node's own namespace.
     from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
@@ -179,30 +243,34 @@ def connect(path: str) -> Connection:
 
 
 def _links(connection: Connection) -> tuple[Link, ...]:
-    return _dump(connection, _RTM_GETLINK, _LINK.pack(0, 0, 0, 0, 0) + _NO_STATISTICS, _link)
-
-
-def _dump(
-    connection: Connection, kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None]
-) -> tuple[T, ...]:
-    decoded = (decode(*place) for place in connection.dump(kind, body))
-    return tuple(entry for entry in decoded if entry is not None)
+    return list_entries(connection, _RTM_GETLINK, _LINK.pack(0, 0, 0, 0, 0) + _NO_STATISTICS, _link)
 
 
 def _link(answer: bytes, start: int, end: int) -> Link:
     dummy, dummy, index, flags, dummy = _LINK.unpack_from(answer, start)
     places = attributes(answer, start + _LINK.size, end)
     info = attributes(answer, *places[_IFLA_LINKINFO]) if _IFLA_LINKINFO in places else {}
+    kind = text(answer, info[_IFLA_INFO_KIND]) if _IFLA_INFO_KIND in info else ""
+    data = attributes(answer, *info[_IFLA_INFO_DATA]) if kind in _DESCRIBED and _IFLA_INFO_DATA in info else {}
+    is_port = _IFLA_INFO_SLAVE_DATA in info and text(answer, info[_IFLA_INFO_SLAVE_KIND]) == BRIDGE
+    port = attributes(answer, *info[_IFLA_INFO_SLAVE_DATA]) if is_port else {}
     return Link(
         ifindex=index,
-        name=_text(answer, places[_IFLA_IFNAME]),
+        name=text(answer, places[_IFLA_IFNAME]),
         mac=answer[slice(*places[_IFLA_ADDRESS])].hex(":") if _IFLA_ADDRESS in places else "",
-        mtu=_number(answer, places, _IFLA_MTU),
+        mtu=number(answer, places, _IFLA_MTU),
         is_up=bool(flags & _IFF_UP),
-        master=_number(answer, places, _IFLA_MASTER),
-        peer=_number(answer, places, _IFLA_LINK),
-        kind=_text(answer, info[_IFLA_INFO_KIND]) if _IFLA_INFO_KIND in info else "",
+        master=number(answer, places, _IFLA_MASTER),
+        peer=number(answer, places, _IFLA_LINK),
+        kind=kind,
         is_peer_elsewhere=_IFLA_LINK_NETNSID in places,
+        is_promiscuous=bool(flags & _IFF_PROMISC),
+        is_all_multicast=bool(flags & _IFF_ALLMULTI),
+        queue_length=number(answer, places, _IFLA_TXQLEN),
+        is_hairpin=_flag(answer, port, _IFLA_BRPORT_MODE),
+        is_isolated=_flag(answer, port, _IFLA_BRPORT_ISOLATED),
+        filters_vlans=kind == BRIDGE and _flag(answer, data, _IFLA_BR_VLAN_FILTERING),
+        table=number(answer, data, _IFLA_VRF_TABLE) if kind == VRF else 0,
     )
 
 
@@ -225,8 +293,8 @@ def _route(answer: bytes, start: int, end: int) -> Route | None:
     return Route(
         destination=ipaddress.ip_network((destination, length)),
         gateway=_gateway(answer, places),
-        link=_number(answer, places, _RTA_OIF),
-        table=_number(answer, places, _RTA_TABLE) or table,
+        link=number(answer, places, _RTA_OIF),
+        table=number(answer, places, _RTA_TABLE) or table,
     )
 
 
@@ -239,12 +307,24 @@ def _gateway(answer: bytes, places: t.Mapping[int, tuple[int, int]]) -> IpAddres
     return None
 
 
-def _number(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) -> int:
-    return int(_NUMBER.unpack(answer[slice(*places[kind])])[0]) if kind in places else 0
+def _flag(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) -> bool:
+    return kind in places and any(answer[slice(*places[kind])])
 
 
-def _text(answer: bytes, place: tuple[int, int]) -> str:
-    return answer[slice(*place)].rstrip(b"\0").decode("utf-8", "surrogateescape")
-
-
-__all__ = ("MAIN_TABLE", "Address", "Link", "Route", "View", "connect", "link", "link_by_index", "links", "snapshot")
+__all__ = (
+    "BRIDGE",
+    "MAIN_TABLE",
+    "VRF",
+    "Address",
+    "Link",
+    "Route",
+    "Rule",
+    "View",
+    "addresses",
+    "connect",
+    "link",
+    "link_by_index",
+    "links",
+    "routes",
+    "snapshot",
+)

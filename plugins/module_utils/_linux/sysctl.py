@@ -65,9 +65,44 @@ def read(key: str) -> str | None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    path = path_of(key)
+    return _read(path_of(key))
+
+
+def read_inside(netns_path: str, paths: t.Collection[str]) -> dict[str, str | None]:
+    """Return the normalized values of settings in a network namespace, by their paths below ``/proc/sys``.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    from ansible_collections.cni.node.plugins.module_utils._linux import netns
+
+    try:
+        return netns.open_inside(netns_path, lambda: {path: _read(f"{_ROOT}/{path}") for path in paths})
+    except OSError as exc:
+        raise io_error("read the settings of", netns_path, exc) from exc
+
+
+def read_at(path: str) -> str | None:
+    """Return the normalized value of the setting at a path below ``/proc/sys``; None if the kernel does not have it.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    return _read(f"{_ROOT}/{path}")
+
+
+def _read(path: str) -> str | None:
     content = durable.read(path, limit=_SIZE_LIMIT) if os.path.isfile(path) else None
     return None if content is None else " ".join(content.decode("utf-8", "replace").split())
+
+
+def write_at(path: str, value: str) -> None:
+    """Set the value at a path below ``/proc/sys``, in the network namespace of this thread.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    _write(f"{_ROOT}/{path}", value)
 
 
 def write(key: str, value: str) -> None:
@@ -76,12 +111,7 @@ def write(key: str, value: str) -> None:
     Raises:
         CniError: ``INVALID_CONFIG``, ``IO_FAILURE``.
     """
-    path = path_of(key)
-    try:
-        with open(path, "wb", buffering=0) as stream:
-            stream.write(f"{value}\n".encode())
-    except OSError as exc:
-        raise io_error(f"write {value!r} to", path, exc) from exc
+    _write(path_of(key), value)
     current = read(key)
     if current != value:
         raise CniError(
@@ -89,6 +119,14 @@ def write(key: str, value: str) -> None:
             f"{key}: the kernel changed {value!r} to {current!r}",
             "use the value as the kernel shows it",
         )
+
+
+def _write(path: str, value: str) -> None:
+    try:
+        with open(path, "wb", buffering=0) as stream:
+            stream.write(f"{value}\n".encode())
+    except OSError as exc:
+        raise io_error(f"write {value!r} to", path, exc) from exc
 
 
 def is_writable(key: str) -> bool:
@@ -105,4 +143,15 @@ def path_of(key: str) -> str:
     return os.path.join(_ROOT, key.translate(_SWAPPED))
 
 
-__all__ = ("canonical", "has_directory", "is_writable", "normal", "path_of", "read", "write")
+__all__ = (
+    "canonical",
+    "has_directory",
+    "is_writable",
+    "normal",
+    "path_of",
+    "read",
+    "read_at",
+    "read_inside",
+    "write",
+    "write_at",
+)

@@ -13,6 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import LinkDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
 
 class AttachmentDrift(t.NamedTuple):
@@ -37,10 +38,11 @@ class AttachmentDrift(t.NamedTuple):
         return " and ".join(place for faults, place in places if faults)
 
 
-def compare(record: Record, rules: RuleDrift | None) -> AttachmentDrift | None:
+def compare(record: Record, rules: RuleDrift | None, node: NodeSnapshot) -> AttachmentDrift | None:
     """Compare an attachment's record with the kernel, without running a plugin.
 
     Args:
+        node: What the node has; one snapshot serves all attachments of a run.
         rules: Compares the node's firewall; None skips it.
 
     Returns:
@@ -50,7 +52,7 @@ def compare(record: Record, rules: RuleDrift | None) -> AttachmentDrift | None:
         CniError: The kernel cannot be read, or the record cannot be used.
     """
     network = record.network()
-    links = interface_drift.find_drift(record, network)
+    links = interface_drift.find_drift(record, network, node)
     missing = rules.find_drift(record, network) if rules else None
     return None if links is None and missing is None else AttachmentDrift(links or LinkDrift((), ()), missing or ())
 

@@ -101,7 +101,10 @@ class PluginType(t.NamedTuple):
         filters: Whether it lets traffic of containers pass the node's firewall.
         limits_bandwidth: Whether it limits the rates of an interface.
         tunes_interface: Whether it may change the MAC and the MTU of an interface without changing the result.
+        sets_mtu: Whether it understands ``mtu``, for the interface that it makes.
         moves_routes: Whether it moves the routes of an interface out of the main table.
+        routes_by_source: Whether it makes a routing rule for each address.
+        vrf_key: The key that names the VRF to which it adds the interface.
         leaves_down_key: The key with which the container's interface stays down.
         has_ranges: Whether it is an IPAM plugin with ``subnet`` or ``ranges``.
         has_addresses: Whether it is an IPAM plugin with ``addresses``.
@@ -130,7 +133,10 @@ class PluginType(t.NamedTuple):
     filters: bool = False
     limits_bandwidth: bool = False
     tunes_interface: bool = False
+    sets_mtu: bool = False
     moves_routes: bool = False
+    routes_by_source: bool = False
+    vrf_key: str = ""
     leaves_down_key: str = ""
     has_ranges: bool = False
     has_addresses: bool = False
@@ -163,6 +169,16 @@ class PluginType(t.NamedTuple):
     def is_bridge(self) -> bool:
         """Return whether the containers are linked by a bridge of the node."""
         return self.l2 is not None and self.l2.kind == "bridge"
+
+    @property
+    def is_point_to_point(self) -> bool:
+        """Return whether a link of its own connects each container with the node."""
+        return self.l2 is not None and self.l2.kind == "point-to-point"
+
+    @property
+    def has_host_end(self) -> bool:
+        """Return whether the peer of the container's interface is on the node."""
+        return self.link_kind == VETH
 
     @property
     def has_master(self) -> bool:

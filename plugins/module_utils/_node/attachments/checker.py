@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
+    from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
 
 class Checker:
@@ -83,7 +84,7 @@ class Checker:
         # A run that checks no attachment does not load it.
         from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
 
-        drift = compare(record, self._rules if rules else None)
+        drift = compare(record, self._rules if rules else None, self._node)
         if drift and drift.faults:
             where = f"looked for {drift.places(record.attachment.netns)}"
             raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(drift.faults), where)
@@ -94,6 +95,12 @@ class Checker:
         from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 
         return RuleDrift(self._runtime.records)
+
+    @functools.cached_property
+    def _node(self) -> NodeSnapshot:
+        from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
+
+        return NodeSnapshot()
 
     def _check(self, record: Record, compared: bool) -> CheckReport:
         if self._policy.check == Check.DRIFT:

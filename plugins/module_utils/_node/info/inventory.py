@@ -180,12 +180,13 @@ def _add_drift(described: t.Iterable[JsonObject], records: t.Iterable[Record], s
     # Loaded only on request, because of their many imports.
     from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
     from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
+    from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
-    rules = RuleDrift(store)
+    rules, node = RuleDrift(store), NodeSnapshot()
     for facts, record in zip(described, records):
         if facts["netns_state"] == "present" and not facts["interrupted"]:
             with contextlib.suppress(CniError):  # after an error, drift is unknown
-                compared = compare(record, rules)
+                compared = compare(record, rules, node)
                 facts["drift"] = list(compared.faults) if compared else None
 
 

@@ -39,7 +39,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategie
     json_values,
     versions,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import INSIDE
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import CNI0, INSIDE
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture
 
@@ -98,7 +98,8 @@ def node(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(trial_netns, "ensure", ensure)
     monkeypatch.setattr(NetnsDirectory, "create", lambda dummy, name: made.make_namespace(name))
-    monkeypatch.setattr(rtnetlink, "snapshot", lambda path, *, routes: INSIDE)
+    monkeypatch.setattr(rtnetlink, "snapshot", lambda path, **dummy: INSIDE)
+    monkeypatch.setattr(rtnetlink, "links", lambda: (CNI0,))
     monkeypatch.setattr(boot_restore, "make_executor", lambda *dummy, **options: made.executor)
     return made
 

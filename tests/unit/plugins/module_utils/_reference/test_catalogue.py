@@ -31,6 +31,7 @@ OTHER_MEANINGS = {
     "module_utils/_cni/attachment_values.py": {"bandwidth"},  # a capability
     "module_utils/_cni/execute.py": {"dummy"},  # parameters of VERSION
     "module_utils/_linux/kernel_module.py": {"vrf"},  # a kernel module
+    "module_utils/_linux/rtnetlink.py": {"bridge", "vrf"},  # the kernel's kinds of links
     "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/conflists/bridge_checks.py": {"vlan"},  # a key
     "module_utils/_node/gc/network_users.py": {"bridge"},  # a key
@@ -39,7 +40,7 @@ OTHER_MEANINGS = {
     "module_utils/_node/kernel/requirements.py": {"bandwidth", "bridge"},  # a capability; a key and a kernel module
     "module_utils/_node/trial/network_trial.py": {"vrf"},  # the kernel's kind of a link
     "module_utils/_reference/firewall_names.py": {"bridge"},  # a family of nftables
-    "module_utils/_reference/interface_drift.py": {"bridge"},  # the kernel's kind of a link
+    "module_utils/_reference/state/chained.py": {"bandwidth"},  # a capability
     "module_utils/_reference/plugin_type.py": {"bridge"},  # a kind of segment
     "plugin_utils/_validation/rules/capability_args.py": {"bandwidth"},  # a capability
 }
@@ -90,6 +91,7 @@ def test_a_reference_plugin_has_a_schema_that_names_a_release(row: PluginType) -
 def test_keys_of_a_row_are_keys_of_the_schema(row: PluginType) -> None:
     keys = [row.l2.key, row.l2.vlan_key] if row.l2 else []
     keys += [row.delegation.key] if row.delegation else []
+    keys += [row.vrf_key, "mtu" if row.sets_mtu else ""]
     keys += [row.leaves_down_key, "ipMasq" if row.masquerades else "", "macspoofchk" if row.checks_macs else ""]
     keys += ["ranges" if row.has_ranges else "", "addresses" if row.has_addresses else ""]
     properties = schemas.load(f"plugins/{row.name}")["properties"]
@@ -152,6 +154,11 @@ SETS = {
         "bridge", "dummy", "flannel", "host-device", "ipvlan", "loopback", "macvlan", "ptp", "tap", "vlan",
     },
     "gateway_on_link": {"bridge", "dummy", "host-device", "ipvlan", "macvlan", "tap", "vlan"},
+    "has_host_end": {"bridge", "flannel", "ptp"},
+    "is_point_to_point": {"ptp"},
+    "sets_mtu": {"bridge", "ipvlan", "macvlan", "ptp", "tap", "vlan"},
+    "routes_by_source": {"sbr"},
+    "vrf_key": {"vrf"},
     "has_master": {"ipvlan", "macvlan", "vlan"},
     "requires_master": {"vlan"},
     "moves_routes": {"sbr", "vrf"},

@@ -16,9 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, Rule, View
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 MAC = "02:00:00:00:00:01"
@@ -43,6 +44,10 @@ INSIDE = View(
 )
 # What the kernel makes of the addresses.
 CONNECTED = tuple(Route(ipaddress.ip_network(text), None, 2, 254) for text in ("10.1.0.0/16", "fd00::/64"))
+# What sbr makes for the addresses.
+RULES = tuple(
+    Rule(ipaddress.ip_network(text), 100, 32765, family) for text, family in (("10.1.0.2/32", 2), ("fd00::2/128", 10))
+)
 CNI0 = Link(ifindex=3, name="cni0", mac="02:00:00:00:00:0a", mtu=1500, is_up=True, master=0, peer=0, kind="bridge")
 VETH = Link(ifindex=7, name="veth7", mac="02:00:00:00:00:0b", mtu=1500, is_up=True, master=3, peer=2, kind="veth")
 
@@ -54,7 +59,7 @@ class DriftedKernel:
         self.inside = INSIDE
         self.node: dict[str, Link] = {"cni0": CNI0, "veth7": VETH}
 
-    def take_snapshot(self, path: str, *, routes: bool) -> View:
+    def take_snapshot(self, path: str, *, routes: bool, rules: bool) -> View:
         return self.inside if routes else self.inside._replace(routes=())
 
     def link(self, name: str) -> Link | None:
@@ -71,7 +76,7 @@ class DriftedKernel:
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
         given = RESULT if result is None else result
         drift = interface_drift.find_drift(
-            Record(attachment, network.content, Result(given["cniVersion"], given)), network
+            Record(attachment, network.content, Result(given["cniVersion"], given)), network, NodeSnapshot()
         )
         return (*drift.inside, *drift.on_node) if drift else None
 
@@ -80,8 +85,10 @@ class DriftedKernel:
 def kernel(monkeypatch: pytest.MonkeyPatch) -> DriftedKernel:
     made = DriftedKernel()
     monkeypatch.setattr(rtnetlink, "snapshot", made.take_snapshot)
+    monkeypatch.setattr(rtnetlink, "links", lambda: tuple(made.node.values()))
     monkeypatch.setattr(rtnetlink, "link", made.link)
     monkeypatch.setattr(rtnetlink, "link_by_index", made.link_by_index)
+    monkeypatch.setattr(sysctl, "read_at", lambda path: "1")
     return made
 
 
@@ -98,7 +105,7 @@ INSIDE_DRIFT = {
         f"the MAC of eth0 is 02::2, not {MAC}",
     ),
     "another MTU": (INSIDE._replace(links=(ETH0._replace(mtu=1400),)), "the MTU of eth0 is 1400, not 1500"),
-    "an address less": (INSIDE._replace(addresses=INSIDE.addresses[:1]), "address fd00:0::2/64 is missing"),
+    "an address less": (INSIDE._replace(addresses=INSIDE.addresses[:1]), "address fd00::2/64 is missing"),
     "another length": (
         INSIDE._replace(addresses=(INSIDE.addresses[1], Address(2, ipaddress.ip_interface("10.1.0.2/24")))),
         "address 10.1.0.2/16 is missing",
@@ -106,7 +113,7 @@ INSIDE_DRIFT = {
     "a route less": (INSIDE._replace(routes=INSIDE.routes[1:]), "the route to 0.0.0.0/0 is missing"),
     "another gateway": (
         INSIDE._replace(routes=(INSIDE.routes[0], INSIDE.routes[1]._replace(gateway=ipaddress.ip_address("10.1.0.9")))),
-        "the route to 10.9.1.1/16 via 10.1.0.1 is missing",
+        "the route to 10.9.0.0/16 via 10.1.0.1 is missing",
     ),
 }
 
@@ -160,7 +167,7 @@ VLAN_DRIFT: dict[str, tuple[list[Link], list[str]]] = {
 def test_the_link_of_a_vlan_is_paired_with_a_port_of_the_bridge(
     kernel: DriftedKernel, links: list[Link], messages: list[str]
 ) -> None:
-    kernel.node.update({link.name: link for link in links})
+    kernel.node.update({link.name: link for link in (CNI0._replace(filters_vlans=True), *links)})
     assert kernel.find_drift(VLAN_RESULT, {"type": "bridge", "vlan": 100, "isGateway": True}) == tuple(messages)
 
 
@@ -186,7 +193,7 @@ NOT_PROMISED = {
     "routes in a table of their own": (
         RESULT,
         [{"type": "bridge"}, {"type": "sbr"}],
-        INSIDE._replace(routes=tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))),
+        INSIDE._replace(routes=tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED)), rules=RULES),
         {"cni0": CNI0, "veth7": VETH},
     ),
     "the gateway of a default route": (
@@ -215,8 +222,10 @@ def test_a_difference_that_the_result_does_not_cover_is_no_drift(
 @pytest.mark.parametrize("mover", ["sbr", "vrf"])
 def test_a_route_that_check_does_not_find_is_compared_in_its_table(kernel: DriftedKernel, mover: str) -> None:
     moved = tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))
-    kernel.inside = INSIDE._replace(routes=moved[:-1])
-    chain: list[JsonObject] = [{"type": "bridge"}, {"type": mover}]
+    vrf = Link(ifindex=9, name="red", mac="", mtu=1500, is_up=True, master=0, peer=0, kind="vrf", table=100)
+    links = (ETH0._replace(master=9), vrf) if mover == "vrf" else (ETH0,)
+    kernel.inside = INSIDE._replace(links=links, routes=moved[:-1], rules=RULES)
+    chain: list[JsonObject] = [{"type": "bridge"}, {"type": mover, **({"vrfname": "red"} if mover == "vrf" else {})}]
     assert kernel.find_drift(RESULT, *chain) == ("the route to fd00::/64 is missing",)
     assert kernel.find_drift({**RESULT, "routes": []}, *chain) == ("the route to fd00::/64 is missing",)
 
@@ -257,7 +266,7 @@ def drifted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     monkeypatch.setattr(
         interface_drift,
         "find_drift",
-        lambda record, network: interface_drift.LinkDrift(("eth0 is gone", "so is its address"), ()),
+        lambda record, network, node: interface_drift.LinkDrift(("eth0 is gone", "so is its address"), ()),
     )
     return node
 
@@ -294,7 +303,7 @@ PLACES = {
 def test_the_details_of_drift_name_the_place(
     drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, drift: interface_drift.LinkDrift, details: str
 ) -> None:
-    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network: drift)
+    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: drift)
     outcome = drifted.ensure(drifted.attachment(), on_drift="fail")
     netns = drifted.attachment().netns
     assert outcome.error is not None
@@ -313,7 +322,7 @@ def test_drift_right_after_add_is_an_error(drifted: FakeNode) -> None:
 
 
 def test_check_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network: interface_drift.LinkDrift((), ()))
+    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: interface_drift.LinkDrift((), ()))
     node.make_namespace()
     assert node.ensure(node.attachment(), check="drift").action == "added"
     again = node.ensure(node.attachment(), check="drift")

@@ -1,0 +1,214 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Change links, addresses, routes, rules and rates of this thread's network namespace, through pyroute2.
+
+Links are addressed by index, because their names may change at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib.util
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
+
+# linux/if.h, linux/rtnetlink.h, linux/pkt_sched.h, linux/if_ether.h
+_IFF_PROMISC, _IFF_ALLMULTI = 0x100, 0x200
+_RTPROT_BOOT, _ANY_SCOPE = 3, 255
+_ROOT, _TBF_HANDLE, _INGRESS_HANDLE = 0xFFFFFFFF, 0x10000, 0xFFFF0000
+_FILTER_CLASS: t.Final = 0x10001
+_ETH_P_ALL: t.Final = 3
+_LATENCY: t.Final = "25ms"
+# Addresses of these sizes or larger have no broadcast address.
+_NO_BROADCAST: t.Final = 31
+
+
+def is_available() -> bool:
+    """Return whether the library that writes to the kernel is installed."""
+    return importlib.util.find_spec("pyroute2") is not None
+
+
+@contextlib.contextmanager
+def connect() -> t.Iterator[KernelWriter]:
+    """Open a writer for this thread's network namespace.
+
+    Raises:
+        CniError: ``NOT_AVAILABLE`` without pyroute2; ``IO_FAILURE``.
+    """
+    try:
+        # Loading it takes longer than a run that writes nothing.
+        import pyroute2
+    except ImportError as exc:
+        raise CniError(
+            Code.NOT_AVAILABLE,
+            "it needs the Python library pyroute2, which the node lacks",
+            "install the package python3-pyroute2",
+        ) from exc
+    try:
+        route = pyroute2.IPRoute()
+    except OSError as exc:
+        raise io_error("open", "a netlink socket", exc) from exc
+    with route:
+        yield KernelWriter(route)
+
+
+class KernelWriter:
+    """Writes to the kernel. To add what is there already is no error.
+
+    All methods raise `CniError` with ``IO_FAILURE``, which names what could not be done.
+    """
+
+    def __init__(self, route: t.Any) -> None:
+        self._route = route
+
+    def create_link(self, name: str, kind: str, *, mtu: int, mac: str = "") -> None:
+        """Create a link; by default with the MTU and MAC that the kernel chooses."""
+        keys = {**({"mtu": mtu} if mtu else {}), **({"address": mac} if mac else {})}
+        with _wrap_errors(f"create the {kind} {name}", errno.EEXIST):
+            self._route.link("add", ifname=name, kind=kind, **keys)
+
+    def set_up(self, ifindex: int) -> None:
+        with _wrap_errors("set the link up"):
+            self._route.link("set", index=ifindex, state="up")
+
+    def set_mac(self, ifindex: int, mac: str) -> None:
+        with _wrap_errors("change the MAC"):
+            self._route.link("set", index=ifindex, address=mac)
+
+    def set_mtu(self, ifindex: int, mtu: int) -> None:
+        with _wrap_errors("change the MTU"):
+            self._route.link("set", index=ifindex, mtu=mtu)
+
+    def set_queue_length(self, ifindex: int, length: int) -> None:
+        with _wrap_errors("change the length of the queue"):
+            self._route.link("set", index=ifindex, txqlen=length)
+
+    def set_promiscuous(self, ifindex: int) -> None:
+        with _wrap_errors("make the link promiscuous"):
+            self._route.link("set", index=ifindex, flags=_IFF_PROMISC, change=_IFF_PROMISC)
+
+    def set_all_multicast(self, ifindex: int, value: bool) -> None:
+        with _wrap_errors("change the reception of multicast"):
+            self._route.link("set", index=ifindex, flags=_IFF_ALLMULTI if value else 0, change=_IFF_ALLMULTI)
+
+    def set_master(self, ifindex: int, master: int) -> None:
+        with _wrap_errors("add the link to its bridge"):
+            self._route.link("set", index=ifindex, master=master)
+
+    def set_hairpin(self, ifindex: int) -> None:
+        with _wrap_errors("set hairpin mode"):
+            self._route.brport("set", index=ifindex, mode=1)
+
+    def set_isolated(self, ifindex: int) -> None:
+        with _wrap_errors("isolate the port"):
+            self._route.brport("set", index=ifindex, isolated=1)
+
+    def add_address(self, ifindex: int, address: IpInterface) -> None:
+        keys: dict[str, t.Any] = {"address": str(address.ip), "prefixlen": address.network.prefixlen}
+        if address.version == 4 and address.network.prefixlen < _NO_BROADCAST:
+            keys["broadcast"] = str(address.network.broadcast_address)
+        with _wrap_errors(f"add the address {address}", errno.EEXIST):
+            self._route.addr("add", index=ifindex, **keys)
+
+    def add_route(
+        self,
+        ifindex: int,
+        destination: IpNetwork,
+        table: int,
+        *,
+        replace: bool,
+        gateway: IpAddress | None = None,
+        scope: int | None = None,
+        source: IpAddress | None = None,
+        priority: int = 0,
+    ) -> None:
+        """Add a route; routes through other links stay.
+
+        Args:
+            replace: Whether to replace the route with the same destination and priority, instead of adding another one.
+            scope: The kernel's number, by default that of a route to everywhere.
+        """
+        keys = {"gateway": gateway and str(gateway), "prefsrc": source and str(source), "priority": priority or None}
+        given = {key: value for key, value in keys.items() if value is not None}
+        family = _family(destination)
+        with _wrap_errors(f"add the route to {destination}", errno.EEXIST):
+            self._route.route(
+                "replace" if replace else "append",
+                dst=str(destination),
+                oif=ifindex,
+                family=family,
+                table=table,
+                proto=_RTPROT_BOOT,
+                scope=scope or 0,
+                **given,
+            )
+
+    def remove_route(self, ifindex: int, destination: IpNetwork, table: int) -> None:
+        """Remove a route of any scope that any program has made; do nothing if it does not exist."""
+        keys = {"dst": str(destination), "family": _family(destination), "scope": _ANY_SCOPE, "proto": 0, "type": 0}
+        with _wrap_errors(f"remove the route to {destination}", errno.ESRCH):
+            self._route.route("del", oif=ifindex, table=table, **keys)
+
+    def add_rule(self, source: IpAddress, table: int, priority: int) -> None:
+        """Add a routing rule for the packets from an address."""
+        keys = {"src": str(source), "src_len": source.max_prefixlen, "family": _family(source)}
+        with _wrap_errors(f"add the rule for packets from {source}", errno.EEXIST):
+            self._route.rule("add", table=table, priority=priority, **keys)
+
+    def limit_rate(self, ifindex: int, rate: int, burst: int) -> None:
+        """Limit what a link sends to a rate in bytes per second, with bursts in bytes."""
+        with _wrap_errors("limit the rate"):
+            with contextlib.suppress(Exception):
+                self._route.tc("del", index=ifindex, parent=_ROOT)
+            self._route.tc(
+                "add", "tbf", index=ifindex, handle=_TBF_HANDLE, parent=_ROOT, rate=rate, burst=burst, latency=_LATENCY
+            )
+
+    def redirect(self, ifindex: int, target: int) -> None:
+        """Redirect all that a link receives to another one."""
+        action = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": target}
+        with _wrap_errors("redirect what the link receives"):
+            with contextlib.suppress(Exception):
+                self._route.tc("del", "ingress", index=ifindex, handle=_INGRESS_HANDLE)
+            self._route.tc("add", "ingress", index=ifindex, handle=_INGRESS_HANDLE)
+            self._route.tc(
+                "add-filter",
+                "u32",
+                index=ifindex,
+                parent=_INGRESS_HANDLE,
+                prio=1,
+                protocol=_ETH_P_ALL,
+                target=_FILTER_CLASS,
+                keys=["0x0/0x0+0"],
+                action=[action],
+            )
+
+
+def _family(address: IpAddress | IpNetwork) -> int:
+    import socket
+
+    return int(socket.AF_INET if address.version == 4 else socket.AF_INET6)
+
+
+@contextlib.contextmanager
+def _wrap_errors(action: str, *ignored: int) -> t.Iterator[None]:
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    try:
+        yield
+    except (NetlinkError, OSError) as exc:
+        number = exc.code if isinstance(exc, NetlinkError) else exc.errno
+        if number not in ignored:
+            reason = exc.args[1] if len(exc.args) > 1 else exc
+            raise CniError(Code.IO_FAILURE, f"cannot {action}: {reason}") from exc
+
+
+__all__ = ("KernelWriter", "connect", "is_available")

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Put back links, addresses, routes, rules, settings and rates of an attachment, which remains as it is."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns
+from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+from ansible_collections.cni.node.plugins.module_utils._reference.state.writing import ORDER, NamespaceRepair
+
+
+class InterfaceRepair(t.NamedTuple):
+    """What a repair did.
+
+    Attributes:
+        done: A message for each difference that was put back.
+        errors: An error for each difference that was not.
+    """
+
+    done: tuple[str, ...]
+    errors: tuple[CniError, ...]
+
+
+def is_available() -> bool:
+    """Return whether more than settings can be put back."""
+    return kernel_writer.is_available()
+
+
+def repair(record: Record, differences: t.Sequence[Difference]) -> InterfaceRepair:
+    """Write what the kernel lacks, and nothing else.
+
+    The caller has verified that the network namespace of the record is still the same, and holds the attachment's lock.
+
+    Args:
+        differences: The differences that `interface_drift` found a moment ago.
+    """
+    ordered = sorted(differences, key=lambda difference: ORDER.index(type(difference.resource)))
+    on_node = NamespaceRepair([difference for difference in ordered if not difference.inside])
+    inside = NamespaceRepair([difference for difference in ordered if difference.inside])
+    on_node.run()
+    if inside.differences:
+        path = record.attachment.netns
+        try:
+            netns.run_inside(path, inside.run)
+        except OSError as exc:
+            inside.errors.append(io_error("enter", path, exc))
+    return InterfaceRepair((*on_node.done, *inside.done), (*on_node.errors, *inside.errors))
+
+
+__all__ = ("InterfaceRepair", "is_available", "repair")

@@ -1,0 +1,189 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Compare a container's network namespace with the state of an attachment."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, VRF, Route, View
+from ansible_collections.cni.node.plugins.module_utils._reference.state import links, resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
+from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
+
+# The first table that a plugin takes for an address.
+FIRST_TABLE: t.Final = 100
+
+
+class ContainerComparison:
+    """Compares a container's network namespace.
+
+    Args:
+        view: What the namespace holds.
+        settings: The kernel's settings in it, by path.
+    """
+
+    def __init__(self, state: State, view: View, settings: t.Mapping[str, str | None]) -> None:
+        self._state = state
+        self._view = view
+        self._settings = settings
+        self._links = {link.name: link for link in view.links}
+
+    def find(self) -> t.Iterator[Difference]:
+        """Yield the differences. The addresses and routes of a link that is gone are not compared."""
+        lacks_link = False
+        for resource in self._state:
+            if not resource.inside:
+                continue
+            found = list(self._compare(resource, lacks_link))
+            lacks_link = lacks_link or any(
+                isinstance(resource, resources.Link) and difference.link is None for difference in found
+            )
+            yield from found
+
+    def _compare(self, resource: resources.Resource, lacks_link: bool) -> t.Iterator[Difference]:
+        if isinstance(resource, resources.Link):
+            yield from self._compare_link(resource)
+        elif isinstance(resource, resources.Sysctl):
+            yield from self._compare_setting(resource)
+        elif not lacks_link:
+            yield from self._compare_member(resource)
+
+    def _compare_member(self, resource: resources.Resource) -> t.Iterator[Difference]:
+        if isinstance(resource, resources.Vrf):
+            yield from self._compare_vrf(resource)
+        elif isinstance(resource, resources.Port):
+            yield from self._compare_membership(resource)
+        elif isinstance(resource, resources.Address):
+            yield from self._compare_address(resource)
+        elif isinstance(resource, resources.Rule):
+            yield from self._compare_rule(resource)
+        elif isinstance(resource, resources.Route):
+            yield from self._compare_route(resource)
+
+    def _compare_link(self, expected: resources.Link) -> t.Iterator[Difference]:
+        link = self._links.get(expected.name)
+        if link is None:
+            yield Difference(expected, f"interface {expected.name} is {self._describe_absence(expected.mac)}", False)
+        else:
+            yield from links.compare(expected, link)
+
+    def _describe_absence(self, mac: str) -> str:
+        renamed = [link.name for link in self._view.links if mac and link.mac == mac]
+        return f"called {renamed[0]} now" if renamed else "gone"
+
+    def _compare_vrf(self, expected: resources.Vrf) -> t.Iterator[Difference]:
+        vrf = self._links.get(expected.name)
+        if vrf is None or vrf.kind != VRF:
+            yield Difference(expected, f"VRF {expected.name} is gone", False)
+        elif expected.table not in (0, vrf.table):
+            yield Difference(expected, f"the table of VRF {expected.name} is {vrf.table}, not {expected.table}", False)
+        elif not vrf.is_up:
+            up = resources.Link(expected.name, inside=True, is_up=True)
+            yield Difference(up, f"VRF {expected.name} is down", link=vrf)
+
+    def _compare_membership(self, expected: resources.Port) -> t.Iterator[Difference]:
+        link, master = self._links.get(expected.name), self._links.get(expected.master)
+        if link and master and link.master != master.ifindex:
+            # The kernel would drop addresses and routes that others have added.
+            yield Difference(expected, f"interface {expected.name} is not in VRF {expected.master}", False, link)
+
+    def _compare_address(self, expected: resources.Address) -> t.Iterator[Difference]:
+        link = self._links.get(expected.link)
+        if link is None or (link.ifindex, expected.interface) not in self._addresses:
+            yield Difference(expected, f"address {expected.interface} is missing", link is not None, link)
+
+    @functools.cached_property
+    def _addresses(self) -> t.Container[tuple[int, IpInterface]]:
+        return {(address.link, address.interface) for address in self._view.addresses}
+
+    def _compare_setting(self, expected: resources.Sysctl) -> t.Iterator[Difference]:
+        value = self._settings.get(expected.path)
+        if value != " ".join(expected.value.split()):
+            message = f"{expected.path} is {value}, not {expected.value}"
+            yield Difference(expected, message, is_repairable=value is not None)
+
+    def _compare_rule(self, expected: resources.Rule) -> t.Iterator[Difference]:
+        tables = self._rules.get(expected.source, ())
+        if not tables if expected.table == 0 else expected.table not in tables:
+            table = expected.table or self._tables[expected.source]
+            resource = expected._replace(table=table)
+            yield Difference(resource, f"the rule for packets from {expected.source} is missing")
+
+    def _compare_route(self, expected: resources.Route) -> t.Iterator[Difference]:
+        table = self._tables[expected.moved_for] if expected.moved_for else expected.table or MAIN_TABLE
+        link = self._links.get(expected.link)
+        candidates = [
+            route
+            for route in self._routes.get(expected.destination, ())
+            if link is None or route.link in (0, link.ifindex)
+        ]
+        if not any(is_route(route, expected, table) for route in candidates):
+            is_repairable = link is not None and table != ANY_TABLE
+            message = f"the route to {describe(expected)} is missing"
+            yield Difference(expected._replace(table=table), message, is_repairable, link)
+
+    @functools.cached_property
+    def _routes(self) -> t.Mapping[IpNetwork, list[Route]]:
+        routes: dict[IpNetwork, list[Route]] = {}
+        for route in self._view.routes:
+            routes.setdefault(route.destination, []).append(route)
+        return routes
+
+    @functools.cached_property
+    def _rules(self) -> t.Mapping[IpAddress, list[int]]:
+        """The tables of the rules for packets from one address."""
+        tables: dict[IpAddress, list[int]] = {}
+        for rule in self._view.rules:
+            if rule.source is not None and rule.source.prefixlen == rule.source.max_prefixlen:
+                tables.setdefault(rule.source.network_address, []).append(rule.table)
+        return tables
+
+    @functools.cached_property
+    def _tables(self) -> t.Mapping[IpAddress, int]:
+        """The table of each address with a rule: that of its rule, else one with its routes, else a free one."""
+        tables: dict[IpAddress, int] = {}
+        taken = {table for found in self._rules.values() for table in found}
+        for rule in self._state:
+            if isinstance(rule, resources.Rule) and not rule.table:
+                table = next(iter(self._rules.get(rule.source, ())), 0) or self._find_table(rule.source, taken)
+                tables[rule.source] = table
+                taken.add(table)
+        return tables
+
+    def _find_table(self, source: IpAddress, taken: t.Container[int]) -> int:
+        expected = [route for route in self._state if isinstance(route, resources.Route) and route.moved_for == source]
+        used = sorted({route.table for route in self._view.routes if route.table != MAIN_TABLE})
+        for table in used:
+            if table >= FIRST_TABLE and table not in taken and self._has_routes(expected, table):
+                return table
+        return next(table for table in range(FIRST_TABLE, 2**31) if table not in taken and table not in used)
+
+    def _has_routes(self, expected: t.Iterable[resources.Route], table: int) -> bool:
+        return any(
+            is_route(route, wanted, table) for wanted in expected for route in self._routes.get(wanted.destination, ())
+        )
+
+
+def is_route(route: Route, expected: resources.Route, table: int) -> bool:
+    """Return whether a route of the kernel with the same destination is the expected one."""
+    # The kernel lists the gateways of a multipath route elsewhere.
+    has_gateway = expected.any_gateway or not route.link or route.gateway == expected.gateway
+    return has_gateway and table in (ANY_TABLE, route.table)
+
+
+def describe(route: resources.Route) -> str:
+    """Return a phrase for a route in messages."""
+    via = f" via {route.gateway}" if route.gateway and not route.any_gateway else ""
+    return f"{route.destination}{via}" + (f" in table {route.table}" if route.table > 0 else "")
+
+
+__all__ = ("ContainerComparison", "describe", "is_route")

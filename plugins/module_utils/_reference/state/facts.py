@@ -1,0 +1,186 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import ipaddress
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
+from ansible_collections.cni.node.plugins.module_utils._cni import request
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import PluginType
+
+
+class ContainerIp(t.NamedTuple):
+    """An address of a container.
+
+    Attributes:
+        link: The name of its interface.
+    """
+
+    link: str
+    interface: IpInterface
+    gateway: IpAddress | None
+
+
+class Plugin(t.NamedTuple):
+    """A plugin of the network. ``keys`` is the configuration with which it was called."""
+
+    row: PluginType
+    keys: t.Mapping[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What a record says of an attachment, in the form that the builders of the state need.
+
+    Attributes:
+        maker: The plugin that made the interface: the first one, or the plugin to which it delegates.
+        chained: The plugins after the first one.
+        interfaces: The interfaces of the result in the container's network namespace.
+        on_node: The interfaces of the result on the node.
+        ips: The addresses of the container's interfaces.
+        routes: The routes of the result.
+    """
+
+    record: Record
+    maker: Plugin
+    chained: tuple[Plugin, ...]
+    interfaces: tuple[t.Mapping[str, t.Any], ...]
+    on_node: tuple[t.Mapping[str, t.Any], ...]
+    ips: tuple[ContainerIp, ...]
+    routes: tuple[t.Mapping[str, t.Any], ...]
+
+    @property
+    def ifname(self) -> str:
+        return self.record.attachment.ifname
+
+    @functools.cached_property
+    def bridge(self) -> str:
+        """The bridge of the network; an empty string if it has none."""
+        return catalogue.bridge_name(self.maker.keys) if self.maker.row.is_bridge else ""
+
+    @functools.cached_property
+    def host_end(self) -> str:
+        """The end of the veth pair on the node; an empty string if there is none or the result does not name it."""
+        if not self.maker.row.has_host_end:
+            return ""
+        own = self.bridge, firewall_names.ifb(*self.record.attachment.key[:2])
+        names = (str(item["name"]) for item in self.on_node)
+        return next((name for name in names if name not in own and not self.is_vlan_gateway(name)), "")
+
+    @functools.cached_property
+    def routed_link(self) -> str:
+        """The link of the node that has the gateways' addresses; an empty string if the node does not route."""
+        if not catalogue.is_routed(self.maker.row.name, self.maker.keys):
+            return ""
+        return f"{self.bridge}.{self.vlan}" if self.vlan else self.bridge or self.host_end
+
+    @property
+    def vlan(self) -> int:
+        """The VLAN of the container on its bridge, or 0."""
+        l2 = self.maker.row.l2
+        return self.maker.keys.get(l2.vlan_key) or 0 if l2 and self.bridge else 0
+
+    @property
+    def has_vlans(self) -> bool:
+        """Return whether the bridge keeps VLANs apart."""
+        return bool(self.bridge and (self.vlan or self.maker.keys.get("vlanTrunk")))
+
+    def is_vlan_gateway(self, name: str) -> bool:
+        """Return whether a link of the node is the gateway of a VLAN of the bridge."""
+        return bool(self.bridge) and name.startswith(f"{self.bridge}.")
+
+
+def read(record: Record, network: NetworkConfiguration) -> Facts | None:
+    """Return the facts of a record; None if the kernel cannot be compared with them.
+
+    Args:
+        network: The configuration in the record.
+
+    Raises:
+        CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
+    """
+    maker = _maker(record, network)
+    if record.result is None or network.disable_check or not maker.row.result_is_complete:
+        return None
+    result = record.result.to("1.1.0").keys
+    interfaces = tuple(result.get("interfaces") or ())
+    if any(map(_is_userspace_device, interfaces)):
+        return None
+    sandbox = _sandbox(interfaces, record.attachment)
+    own = {"name": record.attachment.ifname}
+    inside = {number: item for number, item in enumerate(interfaces) if (item.get("sandbox") or "") == sandbox}
+    return Facts(
+        record,
+        maker,
+        tuple(_plugin(record, network, plugin) for plugin in network.plugins[1:]),
+        tuple(item for item in inside.values() if item.get("name")),
+        tuple(item for item in interfaces if item.get("name") and not item.get("sandbox")),
+        tuple(_ips(result.get("ips") or (), inside if interfaces else {None: own})),
+        tuple(result.get("routes") or ()),
+    )
+
+
+def _plugin(record: Record, network: NetworkConfiguration, plugin: PluginConfiguration) -> Plugin:
+    keys = request.keys_for_attachment(network, plugin, record.negotiated_version(network), record.attachment)
+    return Plugin(catalogue.find_plugin_type(plugin.type), keys)
+
+
+def _maker(record: Record, network: NetworkConfiguration) -> Plugin:
+    plugin = _plugin(record, network, network.plugins[0])
+    delegation = plugin.row.delegation
+    if delegation is None or delegation.is_list:
+        return plugin
+    delegate = plugin.keys.get(delegation.key)
+    keys = delegation.complete(delegate if isinstance(delegate, dict) else {})
+    return Plugin(catalogue.find_plugin_type(keys["type"]), keys)
+
+
+def _sandbox(interfaces: t.Iterable[t.Mapping[str, t.Any]], attachment: Attachment) -> str:
+    """Return the path of the container's namespace in the result, which may differ from its path now.
+
+    Interfaces with another sandbox, such as those of a virtual machine, are not compared.
+    """
+    own = (item["sandbox"] for item in interfaces if item.get("name") == attachment.ifname and item.get("sandbox"))
+    return str(next(own, attachment.netns))
+
+
+def _is_userspace_device(interface: t.Mapping[str, t.Any]) -> bool:
+    """Return whether a userspace program drives the device and bypasses the kernel."""
+    return bool(interface.get("pciID") or interface.get("socketPath"))
+
+
+def _ips(
+    ips: t.Iterable[t.Mapping[str, t.Any]], interfaces: t.Mapping[int | None, t.Mapping[str, t.Any]]
+) -> t.Iterator[ContainerIp]:
+    """Return the addresses of interfaces, by their numbers in the result; an old result has none, and None here."""
+    for ip in ips:
+        interface = interfaces.get(ip.get("interface"))
+        if interface is not None:
+            address, gateway = ipaddress.ip_interface(str(ip["address"])), parse_gateway(ip.get("gateway"))
+            yield ContainerIp(str(interface.get("name") or ""), address, gateway)
+
+
+# Many attachments have the same gateways and routes.
+@functools.lru_cache(maxsize=1024)
+def parse_gateway(text: str | None) -> IpAddress | None:
+    return ipaddress.ip_address(text) if text else None
+
+
+@functools.lru_cache(maxsize=1024)
+def parse_destination(text: str) -> IpNetwork:
+    return ipaddress.ip_network(text, strict=False)
+
+
+__all__ = ("ContainerIp", "Facts", "Plugin", "parse_destination", "parse_gateway", "read")

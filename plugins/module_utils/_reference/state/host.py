@@ -1,0 +1,150 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Compare the node's own network namespace with the state of an attachment."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._reference.state import links, resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state.container import describe, is_route
+from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
+
+# Bytes and the share by which the kernel rounds a burst: it counts the time of a burst in microseconds.
+_ROUNDING: t.Final = 0.01
+
+
+def find(state: State, node: Node) -> t.Iterator[Difference]:
+    """Yield the differences of the node."""
+    for resource in state:
+        if not resource.inside:
+            yield from _COMPARISONS[type(resource)](resource, node)
+
+
+def _compare_bridge(expected: resources.Bridge, node: Node) -> t.Iterator[Difference]:
+    link = node.link(expected.name)
+    which = links.place(expected.name, False)
+    if link is None:
+        yield Difference(expected, f"{which} is gone", not expected.filters_vlans)
+    elif link.kind != BRIDGE:
+        yield Difference(expected, f"{which} is no bridge", False, link)
+    else:
+        if expected.filters_vlans and not link.filters_vlans:
+            yield Difference(expected, f"{which} does not filter VLANs", False, link)
+        wanted = resources.Link(
+            expected.name, False, minimum_mtu=expected.mtu, is_up=True, is_promiscuous=expected.is_promiscuous
+        )
+        yield from links.compare(wanted, link)
+
+
+def _compare_link(expected: resources.Link, node: Node) -> t.Iterator[Difference]:
+    link = node.link(expected.name)
+    if link is None:
+        yield Difference(expected, f"{links.place(expected.name, False)} is gone", False)
+    else:
+        yield from links.compare(expected, link)
+
+
+def _compare_port(expected: resources.Port, node: Node) -> t.Iterator[Difference]:
+    link, bridge = node.link(expected.name), node.link(expected.master)
+    if link is None or (bridge is not None and bridge.kind != BRIDGE):
+        return
+    which = links.place(expected.name, False)
+    port = _peer(link, node) if expected.by_peer else link
+    if bridge is None or port is None or port.master != bridge.ifindex:
+        subject = f"the peer of {which}" if expected.by_peer else which
+        is_repairable = not (expected.by_peer or expected.has_vlans)
+        message = f"{subject} is not a port of {expected.master}"
+        yield Difference(expected, message, is_repairable, link, follows=bridge is None)
+        return
+    bare = resources.Port(expected.name, expected.master)
+    if expected.is_hairpin and not port.is_hairpin:
+        yield Difference(bare._replace(is_hairpin=True), f"{which} does not have hairpin mode", link=link)
+    if expected.is_isolated and not port.is_isolated:
+        yield Difference(bare._replace(is_isolated=True), f"{which} is not isolated from other ports", link=link)
+
+
+def _peer(link: Link, node: Node) -> Link | None:
+    """Return the other end of a veth pair. A VLAN's gateway address is on the end that is not a port."""
+    peer = node.link_by_index(link.peer)
+    return peer if peer is not None and peer.peer == link.ifindex else None
+
+
+def _compare_address(expected: resources.Address, node: Node) -> t.Iterator[Difference]:
+    link = node.link(expected.link)
+    addresses = node.addresses(link.ifindex) if link else ()
+    if expected.interface in addresses:
+        return
+    others = [text for text in map(str, addresses) if expected.is_only and ":" not in text]
+    message = f"address {expected.interface} of {links.place(expected.link, False)} is missing"
+    if others:
+        message += f", which has {others[0]}"
+    yield Difference(expected, message, not others, link, follows=link is None)
+
+
+def _compare_route(expected: resources.Route, node: Node) -> t.Iterator[Difference]:
+    link = node.link(expected.link)
+    routes = node.routes(link.ifindex) if link else ()
+    if not any(route.destination == expected.destination and is_route(route, expected, MAIN_TABLE) for route in routes):
+        message = f"the route to {describe(expected)} on {links.place(expected.link, False)} is missing"
+        yield Difference(expected, message, link is not None, link, follows=link is None)
+
+
+def _compare_setting(expected: resources.Sysctl, node: Node) -> t.Iterator[Difference]:
+    value = node.setting(expected.path)
+    if value != expected.value:
+        follows = bool(expected.link) and node.link(expected.link) is None
+        message = f"{expected.path} of the node is {value}, not {expected.value}"
+        yield Difference(expected, message, follows or value is not None, follows=follows)
+
+
+def _compare_ifb(expected: resources.Ifb, node: Node) -> t.Iterator[Difference]:
+    link, host_end = node.link(expected.name), node.link(expected.host_end)
+    which = links.place(expected.name, False)
+    if link is None:
+        yield Difference(expected, f"{which} is gone", host_end is not None, host_end)
+        return
+    yield from links.compare(resources.Link(expected.name, False, is_up=True), link)
+    if host_end is not None and link.ifindex not in node.redirects(host_end.ifindex):
+        message = f"{links.place(expected.host_end, False)} does not redirect what it receives to {expected.name}"
+        yield Difference(expected, message, link=host_end)
+
+
+def _compare_rate(expected: resources.Rate, node: Node) -> t.Iterator[Difference]:
+    link = node.link(expected.link)
+    bucket = node.token_bucket(link.ifindex) if link else None
+    which = links.place(expected.link, False)
+    if bucket is None:
+        yield Difference(expected, f"the rate limit of {which} is missing", link=link, follows=link is None)
+    elif bucket.rate != expected.rate or abs(bucket.burst - expected.burst) > _rounding(expected):
+        message = (
+            f"the rate limit of {which} is {bucket.rate} bytes/s with bursts of {bucket.burst} bytes, "
+            f"not {expected.rate} and {expected.burst}"
+        )
+        yield Difference(expected, message, link=link)
+
+
+def _rounding(expected: resources.Rate) -> float:
+    return expected.burst * _ROUNDING + 2 * expected.rate / 1e6
+
+
+_COMPARISONS: t.Final[t.Mapping[type, t.Callable[[t.Any, Node], t.Iterator[Difference]]]] = {
+    resources.Bridge: _compare_bridge,
+    resources.Link: _compare_link,
+    resources.Port: _compare_port,
+    resources.Address: _compare_address,
+    resources.Route: _compare_route,
+    resources.Sysctl: _compare_setting,
+    resources.Ifb: _compare_ifb,
+    resources.Rate: _compare_rate,
+}
+
+__all__ = ("find",)

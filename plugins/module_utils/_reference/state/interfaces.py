@@ -1,0 +1,162 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._reference.state import chained, facts, routes
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
+    Address,
+    Bridge,
+    Link,
+    Port,
+    Resource,
+    Route,
+    State,
+    Sysctl,
+)
+
+_LOOPBACK: t.Final = "lo"
+_FORWARDING: t.Final = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwarding"}
+# RT_SCOPE_HOST
+_HOST: t.Final = 254
+
+
+def expected_state(record: Record, network: NetworkConfiguration) -> State | None:
+    """Return the links, addresses, routes, rules, settings and rates that the kernel holds for an attachment.
+
+    Args:
+        network: The configuration in the record.
+
+    Returns:
+        The resources in the order in which they depend on each other; None if CHECK is disabled, or if the plugins are
+        not known well enough.
+
+    Raises:
+        CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
+    """
+    try:
+        known = facts.read(record, network)
+        return None if known is None else (*_inside(known), *_on_node(known))
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
+        what = f"{record.attachment}: its record has values that no plugin accepts"
+        raise CniError(Code.DECODE_FAILURE, what, f"{type(exc).__name__}: {exc}") from exc
+
+
+def _inside(known: Facts) -> t.Iterator[Resource]:
+    yield from _container_links(known)
+    if any(plugin.row.is_loopback for plugin in known.chained):
+        yield Link(_LOOPBACK, inside=True, is_up=True)
+    yield from chained.vrf_memberships(known)
+    yield from (Address(ip.link, ip.interface, inside=True) for ip in known.ips)
+    yield from routes.container_routes(known)
+    yield from chained.settings(known)
+
+
+def _container_links(known: Facts) -> t.Iterator[Link]:
+    leaves_down = known.maker.row.leaves_down_key
+    is_up = not (leaves_down and known.maker.keys.get(leaves_down))
+    for item in known.interfaces:
+        link = Link(
+            str(item["name"]),
+            inside=True,
+            mac=str(item.get("mac") or "").lower(),
+            mtu=item.get("mtu") or _configured_mtu(known),
+            is_up=is_up,
+        )
+        yield chained.tune(known, link) if link.name == known.ifname else link
+
+
+def _configured_mtu(known: Facts) -> int:
+    mtu = known.maker.keys.get("mtu") if known.maker.row.sets_mtu else 0
+    return mtu if isinstance(mtu, int) and mtu > 0 else 0
+
+
+def _on_node(known: Facts) -> t.Iterator[Resource]:
+    if known.bridge:
+        yield _bridge(known)
+    if known.maker.row.has_host_end:
+        yield from _node_links(known)
+    if known.bridge:
+        yield from _ports(known)
+    if known.routed_link:
+        yield from _gateways(known)
+        yield from (Sysctl(_FORWARDING[family], "1", inside=False) for family in _families(known.ips))
+        yield from chained.local_routing(known)
+    yield from chained.rates(known)
+
+
+def _bridge(known: Facts) -> Bridge:
+    keys = known.maker.keys
+    macs = (str(item.get("mac") or "") for item in known.on_node if item["name"] == known.bridge)
+    # A bridge without an address takes the MAC of a port.
+    mac = next(macs, "").lower() if known.routed_link else ""
+    return Bridge(known.bridge, mac, _configured_mtu(known), keys.get("promiscMode") is True, known.has_vlans)
+
+
+def _node_links(known: Facts) -> t.Iterator[Link]:
+    for item in known.on_node:
+        name = str(item["name"])
+        if name == known.host_end:
+            yield Link(name, inside=False, mtu=_configured_mtu(known), is_up=True)
+        elif name not in (known.bridge, chained.ifb_name(known)):
+            yield Link(name, inside=False, is_up=True)
+
+
+def _ports(known: Facts) -> t.Iterator[Port]:
+    keys = known.maker.keys
+    if known.host_end:
+        is_hairpin, is_isolated = keys.get("hairpinMode") is True, keys.get("portIsolation") is True
+        yield Port(
+            known.host_end, known.bridge, is_hairpin=is_hairpin, is_isolated=is_isolated, has_vlans=known.has_vlans
+        )
+    for name in (str(item["name"]) for item in known.on_node):
+        if known.is_vlan_gateway(name):
+            yield Port(name, known.bridge, by_peer=True, has_vlans=True)
+
+
+def _gateways(known: Facts) -> t.Iterator[Address | Route]:
+    """Return the gateways' addresses on the node, and the routes to containers with a link of their own."""
+    link = known.routed_link
+    for ip in known.ips:
+        if ip.gateway is not None and not known.bridge:
+            yield Address(link, ipaddress.ip_interface(ip.gateway), inside=False)
+            yield Route(link, _host_network(ip.interface.ip), None, inside=False, scope=_scope(ip))
+    if known.bridge:
+        yield from (Address(link, gateway, inside=False, is_only=gateway.version == 4) for gateway in _on_bridge(known))
+
+
+def _on_bridge(known: Facts) -> t.Iterator[IpInterface]:
+    """Return the gateways on the bridge: all of IPv6, but only the last one of IPv4, which has replaced the others."""
+    gateways: dict[t.Hashable, IpInterface] = {}
+    for ip in known.ips:
+        if ip.gateway is not None:
+            gateway = ipaddress.ip_interface(f"{ip.gateway}/{ip.interface.network.prefixlen}")
+            gateways[gateway.version if gateway.version == 4 else gateway] = gateway
+    yield from gateways.values()
+
+
+def _host_network(address: IpAddress) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    return ipaddress.ip_network(address)
+
+
+def _scope(ip: ContainerIp) -> int | None:
+    return _HOST if ip.interface.version == 4 else None
+
+
+def _families(ips: t.Iterable[ContainerIp]) -> list[int]:
+    return list(dict.fromkeys(ip.interface.version for ip in ips))
+
+
+__all__ = ("expected_state",)

@@ -1,0 +1,124 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the node's own network namespace holds, as far as attachments concern it."""
+
+from __future__ import annotations
+
+import threading
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
+from ansible_collections.cni.node.plugins.module_utils._linux import qdiscs, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
+
+
+class Node(t.Protocol):
+    """Answers questions about the node's network namespace. All raise ``IO_FAILURE`` if the kernel cannot be read."""
+
+    def link(self, name: str) -> Link | None: ...
+
+    def link_by_index(self, ifindex: int) -> Link | None: ...
+
+    def addresses(self, ifindex: int) -> t.Collection[IpInterface]: ...
+
+    def routes(self, ifindex: int) -> t.Collection[Route]: ...
+
+    def token_bucket(self, ifindex: int) -> TokenBucket | None: ...
+
+    def redirects(self, ifindex: int) -> t.Collection[int]: ...
+
+    def setting(self, path: str) -> str | None: ...
+
+
+class LiveNode:
+    """Asks the kernel each time."""
+
+    def link(self, name: str) -> Link | None:
+        return rtnetlink.link(name)
+
+    def link_by_index(self, ifindex: int) -> Link | None:
+        return rtnetlink.link_by_index(ifindex)
+
+    def addresses(self, ifindex: int) -> t.Collection[IpInterface]:
+        return [address.interface for address in rtnetlink.addresses(ifindex)]
+
+    def routes(self, ifindex: int) -> t.Collection[Route]:
+        return rtnetlink.routes(ifindex)
+
+    def token_bucket(self, ifindex: int) -> TokenBucket | None:
+        return qdiscs.token_buckets().get(ifindex)
+
+    def redirects(self, ifindex: int) -> t.Collection[int]:
+        return qdiscs.redirects(ifindex)
+
+    def setting(self, path: str) -> str | None:
+        return sysctl.read_at(path)
+
+
+T = t.TypeVar("T")
+
+
+class NodeSnapshot:
+    """Reads each kind of object once, for all attachments of a run.
+
+    What is missing in a snapshot may exist by now: `LiveNode` knows.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._read: dict[str, t.Any] = {}
+
+    def link(self, name: str) -> Link | None:
+        return self._once("links", _links)[0].get(name)
+
+    def link_by_index(self, ifindex: int) -> Link | None:
+        return self._once("links", _links)[1].get(ifindex)
+
+    def addresses(self, ifindex: int) -> t.Collection[IpInterface]:
+        return self._once("addresses", _addresses).get(ifindex, ())
+
+    def routes(self, ifindex: int) -> t.Collection[Route]:
+        return self._once("routes", _routes).get(ifindex, ())
+
+    def token_bucket(self, ifindex: int) -> TokenBucket | None:
+        return self._once("token buckets", qdiscs.token_buckets).get(ifindex)
+
+    def redirects(self, ifindex: int) -> t.Collection[int]:
+        return qdiscs.redirects(ifindex)  # the kernel lists them for one link only
+
+    def setting(self, path: str) -> str | None:
+        return self._once(path, lambda: sysctl.read_at(path))
+
+    def _once(self, what: str, read: t.Callable[[], T]) -> T:
+        with self._lock:
+            if what not in self._read:
+                self._read[what] = read()
+            return t.cast(T, self._read[what])
+
+
+def _links() -> tuple[dict[str, Link], dict[int, Link]]:
+    links = rtnetlink.links()
+    return {link.name: link for link in links}, {link.ifindex: link for link in links}
+
+
+def _addresses() -> dict[int, set[IpInterface]]:
+    addresses: dict[int, set[IpInterface]] = {}
+    for address in rtnetlink.addresses():
+        addresses.setdefault(address.link, set()).add(address.interface)
+    return addresses
+
+
+def _routes() -> dict[int, list[Route]]:
+    routes: dict[int, list[Route]] = {}
+    for route in rtnetlink.routes():
+        routes.setdefault(route.link, []).append(route)
+    return routes
+
+
+__all__ = ("LiveNode", "Node", "NodeSnapshot")

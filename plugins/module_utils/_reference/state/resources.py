@@ -1,0 +1,181 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the kernel holds for an attachment: links, addresses, routes, rules, settings and rates.
+
+A resource is in the container's network namespace if it is ``inside``, else on the node. A field with its default is
+not compared with the kernel, unless the field says otherwise.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
+
+
+class Link(t.NamedTuple):
+    """A link that the attachment cannot do without: if it is gone, only ADD can make it again.
+
+    Attributes:
+        is_up, is_promiscuous: Whether that is required.
+        mac: In lower case.
+        minimum_mtu: The least MTU, if several networks share the link.
+        queue_length: In packets.
+    """
+
+    name: str
+    inside: bool
+    mac: str = ""
+    mtu: int = 0
+    minimum_mtu: int = 0
+    is_up: bool = False
+    is_promiscuous: bool = False
+    all_multicast: bool | None = None
+    queue_length: int | None = None
+
+
+class Bridge(t.NamedTuple):
+    """A bridge of the node, which is up. It is created again if it is gone.
+
+    Attributes:
+        mac: The MAC of a new bridge, which containers know as that of their gateway.
+        mtu: The least MTU.
+        filters_vlans: Whether it keeps VLANs apart. Such a bridge is not created again: its ports would lose their VLANs.
+    """
+
+    name: str
+    mac: str = ""
+    mtu: int = 0
+    is_promiscuous: bool = False
+    filters_vlans: bool = False
+    inside: bool = False
+
+
+class Port(t.NamedTuple):
+    """A link that belongs to a bridge or to a VRF.
+
+    Attributes:
+        by_peer: Whether the peer of the link belongs to the master, as the gateway of a VLAN does.
+        has_vlans: Whether it has VLANs of its own, which it loses with its membership.
+    """
+
+    name: str
+    master: str
+    inside: bool = False
+    is_hairpin: bool = False
+    is_isolated: bool = False
+    by_peer: bool = False
+    has_vlans: bool = False
+
+
+class Vrf(t.NamedTuple):
+    """A VRF in the container. ``table`` is 0 if the plugin chose it."""
+
+    name: str
+    table: int = 0
+    inside: bool = True
+
+
+class Address(t.NamedTuple):
+    """An address of a link.
+
+    Attributes:
+        link: The name of the link.
+        is_only: Whether plugins refuse another IPv4 address beside it.
+    """
+
+    link: str
+    interface: IpInterface
+    inside: bool
+    is_only: bool = False
+
+
+class Route(t.NamedTuple):
+    """A route through a link.
+
+    Attributes:
+        any_gateway: Whether any gateway will do: the result does not name it, or CHECK does not compare it.
+        table: The main table if it is 0.
+        moved_for: The address whose rule leads to the table of the route; `table` is not known in advance then.
+        scope: The kernel's number; None for the default.
+        source: The address that the container uses for this route.
+        priority: The kernel's default if it is 0.
+    """
+
+    link: str
+    destination: IpNetwork
+    gateway: IpAddress | None
+    inside: bool
+    any_gateway: bool = False
+    table: int = 0
+    moved_for: IpAddress | None = None
+    scope: int | None = None
+    source: IpAddress | None = None
+    priority: int = 0
+
+
+class Rule(t.NamedTuple):
+    """A routing rule for packets from an address. ``table`` is 0 if the plugin chose it."""
+
+    source: IpAddress
+    table: int = 0
+    inside: bool = True
+
+
+class Sysctl(t.NamedTuple):
+    """A setting of the kernel.
+
+    Attributes:
+        path: Its path below ``/proc/sys``.
+        link: The link that it belongs to, if it is gone with it.
+    """
+
+    path: str
+    value: str
+    inside: bool
+    link: str = ""
+
+
+class Ifb(t.NamedTuple):
+    """A link of the node that is up and limits what a container sends. It is created again if it is gone.
+
+    Attributes:
+        host_end: The link of the node whose traffic is redirected to it.
+    """
+
+    name: str
+    host_end: str
+    inside: bool = False
+
+
+class Rate(t.NamedTuple):
+    """A limit of the rate of a link of the node, in bytes per second and bytes."""
+
+    link: str
+    rate: int
+    burst: int
+    inside: bool = False
+
+
+Resource = t.Union[Bridge, Ifb, Link, Vrf, Port, Address, Route, Rule, Sysctl, Rate]
+State = tuple[Resource, ...]
+
+__all__ = (
+    "Address",
+    "Bridge",
+    "Ifb",
+    "Link",
+    "Port",
+    "Rate",
+    "Resource",
+    "Route",
+    "Rule",
+    "State",
+    "Sysctl",
+    "Vrf",
+)

@@ -1,0 +1,208 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+
+# What comes later may need what comes before.
+ORDER: t.Final = (
+    resources.Bridge,
+    resources.Link,
+    resources.Ifb,
+    resources.Vrf,
+    resources.Port,
+    resources.Address,
+    resources.Route,
+    resources.Rule,
+    resources.Sysctl,
+    resources.Rate,
+)
+# The kernel's own rule for the main table; a new rule comes before all others.
+_MAIN_RULE: t.Final = 32766
+
+
+class NamespaceRepair:
+    """Writes the differences of one network namespace, which is that of the thread that calls `run`.
+
+    Attributes:
+        done: A message for each difference that was put back.
+        errors: An error for each one that was not.
+    """
+
+    def __init__(self, differences: t.Sequence[Difference]) -> None:
+        self.differences = differences
+        self.done: list[str] = []
+        self.errors: list[CniError] = []
+
+    def run(self) -> None:
+        """Write all differences; one that fails does not keep the others from being written."""
+        settings = [difference for difference in self.differences if isinstance(difference.resource, resources.Sysctl)]
+        others = [difference for difference in self.differences if difference not in settings]
+        try:
+            if others:
+                with kernel_writer.connect() as writer:
+                    self._write_all(others, lambda difference: _write(writer, difference))
+        except CniError as exc:  # there is no writer
+            self.errors += [exc.within(difference.message) for difference in others]
+        self._write_all(settings, _write_setting)
+
+    def _write_all(self, differences: t.Iterable[Difference], write: t.Callable[[Difference], None]) -> None:
+        for difference in differences:
+            try:
+                if not difference.is_repairable:
+                    raise CniError(Code.LIMITED_CONNECTIVITY, "it cannot be put back without ADD")
+                write(difference)
+                self.done.append(difference.message)
+            except CniError as exc:
+                self.errors.append(exc.within(difference.message))
+
+
+def _write_setting(difference: Difference) -> None:
+    setting = t.cast(resources.Sysctl, difference.resource)
+    sysctl.write_at(setting.path, setting.value)
+
+
+def _write(writer: KernelWriter, difference: Difference) -> None:
+    _WRITERS[type(difference.resource)](writer, difference, difference.resource)
+
+
+def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bridge) -> None:
+    writer.create_link(bridge.name, BRIDGE, mtu=bridge.mtu, mac=bridge.mac)
+    link = _named(bridge.name)
+    if link.kind != BRIDGE:
+        problem = f"another link has the name {bridge.name}, and is no bridge"
+        raise CniError(Code.LIMITED_CONNECTIVITY, problem, "remove or rename that link")
+    with contextlib.suppress(CniError):  # the kernel may be without IPv6
+        sysctl.write_at(f"net/ipv6/conf/{bridge.name}/accept_ra", "0")
+    if bridge.is_promiscuous:
+        writer.set_promiscuous(link.ifindex)
+    writer.set_up(link.ifindex)
+
+
+def _write_link(writer: KernelWriter, difference: Difference, link: resources.Link) -> None:
+    ifindex = _same(difference).ifindex
+    if link.mac:
+        writer.set_mac(ifindex, link.mac)
+    if link.mtu:
+        writer.set_mtu(ifindex, link.mtu)
+    if link.is_promiscuous:
+        writer.set_promiscuous(ifindex)
+    if link.all_multicast is not None:
+        writer.set_all_multicast(ifindex, link.all_multicast)
+    if link.queue_length is not None:
+        writer.set_queue_length(ifindex, link.queue_length)
+    if link.is_up:
+        writer.set_up(ifindex)
+
+
+def _write_ifb(writer: KernelWriter, difference: Difference, ifb: resources.Ifb) -> None:
+    host_end = _same(difference)
+    writer.create_link(ifb.name, "ifb", mtu=host_end.mtu)
+    link = _named(ifb.name)
+    if link.kind != "ifb":
+        raise CniError(Code.LIMITED_CONNECTIVITY, f"another link has the name {ifb.name}", "remove or rename that link")
+    writer.set_up(link.ifindex)
+    writer.redirect(host_end.ifindex, link.ifindex)
+
+
+def _write_port(writer: KernelWriter, difference: Difference, port: resources.Port) -> None:
+    ifindex, bridge = _same(difference).ifindex, _named(port.master)
+    if bridge.kind != BRIDGE:
+        raise CniError(Code.LIMITED_CONNECTIVITY, f"{port.master} is no bridge", "remove or rename that link")
+    writer.set_master(ifindex, bridge.ifindex)
+    if port.is_hairpin:
+        writer.set_hairpin(ifindex)
+    if port.is_isolated:
+        writer.set_isolated(ifindex)
+
+
+def _write_address(writer: KernelWriter, difference: Difference, address: resources.Address) -> None:
+    # A bridge that was gone is a new link.
+    link = _same(difference) if difference.link else _named(address.link)
+    if address.interface.version == 6:
+        path = f"net/ipv6/conf/{link.name}/disable_ipv6"
+        if sysctl.read_at(path) == "1":
+            sysctl.write_at(path, "0")
+    writer.add_address(link.ifindex, address.interface)
+
+
+def _write_route(writer: KernelWriter, difference: Difference, route: resources.Route) -> None:
+    ifindex = _same(difference).ifindex
+    table = route.table or MAIN_TABLE
+    rivals = [known for known in rtnetlink.routes(ifindex) if known.destination == route.destination]
+    writer.add_route(
+        ifindex,
+        route.destination,
+        table,
+        replace=any(known.table == table for known in rivals),
+        gateway=route.gateway,
+        scope=route.scope,
+        source=route.source,
+        priority=route.priority,
+    )
+    if route.moved_for and any(known.table == MAIN_TABLE for known in rivals):
+        # The kernel has made this route again for an address or a link that was put back.
+        writer.remove_route(ifindex, route.destination, MAIN_TABLE)
+
+
+def _write_rule(writer: KernelWriter, dummy: Difference, rule: resources.Rule) -> None:
+    family = 2 if rule.source.version == 4 else 10
+    known = rtnetlink.snapshot(routes=False, rules=True).rules
+    priorities = [other.priority for other in known if other.family == family and other.priority]
+    writer.add_rule(rule.source, rule.table, min(priorities, default=_MAIN_RULE) - 1)
+
+
+def _write_rate(writer: KernelWriter, difference: Difference, rate: resources.Rate) -> None:
+    link = _same(difference) if difference.link else _named(rate.link)
+    writer.limit_rate(link.ifindex, rate.rate, rate.burst)
+
+
+def _named(name: str) -> Link:
+    link = rtnetlink.link(name)
+    if link is None:
+        raise CniError(Code.LIMITED_CONNECTIVITY, f"there is no link {name}")
+    return link
+
+
+def _same(difference: Difference) -> Link:
+    """Return the link of a difference as it is now; refuse another link in its place.
+
+    Raises:
+        CniError: ``LIMITED_CONNECTIVITY``.
+    """
+    seen = difference.link
+    current = rtnetlink.link_by_index(seen.ifindex) if seen else None
+    if seen is None or current is None or _identity(current) != _identity(seen):
+        raise CniError(Code.LIMITED_CONNECTIVITY, "the link has just been removed or replaced", "run the task again")
+    return current
+
+
+def _identity(link: Link) -> tuple[str, str, int]:
+    return link.name, link.kind, link.peer
+
+
+_WRITERS: t.Final[t.Mapping[type, t.Callable[[KernelWriter, Difference, t.Any], None]]] = {
+    resources.Bridge: _write_bridge,
+    resources.Link: _write_link,
+    resources.Ifb: _write_ifb,
+    resources.Port: _write_port,
+    resources.Address: _write_address,
+    resources.Route: _write_route,
+    resources.Rule: _write_rule,
+    resources.Rate: _write_rate,
+}
+
+__all__ = ("ORDER", "NamespaceRepair")

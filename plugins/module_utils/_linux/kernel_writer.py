@@ -15,18 +15,20 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib.util
+import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
 
-# linux/if.h, linux/rtnetlink.h, linux/pkt_sched.h, linux/if_ether.h
+# linux/if.h, linux/if_addr.h, linux/rtnetlink.h, linux/pkt_sched.h, linux/if_ether.h
 _IFF_PROMISC, _IFF_ALLMULTI = 0x100, 0x200
 _RTPROT_BOOT, _ANY_SCOPE = 3, 255
 _ROOT, _TBF_HANDLE, _INGRESS_HANDLE = 0xFFFFFFFF, 0x10000, 0xFFFF0000
 _FILTER_CLASS: t.Final = 0x10001
 _ETH_P_ALL: t.Final = 3
 _LATENCY: t.Final = "25ms"
+_IFA_F_NODAD: t.Final = 0x2
 # Addresses of these sizes or larger have no broadcast address.
 _NO_BROADCAST: t.Final = 31
 
@@ -112,8 +114,11 @@ class KernelWriter:
             self._route.brport("set", index=ifindex, isolated=1)
 
     def add_address(self, ifindex: int, address: IpInterface) -> None:
+        """Add an address. It can be used at once, as the kernel does not look for duplicates of an IPv6 address."""
         keys: dict[str, t.Any] = {"address": str(address.ip), "prefixlen": address.network.prefixlen}
-        if address.version == 4 and address.network.prefixlen < _NO_BROADCAST:
+        if address.version == 6:
+            keys["flags"] = _IFA_F_NODAD
+        elif address.network.prefixlen < _NO_BROADCAST:
             keys["broadcast"] = str(address.network.broadcast_address)
         with _wrap_errors(f"add the address {address}", errno.EEXIST):
             self._route.addr("add", index=ifindex, **keys)
@@ -165,19 +170,16 @@ class KernelWriter:
 
     def limit_rate(self, ifindex: int, rate: int, burst: int) -> None:
         """Limit what a link sends to a rate in bytes per second, with bursts in bytes."""
+        limits = {"rate": rate, "burst": burst, "latency": _LATENCY}
         with _wrap_errors("limit the rate"):
-            with contextlib.suppress(Exception):
-                self._route.tc("del", index=ifindex, parent=_ROOT)
-            self._route.tc(
-                "add", "tbf", index=ifindex, handle=_TBF_HANDLE, parent=_ROOT, rate=rate, burst=burst, latency=_LATENCY
-            )
+            self._route.tc("replace", "tbf", index=ifindex, handle=_TBF_HANDLE, parent=_ROOT, **limits)
 
     def redirect(self, ifindex: int, target: int) -> None:
         """Redirect all that a link receives to another one."""
+        with _wrap_errors("stop the redirection of what the link receives", errno.ENOENT, errno.EINVAL):
+            self._route.tc("del", "ingress", index=ifindex, handle=_INGRESS_HANDLE)
         action = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": target}
         with _wrap_errors("redirect what the link receives"):
-            with contextlib.suppress(Exception):
-                self._route.tc("del", "ingress", index=ifindex, handle=_INGRESS_HANDLE)
             self._route.tc("add", "ingress", index=ifindex, handle=_INGRESS_HANDLE)
             self._route.tc(
                 "add-filter",
@@ -193,14 +195,12 @@ class KernelWriter:
 
 
 def _family(address: IpAddress | IpNetwork) -> int:
-    import socket
-
     return int(socket.AF_INET if address.version == 4 else socket.AF_INET6)
 
 
 @contextlib.contextmanager
 def _wrap_errors(action: str, *ignored: int) -> t.Iterator[None]:
-    from pyroute2.netlink.exceptions import NetlinkError
+    from pyroute2.netlink.exceptions import NetlinkError  # there is a writer, so that it has been loaded
 
     try:
         yield

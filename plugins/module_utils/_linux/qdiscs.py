@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.netlink import (
 # linux/rtnetlink.h, linux/pkt_sched.h, linux/pkt_cls.h, linux/tc_act/tc_mirred.h
 _RTM_GETQDISC, _RTM_GETTFILTER = 38, 46
 _TCA_KIND, _TCA_OPTIONS = 1, 2
-_TCA_TBF_PARMS: t.Final = 1
+_TCA_TBF_PARMS, _TCA_TBF_RATE64 = 1, 4
 _TCA_U32_ACT, _TCA_ACT_KIND, _TCA_ACT_OPTIONS, _TCA_MIRRED_PARMS = 7, 1, 2, 2
 _EGRESS_REDIRECT: t.Final = 1
 _TC_H_ROOT: t.Final = 0xFFFFFFFF
@@ -33,6 +33,7 @@ _MESSAGE: t.Final = struct.Struct("=BxxxiIII")
 _RATE_AT, _BUFFER_AT = 8, 28
 _MIRRED: t.Final = struct.Struct("=20xiI")
 _NUMBER: t.Final = struct.Struct("=I")
+_LARGE: t.Final = struct.Struct("=Q")
 # The kernel counts time in units of 64 ns.
 _TICK: t.Final = 64 / 1e9
 
@@ -85,8 +86,11 @@ def _token_bucket(answer: bytes, start: int, end: int) -> tuple[int, TokenBucket
     places = attributes(answer, start + _MESSAGE.size, end)
     if parent != _TC_H_ROOT or _TCA_OPTIONS not in places or text(answer, places[_TCA_KIND]) != "tbf":
         return None
-    begin, dummy = attributes(answer, *places[_TCA_OPTIONS])[_TCA_TBF_PARMS]
+    options = attributes(answer, *places[_TCA_OPTIONS])
+    begin, dummy = options[_TCA_TBF_PARMS]
     rate = int(_NUMBER.unpack_from(answer, begin + _RATE_AT)[0])
+    if _TCA_TBF_RATE64 in options:  # a rate of more than 32 bits
+        rate = int(_LARGE.unpack_from(answer, options[_TCA_TBF_RATE64][0])[0])
     ticks = int(_NUMBER.unpack_from(answer, begin + _BUFFER_AT)[0])
     return ifindex, TokenBucket(rate, round(ticks * _TICK * rate))
 

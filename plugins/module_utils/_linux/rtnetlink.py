@@ -16,40 +16,25 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
-from ansible_collections.cni.node.plugins.module_utils._linux import routing_rules
+from ansible_collections.cni.node.plugins.module_utils._linux import link_message, routing_rules
+from ansible_collections.cni.node.plugins.module_utils._linux.link_message import BRIDGE, VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._linux.netlink import (
     ATTRIBUTE,
     Connection,
     attributes,
     list_entries,
     number,
-    text,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.routing_rules import Rule
 
 # linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h
 _RTM_GETLINK, _RTM_GETADDR, _RTM_GETROUTE = 18, 22, 26
-_IFF_UP, _IFF_PROMISC, _IFF_ALLMULTI = 0x1, 0x100, 0x200
-_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINK, _IFLA_MASTER, _IFLA_TXQLEN, _IFLA_LINKINFO, _IFLA_EXT_MASK = (
-    1,
-    3,
-    4,
-    5,
-    10,
-    13,
-    18,
-    29,
-)
-_IFLA_LINK_NETNSID: t.Final = 37
-_IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_INFO_SLAVE_KIND, _IFLA_INFO_SLAVE_DATA = 1, 2, 4, 5
-_IFLA_BR_VLAN_FILTERING, _IFLA_BRPORT_MODE, _IFLA_BRPORT_ISOLATED = 7, 4, 33
-_IFLA_VRF_TABLE: t.Final = 1
+_IFLA_IFNAME, _IFLA_EXT_MASK = 3, 29
 _RTEXT_FILTER_SKIP_STATS: t.Final = 0x8
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_TABLE, _RTA_VIA = 1, 4, 5, 15, 18
 _RTN_UNICAST, _RTPROT_BOOT = 1, 3
 
-_LINK: t.Final = struct.Struct("=BxHiII")
 _ADDRESS: t.Final = struct.Struct("=BBBBI")
 _ROUTE: t.Final = struct.Struct("=BBBBBBBBI")
 _NUMBER: t.Final = struct.Struct("=I")
@@ -59,43 +44,6 @@ _NO_STATISTICS: t.Final = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + _NUMBER.pack(_RTEX
 _NAME_SIZE: t.Final = 16
 # RT_TABLE_MAIN
 MAIN_TABLE: t.Final = 254
-# Kinds of links.
-BRIDGE, VRF = _DESCRIBED = ("bridge", "vrf")
-
-
-class Link(t.NamedTuple):
-    """An interface.
-
-    Attributes:
-        mac: With colons, in lower case; empty if there is none.
-        mtu: In bytes.
-        master: Index of the bridge, VRF or bond that it belongs to, or 0.
-        peer: Index of its parent or veth peer, possibly in another namespace, or 0.
-        kind: ``veth``, ``bridge`` and so on; empty for hardware and the loopback.
-        is_peer_elsewhere: Whether the peer is in another namespace.
-        is_promiscuous, is_all_multicast: Whether that was asked for; a bridge makes its ports so without being asked.
-        queue_length: In packets.
-        is_hairpin, is_isolated: Flags of a port of a bridge.
-        filters_vlans: Whether a bridge keeps VLANs apart.
-        table: The routing table of a VRF, or 0.
-    """
-
-    ifindex: int
-    name: str
-    mac: str
-    mtu: int
-    is_up: bool
-    master: int
-    peer: int
-    kind: str
-    is_peer_elsewhere: bool = False
-    is_promiscuous: bool = False
-    is_all_multicast: bool = False
-    queue_length: int = 0
-    is_hairpin: bool = False
-    is_isolated: bool = False
-    filters_vlans: bool = False
-    table: int = 0
 
 
 class Address(t.NamedTuple):
@@ -195,7 +143,7 @@ def link(name: str, path: str = "") -> Link | None:
     if not 1 < len(encoded) <= _NAME_SIZE or b"\0" in encoded[:-1]:
         return None  # the kernel has no such name, and would truncate it
     request = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
-    return _request_link(_LINK.pack(0, 0, 0, 0, 0) + request, name, path)
+    return _request_link(link_message.MESSAGE.pack(0, 0, 0, 0, 0) + request, name, path)
 
 
 def link_by_index(ifindex: int) -> Link | None:
@@ -204,13 +152,13 @@ def link_by_index(ifindex: int) -> Link | None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    return _request_link(_LINK.pack(0, 0, ifindex, 0, 0), f"number {ifindex}", "") if ifindex else None
+    return _request_link(link_message.MESSAGE.pack(0, 0, ifindex, 0, 0), f"number {ifindex}", "") if ifindex else None
 
 
 def _request_link(request: bytes, what: str, path: str) -> Link | None:
     with _wrap_errors("the link", what), connect(path) as connection:
         try:
-            return _link(*connection.get(_RTM_GETLINK, request + _NO_STATISTICS))
+            return link_message.decode(*connection.get(_RTM_GETLINK, request + _NO_STATISTICS))
         except OSError as exc:
             if exc.errno in (errno.ENODEV, errno.ERANGE):
                 return None
@@ -239,38 +187,12 @@ def connect(path: str, *, strict: bool = False) -> Connection:
     # Loaded late: it takes longer than reading the node's own namespace.
     from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
-    return netns.open_inside(path, Connection)
+    return netns.open_inside(path, lambda: Connection(strict=strict))
 
 
 def _links(connection: Connection) -> tuple[Link, ...]:
-    return list_entries(connection, _RTM_GETLINK, _LINK.pack(0, 0, 0, 0, 0) + _NO_STATISTICS, _link)
-
-
-def _link(answer: bytes, start: int, end: int) -> Link:
-    dummy, dummy, index, flags, dummy = _LINK.unpack_from(answer, start)
-    places = attributes(answer, start + _LINK.size, end)
-    info = attributes(answer, *places[_IFLA_LINKINFO]) if _IFLA_LINKINFO in places else {}
-    kind = text(answer, info[_IFLA_INFO_KIND]) if _IFLA_INFO_KIND in info else ""
-    data = attributes(answer, *info[_IFLA_INFO_DATA]) if kind in _DESCRIBED and _IFLA_INFO_DATA in info else {}
-    is_port = _IFLA_INFO_SLAVE_DATA in info and text(answer, info[_IFLA_INFO_SLAVE_KIND]) == BRIDGE
-    port = attributes(answer, *info[_IFLA_INFO_SLAVE_DATA]) if is_port else {}
-    return Link(
-        ifindex=index,
-        name=text(answer, places[_IFLA_IFNAME]),
-        mac=answer[slice(*places[_IFLA_ADDRESS])].hex(":") if _IFLA_ADDRESS in places else "",
-        mtu=number(answer, places, _IFLA_MTU),
-        is_up=bool(flags & _IFF_UP),
-        master=number(answer, places, _IFLA_MASTER),
-        peer=number(answer, places, _IFLA_LINK),
-        kind=kind,
-        is_peer_elsewhere=_IFLA_LINK_NETNSID in places,
-        is_promiscuous=bool(flags & _IFF_PROMISC),
-        is_all_multicast=bool(flags & _IFF_ALLMULTI),
-        queue_length=number(answer, places, _IFLA_TXQLEN),
-        is_hairpin=_flag(answer, port, _IFLA_BRPORT_MODE),
-        is_isolated=_flag(answer, port, _IFLA_BRPORT_ISOLATED),
-        filters_vlans=kind == BRIDGE and _flag(answer, data, _IFLA_BR_VLAN_FILTERING),
-        table=number(answer, data, _IFLA_VRF_TABLE) if kind == VRF else 0,
+    return list_entries(
+        connection, _RTM_GETLINK, link_message.MESSAGE.pack(0, 0, 0, 0, 0) + _NO_STATISTICS, link_message.decode
     )
 
 
@@ -305,10 +227,6 @@ def _gateway(answer: bytes, places: t.Mapping[int, tuple[int, int]]) -> IpAddres
         start, end = places[_RTA_VIA]
         return ipaddress.ip_address(answer[start + 2 : end])
     return None
-
-
-def _flag(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) -> bool:
-    return kind in places and any(answer[slice(*places[kind])])
 
 
 __all__ = (

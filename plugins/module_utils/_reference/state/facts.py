@@ -119,15 +119,17 @@ def read(record: Record, network: NetworkConfiguration) -> Facts | None:
     if any(map(_is_userspace_device, interfaces)):
         return None
     sandbox = _sandbox(interfaces, record.attachment)
-    own = {"name": record.attachment.ifname}
-    inside = {number: item for number, item in enumerate(interfaces) if (item.get("sandbox") or "") == sandbox}
+    own: dict[int | None, t.Mapping[str, t.Any]] = {None: {"name": record.attachment.ifname}}
+    inside: dict[int | None, t.Mapping[str, t.Any]] = {
+        number: item for number, item in enumerate(interfaces) if (item.get("sandbox") or "") == sandbox
+    }
     return Facts(
         record,
         maker,
         tuple(_plugin(record, network, plugin) for plugin in network.plugins[1:]),
         tuple(item for item in inside.values() if item.get("name")),
         tuple(item for item in interfaces if item.get("name") and not item.get("sandbox")),
-        tuple(_ips(result.get("ips") or (), inside if interfaces else {None: own})),
+        tuple(_ips(result.get("ips") or (), inside if interfaces else own)),
         tuple(result.get("routes") or ()),
     )
 

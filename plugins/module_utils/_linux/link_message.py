@@ -1,0 +1,99 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What rtnetlink says of a link."""
+
+from __future__ import annotations
+
+import struct
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._linux.netlink import attributes, number, text
+
+# linux/if_link.h, linux/if.h
+_IFF_UP, _IFF_PROMISC, _IFF_ALLMULTI = 0x1, 0x100, 0x200
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINK, _IFLA_MASTER, _IFLA_TXQLEN = 1, 3, 4, 5, 10, 13
+_IFLA_LINKINFO, _IFLA_LINK_NETNSID = 18, 37
+_IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_INFO_SLAVE_KIND, _IFLA_INFO_SLAVE_DATA = 1, 2, 4, 5
+_IFLA_BR_VLAN_FILTERING, _IFLA_BRPORT_MODE, _IFLA_BRPORT_ISOLATED = 7, 4, 33
+_IFLA_VRF_TABLE: t.Final = 1
+
+# The message of a link: family, type, index, flags, mask of flags.
+MESSAGE: t.Final = struct.Struct("=BxHiII")
+# Kinds of links.
+BRIDGE, VRF = _DESCRIBED = ("bridge", "vrf")
+
+
+class Link(t.NamedTuple):
+    """An interface.
+
+    Attributes:
+        mac: With colons, in lower case; empty if there is none.
+        mtu: In bytes.
+        master: Index of the bridge, VRF or bond that it belongs to, or 0.
+        peer: Index of its parent or veth peer, possibly in another namespace, or 0.
+        kind: ``veth``, ``bridge`` and so on; empty for hardware and the loopback.
+        is_peer_elsewhere: Whether the peer is in another namespace.
+        is_promiscuous, is_all_multicast: Whether that was asked for; a bridge makes its ports so without being asked.
+        queue_length: In packets.
+        is_hairpin, is_isolated: Flags of a port of a bridge.
+        filters_vlans: Whether a bridge keeps VLANs apart.
+        table: The routing table of a VRF, or 0.
+    """
+
+    ifindex: int
+    name: str
+    mac: str
+    mtu: int
+    is_up: bool
+    master: int
+    peer: int
+    kind: str
+    is_peer_elsewhere: bool = False
+    is_promiscuous: bool = False
+    is_all_multicast: bool = False
+    queue_length: int = 0
+    is_hairpin: bool = False
+    is_isolated: bool = False
+    filters_vlans: bool = False
+    table: int = 0
+
+
+def decode(answer: bytes, start: int, end: int) -> Link:
+    """Return the link of a message."""
+    dummy, dummy, index, flags, dummy = MESSAGE.unpack_from(answer, start)
+    places = attributes(answer, start + MESSAGE.size, end)
+    info = attributes(answer, *places[_IFLA_LINKINFO]) if _IFLA_LINKINFO in places else {}
+    kind = text(answer, info[_IFLA_INFO_KIND]) if _IFLA_INFO_KIND in info else ""
+    data = attributes(answer, *info[_IFLA_INFO_DATA]) if kind in _DESCRIBED and _IFLA_INFO_DATA in info else {}
+    is_port = _IFLA_INFO_SLAVE_DATA in info and text(answer, info[_IFLA_INFO_SLAVE_KIND]) == BRIDGE
+    port = attributes(answer, *info[_IFLA_INFO_SLAVE_DATA]) if is_port else {}
+    return Link(
+        ifindex=index,
+        name=text(answer, places[_IFLA_IFNAME]),
+        mac=answer[slice(*places[_IFLA_ADDRESS])].hex(":") if _IFLA_ADDRESS in places else "",
+        mtu=number(answer, places, _IFLA_MTU),
+        is_up=bool(flags & _IFF_UP),
+        master=number(answer, places, _IFLA_MASTER),
+        peer=number(answer, places, _IFLA_LINK),
+        kind=kind,
+        is_peer_elsewhere=_IFLA_LINK_NETNSID in places,
+        is_promiscuous=bool(flags & _IFF_PROMISC),
+        is_all_multicast=bool(flags & _IFF_ALLMULTI),
+        queue_length=number(answer, places, _IFLA_TXQLEN),
+        is_hairpin=_flag(answer, port, _IFLA_BRPORT_MODE),
+        is_isolated=_flag(answer, port, _IFLA_BRPORT_ISOLATED),
+        filters_vlans=kind == BRIDGE and _flag(answer, data, _IFLA_BR_VLAN_FILTERING),
+        table=number(answer, data, _IFLA_VRF_TABLE) if kind == VRF else 0,
+    )
+
+
+def _flag(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) -> bool:
+    return kind in places and any(answer[slice(*places[kind])])
+
+
+__all__ = ("BRIDGE", "MESSAGE", "VRF", "Link", "decode")

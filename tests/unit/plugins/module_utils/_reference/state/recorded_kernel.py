@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import copy
 import ipaddress
 import re
 import typing as t
@@ -27,7 +28,7 @@ class RecordedKernel:
     """Answers `rtnetlink`, `qdiscs` and `sysctl` from a recorded state, by network namespace."""
 
     def __init__(self, situation: Situation) -> None:
-        self.state = situation.state
+        self.state = copy.deepcopy(situation.state)
         self.indexes: dict[str, dict[str, int]] = {}
         for netns in self.state:
             if netns != "files" and self.state[netns] is not None:
@@ -41,6 +42,12 @@ class RecordedKernel:
 
     def lines(self, netns: str, name: str) -> list[t.Any]:
         return list(self.section(netns, name, {}).get("+", ()))
+
+    def drop(self, netns: str, name: str, matches: t.Callable[[t.Any], bool]) -> None:
+        """Remove the lines of a section that match; fail if there are none."""
+        before = self.lines(netns, name)
+        self.state[netns][name]["+"] = [line for line in before if not matches(line)]
+        assert len(self.lines(netns, name)) < len(before)
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let the readers of the kernel answer from this state."""

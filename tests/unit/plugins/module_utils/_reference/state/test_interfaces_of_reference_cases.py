@@ -60,6 +60,39 @@ def test_the_state_is_what_was_made(situation: Situation) -> None:
     assert {line for line in left_out if has_interfaces or not LINKS.match(line)} == set()
 
 
+@pytest.mark.parametrize("situation", UNPREPARED.values(), ids=UNPREPARED)
+def test_whatever_is_missing_is_drift(situation: Situation, monkeypatch: pytest.MonkeyPatch) -> None:
+    for record, state in states(situation):
+        for resource in state:
+            kernel = RecordedKernel(situation)
+            kernel.install(monkeypatch)
+            remove(kernel, record.attachment.netns.rpartition("/")[2] if resource.inside else HOST, resource)
+            drift = interface_drift.find_drift(record, record.network(), NodeSnapshot())
+            assert drift is not None
+            assert any(difference.inside == resource.inside for difference in drift.differences), resource
+            assert drift.inside or drift.on_node
+
+
+def remove(kernel: RecordedKernel, netns: str, resource: resources.Resource) -> None:
+    """Remove a resource from a recorded kernel, or a property of a link."""
+    name = getattr(resource, "name", getattr(resource, "link", ""))
+    if isinstance(resource, (resources.Link, resources.Bridge, resources.Ifb)):
+        del kernel.state[netns]["links"][name]
+    elif isinstance(resource, resources.Port):
+        kernel.state[netns]["links"][name].pop("master")
+    elif isinstance(resource, resources.Sysctl):
+        kernel.state[netns]["sysctls"][resource.path] = "7"
+    elif isinstance(resource, resources.Rate):
+        kernel.drop(netns, "tc", lambda line: line.get("qdisc", {}).get("dev") == name)
+    elif isinstance(resource, resources.Rule):
+        kernel.drop(netns, "rules", lambda line: f"from {resource.source} " in line)
+    elif isinstance(resource, resources.Address):
+        kernel.drop(netns, "addresses", lambda line: f"{name} " in line and f" {resource.interface} " in line)
+    elif isinstance(resource, resources.Route):
+        words = route_line(resource, netns, kernel).split()
+        kernel.drop(netns, "routes", lambda line: line.split()[:3] == words[2:5] and f"dev {name}" in line)
+
+
 # A result of 0.2.0 and older names no interfaces.
 LINKS = re.compile(r"\S+ link (eth0|VETH\d+)( |$)")
 # What the plugins change, but the state leaves out on purpose.

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The state of records that no recorded case has."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import expected_state
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+RESULT: JsonObject = {
+    "cniVersion": "1.0.0",
+    "interfaces": [{"name": "cni0", "mac": "02:00:00:00:00:09"}, {"name": "veth7"}, {"name": "eth0", "sandbox": "/x"}],
+    "ips": [{"address": "10.1.0.2/16", "gateway": "10.1.0.1", "interface": 2}],
+}
+
+
+def state(*plugins: JsonObject, result: JsonObject = RESULT, **keys: t.Any) -> resources.State:
+    document = {"cniVersion": "1.0.0", "name": "net", "plugins": plugins}
+    network = config.parse(json.dumps(document).encode(), "net")
+    attachment = Attachment("net", "blue", "eth0", "/x", **{"args": {}, "capability_args": {}, **keys})
+    found = expected_state(Record(attachment, network.content, Result("1.0.0", result)), network)
+    assert found is not None
+    return found
+
+
+def test_the_gateway_of_a_vlan_is_on_a_link_of_its_own() -> None:
+    result = {**RESULT, "interfaces": [*RESULT["interfaces"], {"name": "cni0.100"}]}
+    found = state({"type": "bridge", "vlan": 100, "isGateway": True}, result=result)
+    assert [(each.link, str(each.interface)) for each in found if isinstance(each, resources.Address)] == [
+        ("eth0", "10.1.0.2/16"),
+        ("cni0.100", "10.1.0.1/16"),
+    ]
+    assert [each for each in found if isinstance(each, resources.Port)] == [
+        resources.Port("veth7", "cni0", has_vlans=True),
+        resources.Port("cni0.100", "cni0", by_peer=True, has_vlans=True),
+    ]
+    assert [each.filters_vlans for each in found if isinstance(each, resources.Bridge)] == [True]
+
+
+def test_a_delegated_bridge_is_a_gateway_by_default() -> None:
+    found = state({"type": "flannel", "delegate": {"hairpinMode": True}})
+    assert resources.Bridge("cni0", mac="02:00:00:00:00:09") in found
+    assert resources.Port("veth7", "cni0", is_hairpin=True) in found
+    assert resources.Sysctl("net/ipv4/ip_forward", "1", inside=False) in found
+
+
+def test_the_routes_of_a_vrf_are_in_its_table() -> None:
+    result = {**RESULT, "routes": [{"dst": "0.0.0.0/0"}]}
+    found = state({"type": "bridge"}, {"type": "vrf", "vrfname": "red", "table": 10}, result=result)
+    assert resources.Vrf("red", 10) in found
+    assert resources.Port("eth0", "red", inside=True) in found
+    assert [(str(each.destination), each.table) for each in found if isinstance(each, resources.Route)] == [
+        ("0.0.0.0/0", 10),
+        ("10.1.0.0/16", 10),
+    ]
+
+
+# Where the MAC comes from, the strongest first.
+MACS: dict[str, tuple[JsonObject, JsonObject]] = {
+    "02:00:00:00:00:01": ({"args": {"cni": {"mac": "02:00:00:00:00:01"}}, "mac": "02:00:00:00:00:04"}, {}),
+    "02:00:00:00:00:02": ({"mac": "02:00:00:00:00:04"}, {"capability_args": {"mac": "02:00:00:00:00:02"}}),
+    "02:00:00:00:00:03": ({"mac": "02:00:00:00:00:04"}, {"args": {"MAC": "02:00:00:00:00:03"}}),
+    "02:00:00:00:00:04": ({"mac": "02:00:00:00:00:04"}, {}),
+}
+
+
+@pytest.mark.parametrize(("mac", "given"), MACS.items(), ids=MACS)
+def test_tuning_takes_the_mac_from_several_places(mac: str, given: tuple[JsonObject, JsonObject]) -> None:
+    keys, arguments = given
+    found = state({"type": "bridge"}, {"type": "tuning", "capabilities": {"mac": True}, **keys}, **arguments)
+    assert [each.mac for each in found if isinstance(each, resources.Link) and each.name == "eth0"] == [mac]
+
+
+@pytest.mark.parametrize(
+    "plugin", [{"type": "bandwidth", "ingressRate": "fast"}, {"type": "sbr", "gateways": ["nowhere"]}]
+)
+def test_values_that_no_plugin_accepts_are_an_error(plugin: JsonObject) -> None:
+    error = error_of(lambda: state({"type": "bridge"}, plugin))
+    assert (error.code, "its record has values that no plugin accepts" in error.msg) == (Code.DECODE_FAILURE, True)

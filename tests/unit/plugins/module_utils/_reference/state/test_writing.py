@@ -1,0 +1,136 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Differences are written in an order that works, to the links that were seen, and each on its own account."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
+from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+from ansible_collections.cni.node.plugins.module_utils._reference.state.writing import NamespaceRepair
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import CNI0, VETH
+
+
+class RecordingWriter:
+    """Notes what is written, and fails where a test says so."""
+
+    def __init__(self, links: dict[str, Link]) -> None:
+        self.links = links
+        self.written: list[str] = []
+        self.failing = ""
+
+    def __getattr__(self, name: str) -> t.Callable[..., None]:
+        def write(*arguments: t.Any, **dummy: t.Any) -> None:
+            if name == self.failing:
+                raise CniError(Code.IO_FAILURE, f"cannot {name}")
+            self.written.append(f"{name} {arguments[0]}")
+            if name == "create_link":
+                self.links.setdefault(arguments[0], CNI0._replace(ifindex=20, name=arguments[0], kind=arguments[1]))
+
+        return write
+
+
+@pytest.fixture
+def writer(monkeypatch: pytest.MonkeyPatch) -> RecordingWriter:
+    made = RecordingWriter({"veth7": VETH})
+
+    def find(ifindex: int) -> Link | None:
+        return next((link for link in made.links.values() if link.ifindex == ifindex), None)
+
+    monkeypatch.setattr(kernel_writer, "connect", lambda: contextlib.nullcontext(made))
+    monkeypatch.setattr(rtnetlink, "link", made.links.get)
+    monkeypatch.setattr(rtnetlink, "link_by_index", find)
+    monkeypatch.setattr(rtnetlink, "routes", lambda dummy: ())
+    monkeypatch.setattr(sysctl, "write_at", lambda path, value: made.written.append(f"{path} {value}"))
+    return made
+
+
+HOST_ROUTE = resources.Route("veth7", ipaddress.ip_network("10.1.0.2/32"), None, inside=False)
+GATEWAY = resources.Address("cni0", ipaddress.ip_interface("10.1.0.1/16"), inside=False)
+# A bridge that is gone, in the order in which nothing would work.
+DIFFERENCES = (
+    Difference(resources.Sysctl("net/ipv4/ip_forward", "1", inside=False), "not forwarding"),
+    Difference(HOST_ROUTE, "no route", link=VETH),
+    Difference(GATEWAY, "no address", follows=True),
+    Difference(resources.Port("veth7", "cni0", is_hairpin=True), "no port", link=VETH, follows=True),
+    Difference(resources.Link("veth7", inside=False, is_up=True), "down", link=VETH),
+    Difference(resources.Bridge("cni0"), "no bridge"),
+)
+
+
+def repair(differences: t.Sequence[Difference]) -> interface_repair.InterfaceRepair:
+    return interface_repair.repair(t.cast("t.Any", None), differences)
+
+
+def test_what_others_need_is_written_first(writer: RecordingWriter) -> None:
+    assert repair(DIFFERENCES) == (
+        ("no bridge", "down", "no port", "no address", "no route", "not forwarding"),
+        (),
+    )
+    assert writer.written == [
+        "create_link cni0",
+        "net/ipv6/conf/cni0/accept_ra 0",
+        "set_up 20",
+        "set_up 7",
+        "set_master 7",
+        "set_hairpin 7",
+        "add_address 20",
+        "add_route 7",
+        "net/ipv4/ip_forward 1",
+    ]
+
+
+def test_a_failure_does_not_keep_the_rest_from_being_written(writer: RecordingWriter) -> None:
+    writer.failing = "set_master"
+    repaired = repair(DIFFERENCES)
+    assert [str(error) for error in repaired.errors] == ["no port: cannot set_master"]
+    assert repaired.done == ("no bridge", "down", "no address", "no route", "not forwarding")
+
+
+OTHERS = {
+    "renamed": VETH._replace(name="other"),
+    "of another kind": VETH._replace(kind="macvlan"),
+    "with another peer": VETH._replace(peer=99),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_another_link_in_its_place_is_not_changed(writer: RecordingWriter, other: Link) -> None:
+    writer.links["veth7"] = other
+    repaired = repair([DIFFERENCES[1]])
+    assert (repaired.done, writer.written) == ((), [])
+    assert "the link has just been removed or replaced" in str(repaired.errors[0])
+
+
+def test_a_name_that_is_not_that_of_a_bridge_is_named(writer: RecordingWriter) -> None:
+    writer.links["cni0"] = CNI0._replace(kind="veth")
+    assert "another link has the name cni0, and is no bridge" in str(repair(DIFFERENCES[-1:]).errors[0])
+    assert writer.written == ["create_link cni0"]  # the kernel has refused it
+
+
+def test_what_needs_add_is_not_written(writer: RecordingWriter) -> None:
+    repaired = repair([DIFFERENCES[-1]._replace(is_repairable=False)])
+    assert (repaired.done, writer.written) == ((), [])
+    assert str(repaired.errors[0]) == "no bridge: it cannot be put back without ADD"
+
+
+def test_without_the_library_settings_are_written(writer: RecordingWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setitem(__import__("sys").modules, "pyroute2", None)
+    monkeypatch.setattr(sysctl, "write_at", lambda path, value: None)
+    repaired = NamespaceRepair(DIFFERENCES[:3])
+    repaired.run()
+    assert repaired.done == ["not forwarding"]
+    assert [str(error).partition(":")[0] for error in repaired.errors] == ["no route", "no address"]
+    assert all("python3-pyroute2" in str(error) for error in repaired.errors)

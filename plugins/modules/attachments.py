@@ -145,11 +145,11 @@ options:
   check:
     description:
       - V(always) looks for drift and runs CHECK for every attachment, including those made by this run.
-      - V(drift) only looks for drift. It runs no plugin and takes about a millisecond for each attachment. It compares the
-        links, addresses and routes in the kernel with the attachment's result. It also looks for the iptables or nftables
-        rules of C(bridge), C(ptp) and C(portmap) for masquerading, mapped ports and MAC checks (C(macspoofchk)). Only attachments
-        whose network's first plugin is a reference plugin or flannel are compared, because results of other plugins lack the
-        detail.
+      - V(drift) only looks for drift. It runs no plugin and takes about a millisecond for each attachment. It compares
+        the kernel with what follows from the attachment's record, which are links, bridges, addresses, routes, routing rules, settings
+        and limits of rates. It also looks for the iptables or nftables rules of C(bridge), C(ptp) and C(portmap) for
+        masquerading, mapped ports and MAC checks (C(macspoofchk)). Only attachments whose network's first plugin is a
+        reference plugin or flannel are compared, because results of other plugins lack the detail.
       - V(changed) does the same as V(always), but only for attachments made by this run.
       - V(never) does neither.
       - Networks with C(disableCheck) or a version before 0.4.0 have no CHECK. C(disableCheck) also disables the search for drift.

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.writing 
 
 
 class InterfaceRepair(t.NamedTuple):
-    """What a repair did.
+    """The outcome of a repair.
 
     Attributes:
         done: A message for each difference that was put back.

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What plugins add to an interface that another plugin made: settings, rates, membership in a VRF."""
+"""Additions of plugins to an interface that another plugin made: settings, rates, membership in a VRF."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Difference(t.NamedTuple):
 
     @property
     def inside(self) -> bool:
-        """Whether it is in the container's network namespace."""
+        """Return whether it is in the container's network namespace."""
         return self.resource.inside
 
 

@@ -42,7 +42,7 @@ class Plugin(t.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What a record says of an attachment, in the form that the builders of the state need.
+    """A record's facts about an attachment, in the form that the builders of the state need.
 
     Attributes:
         maker: The plugin that made the interface: the first one, or the plugin to which it delegates.

@@ -124,7 +124,7 @@ def _compare_rate(expected: resources.Rate, node: Node) -> t.Iterator[Difference
     which = links.place(expected.link, False)
     if bucket is None:
         yield Difference(expected, f"the rate limit of {which} is missing", link=link, follows=link is None)
-    elif bucket.rate != expected.rate or abs(bucket.burst - expected.burst) > _rounding(expected):
+    elif bucket.rate != expected.rate or abs(bucket.burst - expected.burst) > _tolerate_rounding(expected):
         message = (
             f"the rate limit of {which} is {bucket.rate} bytes/s with bursts of {bucket.burst} bytes, "
             f"not {expected.rate} and {expected.burst}"
@@ -132,7 +132,7 @@ def _compare_rate(expected: resources.Rate, node: Node) -> t.Iterator[Difference
         yield Difference(expected, message, link=link)
 
 
-def _rounding(expected: resources.Rate) -> float:
+def _tolerate_rounding(expected: resources.Rate) -> float:
     return expected.burst * _ROUNDING + 2 * expected.rate / 1e6
 
 

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the node's own network namespace holds, as far as attachments concern it."""
+"""Read the node's own network namespace, as far as attachments concern it."""
 
 from __future__ import annotations
 

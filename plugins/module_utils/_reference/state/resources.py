@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the kernel holds for an attachment: links, addresses, routes, rules, settings and rates.
+"""The kernel's objects for an attachment: links, addresses, routes, rules, settings and rates.
 
 A resource is in the container's network namespace if it is ``inside``, else on the node. A field with its default is
 not compared with the kernel, unless the field says otherwise.

@@ -81,7 +81,7 @@ def _write(writer: KernelWriter, difference: Difference) -> None:
 
 def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bridge) -> None:
     writer.create_link(bridge.name, BRIDGE, mtu=bridge.mtu, mac=bridge.mac)
-    link = _named(bridge.name)
+    link = _find_link(bridge.name)
     if link.kind != BRIDGE:
         problem = f"another link has the name {bridge.name}, and is no bridge"
         raise CniError(Code.LIMITED_CONNECTIVITY, problem, "remove or rename that link")
@@ -93,7 +93,7 @@ def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bri
 
 
 def _write_link(writer: KernelWriter, difference: Difference, link: resources.Link) -> None:
-    ifindex = _same(difference).ifindex
+    ifindex = _verify_link(difference).ifindex
     if link.mac:
         writer.set_mac(ifindex, link.mac)
     if link.mtu:
@@ -109,9 +109,9 @@ def _write_link(writer: KernelWriter, difference: Difference, link: resources.Li
 
 
 def _write_ifb(writer: KernelWriter, difference: Difference, ifb: resources.Ifb) -> None:
-    host_end = _same(difference)
+    host_end = _verify_link(difference)
     writer.create_link(ifb.name, "ifb", mtu=host_end.mtu)
-    link = _named(ifb.name)
+    link = _find_link(ifb.name)
     if link.kind != "ifb":
         raise CniError(Code.LIMITED_CONNECTIVITY, f"another link has the name {ifb.name}", "remove or rename that link")
     writer.set_up(link.ifindex)
@@ -119,7 +119,7 @@ def _write_ifb(writer: KernelWriter, difference: Difference, ifb: resources.Ifb)
 
 
 def _write_port(writer: KernelWriter, difference: Difference, port: resources.Port) -> None:
-    ifindex, bridge = _same(difference).ifindex, _named(port.master)
+    ifindex, bridge = _verify_link(difference).ifindex, _find_link(port.master)
     if bridge.kind != BRIDGE:
         raise CniError(Code.LIMITED_CONNECTIVITY, f"{port.master} is no bridge", "remove or rename that link")
     writer.set_master(ifindex, bridge.ifindex)
@@ -131,7 +131,7 @@ def _write_port(writer: KernelWriter, difference: Difference, port: resources.Po
 
 def _write_address(writer: KernelWriter, difference: Difference, address: resources.Address) -> None:
     # A bridge that was gone is a new link.
-    link = _same(difference) if difference.link else _named(address.link)
+    link = _verify_link(difference) if difference.link else _find_link(address.link)
     if address.interface.version == 6:
         path = f"net/ipv6/conf/{link.name}/disable_ipv6"
         if sysctl.read_at(path) == "1":
@@ -140,7 +140,7 @@ def _write_address(writer: KernelWriter, difference: Difference, address: resour
 
 
 def _write_route(writer: KernelWriter, difference: Difference, route: resources.Route) -> None:
-    ifindex = _same(difference).ifindex
+    ifindex = _verify_link(difference).ifindex
     table = route.table or MAIN_TABLE
     rivals = [known for known in rtnetlink.routes(ifindex) if known.destination == route.destination]
     writer.add_route(
@@ -166,18 +166,18 @@ def _write_rule(writer: KernelWriter, dummy: Difference, rule: resources.Rule) -
 
 
 def _write_rate(writer: KernelWriter, difference: Difference, rate: resources.Rate) -> None:
-    link = _same(difference) if difference.link else _named(rate.link)
+    link = _verify_link(difference) if difference.link else _find_link(rate.link)
     writer.limit_rate(link.ifindex, rate.rate, rate.burst)
 
 
-def _named(name: str) -> Link:
+def _find_link(name: str) -> Link:
     link = rtnetlink.link(name)
     if link is None:
         raise CniError(Code.LIMITED_CONNECTIVITY, f"there is no link {name}")
     return link
 
 
-def _same(difference: Difference) -> Link:
+def _verify_link(difference: Difference) -> Link:
     """Return the link of a difference as it is now; refuse another link in its place.
 
     Raises:

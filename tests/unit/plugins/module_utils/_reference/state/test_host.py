@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the recorded cases do not have: VLANs, other links in the place of a bridge, and what follows from what."""
+"""Differences that the recorded cases do not have: VLANs, other links in the place of a bridge, and what follows from what."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ class FakeNode:
         return None
 
 
-def found(node: FakeNode, *state: resources.Resource) -> list[tuple[str, bool, bool]]:
+def compare(node: FakeNode, *state: resources.Resource) -> list[tuple[str, bool, bool]]:
     """Return message, whether it can be put back, and whether it follows from another difference."""
     return [(each.message, each.is_repairable, each.follows) for each in host.find(state, node)]
 
 
 def test_a_bridge_with_vlans_is_not_created_again() -> None:
     bridge = resources.Bridge("cni0", filters_vlans=True)
-    assert found(FakeNode(), bridge) == [("interface cni0 of the node is gone", False, False)]
+    assert compare(FakeNode(), bridge) == [("interface cni0 of the node is gone", False, False)]
     port = resources.Port("veth7", "cni0", has_vlans=True)
     message = "interface veth7 of the node is not a port of cni0"
-    assert found(FakeNode(CNI0, VETH._replace(master=0)), port) == [(message, False, False)]
+    assert compare(FakeNode(CNI0, VETH._replace(master=0)), port) == [(message, False, False)]
 
 
 def test_a_bridge_that_does_not_keep_vlans_apart_is_drift() -> None:
     bridge = resources.Bridge("cni0", filters_vlans=True)
-    assert found(FakeNode(CNI0), bridge) == [("interface cni0 of the node does not filter VLANs", False, False)]
-    assert found(FakeNode(CNI0._replace(filters_vlans=True)), bridge) == []
+    assert compare(FakeNode(CNI0), bridge) == [("interface cni0 of the node does not filter VLANs", False, False)]
+    assert compare(FakeNode(CNI0._replace(filters_vlans=True)), bridge) == []
 
 
 def test_what_follows_from_a_missing_bridge_is_put_back_with_it() -> None:
@@ -75,7 +75,7 @@ def test_what_follows_from_a_missing_bridge_is_put_back_with_it() -> None:
         resources.Address("cni0", GATEWAY, inside=False, is_only=True),
         resources.Sysctl("net/ipv4/conf/cni0/route_localnet", "1", inside=False, link="cni0"),
     )
-    differences = found(FakeNode(VETH._replace(master=0)), *state)
+    differences = compare(FakeNode(VETH._replace(master=0)), *state)
     assert [(is_repairable, follows) for dummy, is_repairable, follows in differences] == [
         (True, False),
         *(3 * [(True, True)]),
@@ -84,33 +84,33 @@ def test_what_follows_from_a_missing_bridge_is_put_back_with_it() -> None:
 
 def test_another_link_in_the_place_of_a_bridge_is_named_and_not_changed() -> None:
     state = resources.Bridge("cni0"), resources.Port("veth7", "cni0")
-    differences = found(FakeNode(CNI0._replace(kind="veth"), VETH), *state)
+    differences = compare(FakeNode(CNI0._replace(kind="veth"), VETH), *state)
     assert differences == [("interface cni0 of the node is no bridge", False, False)]
 
 
 def test_a_bridge_gets_no_second_address_of_ipv4() -> None:
     address = resources.Address("cni0", GATEWAY, inside=False, is_only=True)
     message = "address 10.1.0.1/16 of interface cni0 of the node is missing"
-    assert found(FakeNode(CNI0), address) == [(message, True, False)]
-    assert found(FakeNode(CNI0, addresses=["fe80::1/64"]), address) == [(message, True, False)]
+    assert compare(FakeNode(CNI0), address) == [(message, True, False)]
+    assert compare(FakeNode(CNI0, addresses=["fe80::1/64"]), address) == [(message, True, False)]
     other = FakeNode(CNI0, addresses=["10.2.0.1/16"])
-    assert found(other, address) == [(f"{message}, which has 10.2.0.1/16", False, False)]
+    assert compare(other, address) == [(f"{message}, which has 10.2.0.1/16", False, False)]
 
 
 def test_a_larger_mtu_of_a_bridge_is_no_drift() -> None:
     bridge = resources.Bridge("cni0", mtu=1400)
-    assert found(FakeNode(CNI0._replace(mtu=9000)), bridge) == []
-    small = found(FakeNode(CNI0._replace(mtu=1300)), bridge)
+    assert compare(FakeNode(CNI0._replace(mtu=9000)), bridge) == []
+    small = compare(FakeNode(CNI0._replace(mtu=1300)), bridge)
     assert small == [("the MTU of cni0 of the node is 1300, less than 1400", True, False)]
 
 
 def test_a_setting_that_the_kernel_does_not_have_cannot_be_put_back() -> None:
     setting = resources.Sysctl("net/ipv6/conf/all/forwarding", "1", inside=False)
     message = "net/ipv6/conf/all/forwarding of the node is None, not 1"
-    assert found(FakeNode(), setting) == [(message, False, False)]
+    assert compare(FakeNode(), setting) == [(message, False, False)]
 
 
 @pytest.mark.parametrize(("burst", "is_drift"), [(100_000, False), (99_998, False), (90_000, True)])
 def test_the_kernel_may_round_a_burst(burst: int, is_drift: bool) -> None:
     rate = resources.Rate("veth7", 1_000_000, 100_000)
-    assert bool(found(FakeNode(VETH, bucket=TokenBucket(1_000_000, burst)), rate)) is is_drift
+    assert bool(compare(FakeNode(VETH, bucket=TokenBucket(1_000_000, burst)), rate)) is is_drift

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import importlib.util
 import socket
 import typing as t
@@ -33,6 +34,7 @@ _IFA_F_NODAD: t.Final = 0x2
 _NO_BROADCAST: t.Final = 31
 
 
+@functools.lru_cache(maxsize=1)
 def is_available() -> bool:
     """Return whether the library that writes to the kernel is installed."""
     return importlib.util.find_spec("pyroute2") is not None

@@ -22,6 +22,9 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
+_HINT: t.Final = "interfaces are not repaired without pyroute2: install the package python3-pyroute2 on the node"
+
+
 def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Run the module `repair` and return its result."""
     params = module.params
@@ -38,14 +41,16 @@ def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:
 
 def _report(repairs: t.Sequence[Repair], *, predicted: bool) -> JsonObject:
     entries = [_entry(repair) for repair in repairs]
-    failures = [f"{repair.record.attachment}: {repair.error}" for repair in repairs if repair.error]
+    remarks = [f"{repair.record.attachment}: {repair.error}" for repair in repairs if repair.error]
+    if any(repair.lacks_library for repair in repairs):
+        remarks.append(_HINT)
     actions = summarize_actions((entry["action"] for entry in entries), predicted=predicted)
     return {
         "attachments": [entry for entry in entries if entry["action"] != "unchanged"],
         "summary": dict(collections.Counter(entry["action"] for entry in entries)),
         "changed": any(repair.changed for repair in repairs),
-        "failed": bool(failures),
-        "msg": "\n".join([f"attachments: {actions}" if entries else "no attachments", *failures]),
+        "failed": any(repair.error for repair in repairs),
+        "msg": "\n".join([f"attachments: {actions}" if entries else "no attachments", *remarks]),
         "diff": _diff(repairs),
     }
 

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Sysctl
 from ansible_collections.cni.node.plugins.module_utils._reference.state.writing import ORDER, NamespaceRepair
 
 
@@ -28,6 +29,11 @@ class InterfaceRepair(t.NamedTuple):
 
     done: tuple[str, ...]
     errors: tuple[CniError, ...]
+
+
+def needs_no_library(difference: Difference) -> bool:
+    """Return whether a difference is written without pyroute2."""
+    return isinstance(difference.resource, Sysctl)
 
 
 def is_available() -> bool:
@@ -56,4 +62,4 @@ def repair(record: Record, differences: t.Sequence[Difference]) -> InterfaceRepa
     return InterfaceRepair((*on_node.done, *inside.done), (*on_node.errors, *inside.errors))
 
 
-__all__ = ("InterfaceRepair", "is_available", "repair")
+__all__ = ("InterfaceRepair", "is_available", "needs_no_library", "repair")

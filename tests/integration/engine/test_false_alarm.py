@@ -136,4 +136,4 @@ def test_a_missing_address_is_drift_behind_sbr(node: EngineNode, engine: Engine,
     moved = attachment("net", blue)
     assert require_success(engine.ensure(moved)) == ("added", True, "")
     blue.run("ip", "address", "flush", "dev", "eth0")
-    assert require_success(engine.ensure(moved))[0] == "recreated"
+    assert require_success(engine.ensure(moved))[0] == "repaired"

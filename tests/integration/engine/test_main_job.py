@@ -52,14 +52,18 @@ MASQUERADING = reference_networks.bridge(ipMasq=True)
 
 
 class Job(t.NamedTuple):
-    """A network's plugins, an address that its containers reach, a fault, and what is done about it."""
+    """A network's plugins, an address that its containers reach, and a fault."""
 
     plugins: t.Sequence[JsonObject]
     reaches: str
     drift: Drift
     keys: JsonObject = {}
     version: str = "1.0.0"
-    reaction: str = "recreated"
+
+    @property
+    def reaction(self) -> str:
+        """What is done about the fault: only an interface that is gone needs ADD."""
+        return "recreated" if self.drift is DELETE else "repaired"
 
 
 GATEWAY = "10.1.0.1"
@@ -87,7 +91,7 @@ JOBS = {
     "host-device, addresses flushed": Job([reference_networks.HOST_DEVICE], reference_networks.WORLD, FLUSH),
     "bandwidth, shaping lost": Job([BRIDGE, reference_networks.BANDWIDTH], GATEWAY, _delete_shaping),
     "firewall, rules flushed": Job(
-        [BRIDGE, reference_networks.FIREWALL], GATEWAY, _on_node("iptables", "-F", "CNI-FORWARD"), reaction="repaired"
+        [BRIDGE, reference_networks.FIREWALL], GATEWAY, _on_node("iptables", "-F", "CNI-FORWARD")
     ),
     "loopback, set down": Job(
         [reference_networks.LOOPBACK], "127.0.0.1", _in_namespace("ip", "link", "set", "lo", "down")

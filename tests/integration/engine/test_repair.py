@@ -205,3 +205,56 @@ def test_records_are_not_changed_by_a_repair(node: EngineNode, attached: JsonObj
     flush()
     node.run("repair").succeeded()
     assert {path: path.read_bytes() for path in files} == files
+
+
+# Damage to the attachment of one container, inside its namespace or on the node.
+DAMAGE: dict[str, tuple[str, bool]] = {
+    "an address": ("ip address delete {address} dev eth0", True),
+    "the default route": ("ip route delete default", True),
+    "the interface is down": ("ip link set eth0 down", True),
+    "the bridge": ("ip link delete cni0", False),
+    "forwarding": ("sysctl -qw net.ipv4.ip_forward=0", False),
+    "the address of the bridge": ("ip address flush dev cni0", False),
+}
+
+
+@pytest.mark.parametrize(("command", "inside"), DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("resources", [None, ["rules", "interfaces"]])
+def test_interfaces_are_repaired_and_those_of_other_runtimes_on_request(
+    node: EngineNode, attached: JsonObject, blue: Namespace, command: str, inside: bool, resources: list[str] | None
+) -> None:
+    as_other_runtime(node, attached)
+    index = rtnetlink.link("eth0", attached["netns"])
+    argv = command.format(address="10.1.0.2/16").split()
+    blue.run(*argv) if inside else subprocess.run(argv, check=True)
+    options = {} if resources is None else {"resources": resources}
+    predicted = node.run("repair", **options, _ansible_check_mode=True).succeeded()
+    done = node.run("repair", **options).succeeded()
+    assert done.entries == predicted.entries
+    (entry,) = done.entries
+    assert entry["action"] == ("drifted" if resources is None else "repaired")
+    assert entry["changed"] is (resources is not None)
+    now = rtnetlink.link("eth0", attached["netns"])
+    assert index is not None
+    assert now is not None
+    assert now.ifindex == index.ifindex
+    if resources is not None:
+        blue.run("ping", "-c1", "-W5", "10.1.0.1")
+        assert node.run("repair", **options).succeeded().entries == []
+
+
+def test_without_pyroute2_rules_are_repaired_and_interfaces_named_with_a_hint(
+    node: EngineNode, attached: JsonObject, blue: Namespace, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_other_runtime(node, attached)
+    # An import hook of a Python without the library.
+    hook = "import sys\nsys.modules['pyroute2'] = None\n"
+    (tmp_path / "sitecustomize.py").write_text(hook, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    flush()
+    blue.run("ip", "route", "delete", "default")
+    done = node.run("repair", resources=["rules", "interfaces"]).succeeded()
+    (entry,) = done.entries
+    assert (entry["action"], entry["changed"]) == ("drifted", True)
+    assert entry["left"] == ["the route to 0.0.0.0/0 is missing"]
+    assert "install the package python3-pyroute2" in done.msg

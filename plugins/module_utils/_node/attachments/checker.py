@@ -29,9 +29,10 @@ class Checker:
         self._runtime = runtime
         self._policy = policy
 
-    def forget_rules(self) -> None:
-        """Read the node's firewall again for the next comparison."""
-        self.__dict__.pop("_rules", None)
+    def forget_node(self) -> None:
+        """Read the node's links and firewall again for the next comparison."""
+        for name in ("_rules", "_node"):
+            self.__dict__.pop(name, None)
 
     def kernel_matches(self, record: Record) -> bool:
         """Return whether the kernel has everything that a record lists; False if nothing can be compared.

@@ -109,7 +109,7 @@ class Reconciler:
             runtime.exclusion.timeout, runtime.exclusion.directory, self._is_attached, dry_run=self._policy.dry_run
         )
         repairs = repairer.repair([Target(record, frozenset(Resource)) for record in records])
-        self._checker.forget_rules()
+        self._checker.forget_node()
         self._repairs = {repair.record.attachment.key: repair for repair in repairs if repair.changes}
         return self._repairs
 

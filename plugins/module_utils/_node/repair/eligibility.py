@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -30,12 +32,6 @@ def reason_to_skip(record: Record) -> str:
     if not any(catalogue.find_plugin_type(plugin.type).is_reference for plugin in network.plugins):
         return f"its plugins are unknown: {', '.join(network.plugin_types)}"
     return _reason_by_netns(record)
-
-
-def unknown_plugins(network: NetworkConfiguration) -> tuple[str, ...]:
-    """Return the plugin types of a network whose resources are not known, and are left alone."""
-    types = (plugin.type for plugin in network.plugins)
-    return tuple(name for name in dict.fromkeys(types) if not catalogue.find_plugin_type(name).is_reference)
 
 
 def _reason_by_netns(record: Record) -> str:
@@ -62,6 +58,9 @@ def reason_by_interface(record: Record) -> str:
     Other runtimes do not record the identity of the namespace, so the interface has to prove that it is the same.
     """
     attachment = record.attachment
+    inside = _interfaces_inside(record)
+    if inside and attachment.ifname not in {item.get("name") for item in inside}:
+        return ""  # the loopback interface, which every namespace has
     try:
         link = rtnetlink.link(attachment.ifname, attachment.netns)
     except CniError as exc:
@@ -70,20 +69,19 @@ def reason_by_interface(record: Record) -> str:
         return f"interface {attachment.ifname} is gone"
     if record.is_own:
         return ""
-    macs = _recorded_macs(record)
+    macs = {str(item["mac"]).lower() for item in inside if item.get("name") == attachment.ifname and item.get("mac")}
     if macs and link.mac not in macs and not _may_change_mac(record.network()):
         return f"interface {attachment.ifname} has the MAC {link.mac}, so it belongs to another container"
     return ""
 
 
-def _recorded_macs(record: Record) -> set[str]:
+def _interfaces_inside(record: Record) -> list[t.Mapping[str, t.Any]]:
     interfaces = (record.result.keys.get("interfaces") if record.result else None) or ()
-    own = (item for item in interfaces if item.get("name") == record.attachment.ifname and item.get("sandbox"))
-    return {str(item["mac"]).lower() for item in own if item.get("mac")}
+    return [item for item in interfaces if item.get("sandbox")]
 
 
 def _may_change_mac(network: NetworkConfiguration) -> bool:
     return any(catalogue.find_plugin_type(plugin.type).tunes_interface for plugin in network.plugins)
 
 
-__all__ = ("reason_by_interface", "reason_to_skip", "unknown_plugins")
+__all__ = ("reason_by_interface", "reason_to_skip")

@@ -21,6 +21,9 @@ class Resource(str, enum.Enum):
     INTERFACES = "interfaces"
 
 
+PUT_BACK: t.Final = "put back: "
+
+
 class Target(t.NamedTuple):
     """An attachment to repair.
 
@@ -38,7 +41,8 @@ class Repair(t.NamedTuple):
     Attributes:
         drift: What was missing or different, as messages.
         left: What still is; in a dry run, what would be.
-        changes: What was put back, as commands or messages; in a dry run, what would be.
+        changes: What was put back, rules as commands; in a dry run, what would be.
+        lacks_library: Whether something could be put back if pyroute2 were installed.
         reason: Why the attachment was left alone, or an empty string.
         error: Why something could not be put back.
     """
@@ -47,6 +51,7 @@ class Repair(t.NamedTuple):
     drift: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
+    lacks_library: bool = False
     reason: str = ""
     error: CniError | None = None
 
@@ -60,4 +65,4 @@ class Repair(t.NamedTuple):
         return tuple(message for message in self.drift if message not in self.left)
 
 
-__all__ = ("Repair", "Resource", "Target")
+__all__ = ("PUT_BACK", "Repair", "Resource", "Target")

@@ -20,46 +20,89 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.eligibility 
     reason_by_interface,
     reason_to_skip,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import (
+    PUT_BACK,
+    Repair,
+    Resource,
+    Target,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import (
     FirewallSnapshot,
     PartDrift,
     compare,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import FirewallPart
+from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import LinkDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 
 IsAttached = t.Callable[[Record], bool]
 
 
-class _Item:
-    """An attachment and its drift."""
+class _Snapshot(t.NamedTuple):
+    """The firewall and the links of the node, each read once for all attachments."""
 
-    def __init__(self, target: Target, parts: list[PartDrift]) -> None:
+    firewall: FirewallSnapshot
+    node: NodeSnapshot
+
+    @classmethod
+    def take(cls) -> _Snapshot:
+        return cls(FirewallSnapshot(), NodeSnapshot())
+
+
+class _Item:
+    """An attachment and its drift.
+
+    Attributes:
+        reason: Why it is left alone, or an empty string.
+    """
+
+    def __init__(self, target: Target, parts: list[PartDrift], links: LinkDrift | None) -> None:
         self.record = target.record
         self.resources = target.resources
         self.parts = parts
+        self.links = links or LinkDrift((), ())
         self.errors: list[CniError] = []
         self.reason = ""
 
     @property
     def drift(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(message for part in self.parts for message in part.messages))
+        rules = dict.fromkeys(message for part in self.parts for message in part.messages)
+        return (*self.links.inside, *self.links.on_node, *rules)
 
     @property
-    def is_repairable(self) -> bool:
-        return not self.reason and Resource.RULES in self.resources and bool(self.drift)
+    def lost_parts(self) -> list[PartDrift]:
+        """The parts of the firewall rules that are put back."""
+        return [part for part in self.parts if part.missing] if Resource.RULES in self.resources else []
+
+    @property
+    def differences(self) -> list[Difference]:
+        """The differences of the interfaces that are put back."""
+        if Resource.INTERFACES not in self.resources:
+            return []
+        return [each for each in self.links.differences if each.is_repairable and _can_write(each)]
+
+    @property
+    def lacks_library(self) -> bool:
+        if Resource.INTERFACES not in self.resources:
+            return False
+        return any(each.is_repairable and not _can_write(each) for each in self.links.differences)
 
     @property
     def commands(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(command for part in self.parts for command in part.commands))
+        """The changes, as results show them."""
+        rules = dict.fromkeys(command for part in self.lost_parts for command in part.commands)
+        return (*(f"{PUT_BACK}{each.message}" for each in self.differences if not each.follows), *rules)
 
 
 class Repairer:
     """Repairs attachments: compares all of them with the kernel, then writes the difference in a few transactions.
 
-    A DEL may run at the same time, of any runtime. An attachment whose DEL has begun is left alone, and what was put back
-    is taken away again if its DEL was found only afterwards.
+    A DEL may run at the same time, of any runtime. An attachment whose DEL has begun is left alone, and rules that were put
+    back are removed again if its DEL was found only afterwards.
     """
 
     def __init__(self, timeout: float, lock_directory: str, is_attached: IsAttached, *, dry_run: bool = False) -> None:
@@ -79,38 +122,33 @@ class Repairer:
         Raises:
             CniError: ``TRY_AGAIN`` if another repair does not end.
         """
-        found = self._compare(targets)
-        if self._dry_run or not any(isinstance(item, _Item) and item.drift for item in found):
+        found = _compare_all(targets)
+        if self._dry_run or not any(isinstance(item, _Item) and item.commands for item in found):
             return [item if isinstance(item, Repair) else _predict(item) for item in found]
         with hold_lock(self._lock_path, exclusive=True, timeout=self._timeout, what="the repair of attachments"):
-            found = self._compare(targets)  # another repair may have ended
-            items = [item for item in found if isinstance(item, _Item)]
-            self._put_back([item for item in items if item.is_repairable])
-            after = FirewallSnapshot()
+            found = _compare_all(targets)  # another repair may have ended
+            self._put_back([item for item in found if isinstance(item, _Item) and item.commands])
+            after = _Snapshot.take()
             return [item if isinstance(item, Repair) else _result(item, after) for item in found]
 
-    def _compare(self, targets: t.Sequence[Target]) -> list[_Item | Repair]:
-        snapshot = FirewallSnapshot()
-        return [_compare(target, snapshot) for target in targets]
-
     def _put_back(self, items: t.Sequence[_Item]) -> None:
+        from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
+
         busy = _busy_containers()
         for item in items:
             item.reason = reason_by_interface(item.record) or self._reason_by_operation(item.record, busy)
         items = [item for item in items if not item.reason]
-        owners = {id(part.part): item for item in items for part in item.parts}
-        from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
-
-        for part, error in firewall_repair.put_back(
-            [part.part for item in items for part in item.parts if part.missing]
-        ):
-            owners[id(part)].errors.append(error)
+        for item in items:
+            _put_back_interfaces(item)
+        lost = {id(part.part): (part.part, item) for item in items for part in item.lost_parts}
+        for part, error in firewall_repair.put_back([part for part, dummy in lost.values()]):
+            lost[id(part)][1].errors.append(error)
         busy = _busy_containers()
         for item in items:
             item.reason = self._reason_by_operation(item.record, busy)
-        gone = [part.part for item in items if item.reason for part in item.parts]
+        gone = [part.part for item in items if item.reason for part in item.lost_parts]
         if gone:
-            with contextlib.suppress(CniError):  # then gc finds the leak
+            with contextlib.suppress(CniError):  # gc finds what is left
                 firewall_repair.take_back(gone)
 
     def _reason_by_operation(self, record: Record, busy: t.Container[str]) -> str:
@@ -119,22 +157,38 @@ class Repairer:
         return "a plugin is running for its container" if record.attachment.container_id in busy else ""
 
 
-def _compare(target: Target, snapshot: FirewallSnapshot) -> _Item | Repair:
-    """Return an attachment with its drift, or a result if it is left alone."""
+def _put_back_interfaces(item: _Item) -> None:
+    if item.differences:
+        from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
+
+        item.errors += interface_repair.repair(item.record, item.differences).errors
+
+
+def _compare_all(targets: t.Iterable[Target]) -> list[_Item | Repair]:
+    """Return each attachment with its drift, or a result if it is left alone."""
+    snapshot = _Snapshot.take()
+    return [_compare(target, snapshot) for target in targets]
+
+
+def _compare(target: Target, snapshot: _Snapshot) -> _Item | Repair:
     record = target.record
     reason = reason_to_skip(record)
     if reason:
         return Repair(record, reason=reason)
     try:
-        parts = _parts(record)
+        network = record.network()
+        parts = (compare(part, snapshot.firewall) for part in firewall_state(record, network))
+        links = interface_drift.find_drift(record, network, snapshot.node)
+        return _Item(target, [drift for drift in parts if drift is not None], links)
     except Exception as exc:
         return Repair(record, error=as_error(exc))
-    found = (compare(part, snapshot) for part in parts)
-    return _Item(target, [drift for drift in found if drift is not None])
 
 
-def _parts(record: Record) -> list[FirewallPart]:
-    return firewall_state(record, record.network())
+def _can_write(difference: Difference) -> bool:
+    """Return whether a difference needs no library, or the library is there."""
+    from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
+
+    return interface_repair.needs_no_library(difference) or interface_repair.is_available()
 
 
 def _predict(item: _Item) -> Repair:
@@ -142,20 +196,23 @@ def _predict(item: _Item) -> Repair:
     if not item.drift:
         return Repair(item.record)
     reason = reason_by_interface(item.record)
-    if reason or not item.is_repairable:
-        return Repair(item.record, item.drift, item.drift, reason=reason)
-    return Repair(item.record, item.drift, (), item.commands)
+    if reason or not item.commands:
+        return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=reason)
+    kept = {message for part in item.parts if part not in item.lost_parts for message in part.messages}
+    kept |= {each.message for each in item.links.differences if each not in item.differences}
+    left = tuple(message for message in item.drift if message in kept)
+    return Repair(item.record, item.drift, left, item.commands, item.lacks_library)
 
 
-def _result(item: _Item, after: FirewallSnapshot) -> Repair:
-    if not item.drift or not item.is_repairable:
-        return Repair(item.record, item.drift, item.drift, reason=item.reason)
-    found = [compare(part.part, after) for part in item.parts]
-    left = tuple(dict.fromkeys(message for part in found if part for message in part.messages))
-    missing = {command for part in found if part for command in part.commands}
-    changes = tuple(command for command in item.commands if command not in missing)
-    error = item.errors[0] if item.errors else None
-    return Repair(item.record, item.drift, left, changes, error=error if left else None)
+def _result(item: _Item, after: _Snapshot) -> Repair:
+    if not item.commands or item.reason:
+        return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=item.reason)
+    now = _compare(Target(item.record, item.resources), after)
+    if isinstance(now, Repair):
+        return now._replace(drift=item.drift, left=item.drift)
+    changes = tuple(command for command in item.commands if command not in now.commands)
+    error = item.errors[0] if item.errors and now.drift else None
+    return Repair(item.record, item.drift, now.drift, changes, item.lacks_library, error=error)
 
 
 def _busy_containers() -> set[str]:

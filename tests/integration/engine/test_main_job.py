@@ -62,7 +62,7 @@ class Job(t.NamedTuple):
 
     @property
     def reaction(self) -> str:
-        """What is done about the fault: only an interface that is gone needs ADD."""
+        """The reaction to the fault: only an interface that is gone needs ADD."""
         return "recreated" if self.drift is DELETE else "repaired"
 
 

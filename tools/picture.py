@@ -41,6 +41,7 @@ CAPTIONS: t.Final = {
     "_linux": "the kernel: namespaces, links, rules",
     "_base": "errors, JSON, durable files, locks, processes",
     "attachments": "ADD, CHECK, DEL, drift",
+    "runtimes": "who made an attachment",
     "repair": "put back what was lost",
     "boot": "restore after a reboot",
     "conflists": "the conf dir",

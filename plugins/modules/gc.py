@@ -312,7 +312,7 @@ from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import RETURNED
 from ansible_collections.cni.node.plugins.module_utils._module.gc import collect
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
-from ansible_collections.cni.node.plugins.module_utils._node.gc import runtimes
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:

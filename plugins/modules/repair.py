@@ -49,6 +49,22 @@ options:
     type: list
     elements: str
     default: []
+  owners:
+    description:
+      - The runtimes whose attachments are repaired. By default, all attachments are, those of unknown runtimes included.
+      - V(cni.node) stands for the attachments of this collection.
+      - The records do not name the runtime. An attachment that several runtimes may have made is repaired if one of them is
+        in the list.
+    type: list
+    elements: str
+    choices:
+      - cni.node
+      - containerd
+      - crio
+      - nerdctl
+      - nomad
+      - podman
+    default: []
   resources:
     description:
       - What is put back. Drift of other resources is only reported.
@@ -84,9 +100,9 @@ EXAMPLES = r"""
 - name: Put it back
   cni.node.repair:
 
-- name: Put back the interfaces of other runtimes as well
+- name: Put back the interfaces of Podman's containers as well
   cni.node.repair:
-    networks:
+    owners:
       - podman
     resources:
       - rules
@@ -196,12 +212,20 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.repair import repair
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
+from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import OWN
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
             "networks": {"type": "list", "elements": "str", "default": []},
+            "owners": {
+                "type": "list",
+                "elements": "str",
+                "choices": [OWN, *rows.NAMES],
+                "default": [],
+            },
             "resources": {"type": "list", "elements": "str", "choices": ["rules", "interfaces"]},
             "timeout": {"type": "float", "default": 60},
             **arguments.CACHE_DIR,

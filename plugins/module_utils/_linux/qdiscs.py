@@ -72,6 +72,10 @@ def redirects(ifindex: int) -> set[int]:
 T = t.TypeVar("T")
 
 
+# A limit of the kind htb, whose classes have the rates.
+OTHER_LIMIT: t.Final = TokenBucket(0, 0)
+
+
 def _list(kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None]) -> tuple[T, ...]:
     try:
         with Connection() as connection:
@@ -84,8 +88,11 @@ def _list(kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None
 def _token_bucket(answer: bytes, start: int, end: int) -> tuple[int, TokenBucket] | None:
     dummy, ifindex, dummy, parent, dummy = _MESSAGE.unpack_from(answer, start)
     places = attributes(answer, start + _MESSAGE.size, end)
-    if parent != _TC_H_ROOT or _TCA_OPTIONS not in places or text(answer, places[_TCA_KIND]) != "tbf":
+    if parent != _TC_H_ROOT or _TCA_OPTIONS not in places:
         return None
+    kind = text(answer, places[_TCA_KIND])
+    if kind != "tbf":
+        return (ifindex, OTHER_LIMIT) if kind == "htb" else None
     options = attributes(answer, *places[_TCA_OPTIONS])
     begin, dummy = options[_TCA_TBF_PARMS]
     rate = int(_NUMBER.unpack_from(answer, begin + _RATE_AT)[0])
@@ -113,4 +120,4 @@ def _target(answer: bytes, action: t.Mapping[int, tuple[int, int]]) -> int:
     return int(ifindex) if kind == _EGRESS_REDIRECT else 0
 
 
-__all__ = ("TokenBucket", "redirects", "token_buckets")
+__all__ = ("OTHER_LIMIT", "TokenBucket", "redirects", "token_buckets")

@@ -31,7 +31,9 @@ def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     networks = [check_network_name(name, f"networks[{position}]") for position, name in enumerate(params["networks"])]
     resources = params["resources"]
     selection = Selection(
-        frozenset(networks), None if resources is None else frozenset(Resource(name) for name in resources)
+        frozenset(networks),
+        frozenset(params["owners"]),
+        None if resources is None else frozenset(Resource(name) for name in resources),
     )
     timeout = positive("timeout", params["timeout"])
     repairs, unreadable = repair_node(paths, params["cache_dir"], timeout, selection, dry_run=module.check_mode)

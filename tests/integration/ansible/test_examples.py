@@ -22,6 +22,7 @@ ORDER: list[tuple[str, slice]] = [
     ("netns", slice(1)),
     ("conflists", slice(2)),
     ("attachments", slice(None)),
+    ("repair", slice(None)),
     ("verify", slice(None)),
     ("gc", slice(None)),
     ("node_info", slice(None)),

@@ -258,3 +258,30 @@ def test_without_pyroute2_rules_are_repaired_and_interfaces_named_with_a_hint(
     assert (entry["action"], entry["changed"]) == ("drifted", True)
     assert entry["left"] == ["the route to 0.0.0.0/0 is missing"]
     assert "install the package python3-pyroute2" in done.msg
+
+
+# Container ID and path of the namespace as each runtime writes them, and an argument.
+DIGEST = "0123456789abcdef" * 4
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+MADE_BY: dict[str, tuple[str, str, dict[str, str]]] = {
+    "containerd": (DIGEST, f"/run/netns/cni-{UUID}", {"K8S_POD_INFRA_CONTAINER_ID": DIGEST, "IgnoreUnknown": "1"}),
+    "podman": (DIGEST, f"/run/netns/netns-{UUID}", {}),
+    "nomad": (UUID, f"/run/netns/{UUID}", {}),
+}
+
+
+@pytest.mark.parametrize("owner", MADE_BY)
+def test_only_attachments_of_the_named_owners_are_repaired(node: EngineNode, attached: JsonObject, owner: str) -> None:
+    container_id, path, args = MADE_BY[owner]
+    with namespace(path.rpartition("/")[2]) as other:
+        item = {**mapped(other, 1), "container_id": container_id, "args": args}
+        node.write(NETWORK)
+        node.attach(item)
+        as_other_runtime(node, item)
+        flush()
+        others = sorted({*MADE_BY, "cni.node"} - {owner})
+        assert [entry["container_id"] for entry in node.run("repair", owners=others).succeeded().entries] == ["blue"]
+        assert "--dports 8081" not in rules()
+        (entry,) = node.run("repair", owners=[owner]).succeeded().entries
+        assert (entry["container_id"], entry["action"]) == (container_id, "repaired")
+        assert "--dports 8081" in rules()

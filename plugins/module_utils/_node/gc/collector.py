@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules, runtimes
+from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules
 from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import (
     call_once,
@@ -54,6 +54,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Ow
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofChainFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files import SavedValueFinder
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
 
 # In the order of collection: links come before the chains that are kept while their link exists. A new kind of leak is one

@@ -15,10 +15,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.durable import modi
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.gc import runtimes
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy
-from ansible_collections.cni.node.plugins.module_utils._node.gc.runtime_state import RuntimeState
-from ansible_collections.cni.node.plugins.module_utils._node.gc.runtimes import ContainerRuntime
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.listings import RuntimeState
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import ContainerRuntime
 
 OF_ANOTHER: t.Final = "the record belongs to another runtime"
 _REQUIRED_PROOFS: t.Final = 2

@@ -17,7 +17,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
 
+# The owner of this collection's attachments.
+OWN: t.Final = "cni.node"
 _EVERYTHING: t.Final = frozenset(Resource)
 # What another runtime has made is its own, except for rules that a third program has removed.
 _OF_OTHERS: t.Final = frozenset((Resource.RULES,))
@@ -28,11 +31,23 @@ class Selection(t.NamedTuple):
 
     Attributes:
         networks: Names of networks; empty for all.
+        owners: `OWN`, and names of runtimes; empty for all.
         resources: What is put back; None for everything of this collection's attachments and the firewall rules of others.
     """
 
     networks: frozenset[str] = frozenset()
+    owners: frozenset[str] = frozenset()
     resources: frozenset[Resource] | None = None
+
+    def has(self, record: Record) -> bool:
+        """Return whether an attachment is selected. Another runtime's is if any runtime that may have made it is."""
+        attachment = record.attachment
+        if self.networks and attachment.network not in self.networks:
+            return False
+        if not self.owners:
+            return True
+        makers = [OWN] if record.is_own else [runtime.name for runtime in rows.candidates(attachment)]
+        return not self.owners.isdisjoint(makers)
 
     def target(self, record: Record) -> Target:
         default = _EVERYTHING if record.is_own else _OF_OTHERS
@@ -63,11 +78,11 @@ def repair_node(
 
     locks = os.path.join(cache_dir, OWN_DIRECTORY, "locks")
     repairer = Repairer(timeout, locks, is_attached, dry_run=dry_run)
-    wanted = [record for record in records if not selection.networks or record.attachment.network in selection.networks]
+    wanted = [record for record in records if selection.has(record)]
     interrupted = [record for record in wanted if intents.may_have(record.attachment.key)]
     targets = [selection.target(record) for record in wanted if record not in interrupted]
     skipped = [Repair(record, reason="an operation on it was interrupted or is in progress") for record in interrupted]
     return [*repairer.repair(targets), *skipped], list(broken.values())
 
 
-__all__ = ("Selection", "repair_node")
+__all__ = ("OWN", "Selection", "repair_node")

@@ -13,8 +13,8 @@ import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
-from ansible_collections.cni.node.plugins.module_utils._node.gc import runtimes
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 from ansible_collections.cni.node.plugins.modules import gc
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable, pri
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._node.gc.runtimes import ContainerRuntime, Setting
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import ContainerRuntime, Setting
 
 # Bytes. A list of containers/storage has about 1 kB for each container.
 _LIST_LIMIT: t.Final = 64 * 1024 * 1024

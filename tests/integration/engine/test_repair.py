@@ -279,7 +279,8 @@ def test_only_attachments_of_the_named_owners_are_repaired(node: EngineNode, att
         node.attach(item)
         as_other_runtime(node, item)
         flush()
-        others = sorted({*MADE_BY, "cni.node"} - {owner})
+        # Old releases of Podman named namespaces as containerd does.
+        others = sorted({*MADE_BY, "cni.node"} - {owner} - ({"podman"} if owner == "containerd" else set()))
         assert [entry["container_id"] for entry in node.run("repair", owners=others).succeeded().entries] == ["blue"]
         assert "--dports 8081" not in rules()
         (entry,) = node.run("repair", owners=[owner]).succeeded().entries

@@ -135,14 +135,24 @@ def test_rules_of_others_keep_their_place(node: EngineNode, attached: JsonObject
         assert after == [entry for entry in before.splitlines() if "192.0.2" in entry]
 
 
-def test_an_attachment_whose_namespace_is_gone_is_named_and_left_alone(node: EngineNode, attached: JsonObject) -> None:
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/run/netns/gone", "its network namespace is gone"),
+        ("/etc/passwd", "/etc/passwd is not a network namespace"),
+        ("/proc/1/ns/net", "CNI_NETNS: /proc/1/ns/net is the node's own network namespace"),
+    ],
+)
+def test_an_attachment_without_its_namespace_is_named_and_left_alone(
+    node: EngineNode, attached: JsonObject, path: str, reason: str
+) -> None:
     as_other_runtime(node, attached)
     flush()
     record = node.record_of(attached)
     content = json.loads(record.read_text(encoding="utf-8"))
-    record.write_text(json.dumps({**content, "netns": "/run/netns/gone"}), encoding="utf-8")
+    record.write_text(json.dumps({**content, "netns": path}), encoding="utf-8")
     (entry,) = node.run("repair").succeeded().entries
-    assert (entry["action"], entry["reason"]) == ("skipped", "its network namespace is gone")
+    assert (entry["action"], entry["reason"]) == ("skipped", reason)
     assert "CNI-" not in rules()
 
 

@@ -64,10 +64,11 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     until = started + _time_to_begin(module, prepares_boot)
     batch = plan_batch(module, runtime, networks)
     workers = max(1, min(workers, batch.containers))
-    results = reconcile_all(
-        Reconciler(runtime, networks, policy, batch.all_attachments), batch.selected, workers, until
-    )
+    reconciler = Reconciler(runtime, networks, policy, batch.all_attachments)
+    results = reconcile_all(reconciler, batch.selected, workers, until)
     warn(module, report.warnings(results))
+    if reconciler.lacks_library:
+        _warn_of_library(module)
     if module.check_mode:
         _warn_of_interruptions(module, runtime, networks, results)
     continuation = batch.continuation(results)
@@ -88,6 +89,12 @@ def _networks(module: AnsibleModule) -> conf_dir.ConfDir:
 
     planned = module.params["planned_conflists"]
     return with_planned(current, read_planned_files(planned))
+
+
+def _warn_of_library(module: AnsibleModule) -> None:
+    from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import LIBRARY_HINT
+
+    warn(module, [f"{LIBRARY_HINT}; attachments are recreated instead"])
 
 
 def _warn_of_interruptions(

@@ -16,13 +16,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
-from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import (
+    LIBRARY_HINT,
+    Repair,
+    Resource,
+)
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
-
-
-_HINT: t.Final = "interfaces are not repaired without pyroute2: install the package python3-pyroute2 on the node"
 
 
 def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:
@@ -45,7 +46,7 @@ def _report(repairs: t.Sequence[Repair], *, predicted: bool) -> JsonObject:
     entries = [_entry(repair) for repair in repairs]
     remarks = [f"{repair.record.attachment}: {repair.error}" for repair in repairs if repair.error]
     if any(repair.lacks_library for repair in repairs):
-        remarks.append(_HINT)
+        remarks.append(LIBRARY_HINT)
     actions = summarize_actions((entry["action"] for entry in entries), predicted=predicted)
     return {
         "attachments": [entry for entry in entries if entry["action"] != "unchanged"],

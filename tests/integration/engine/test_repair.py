@@ -296,3 +296,15 @@ def test_only_attachments_of_the_named_owners_are_repaired(node: EngineNode, att
         (entry,) = node.run("repair", owners=[owner]).succeeded().entries
         assert (entry["container_id"], entry["action"]) == (container_id, "repaired")
         assert "--dports 8081" in rules()
+
+
+def test_without_pyroute2_an_attachment_is_recreated_with_a_hint(
+    node: EngineNode, attached: JsonObject, blue: Namespace, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['pyroute2'] = None\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    blue.run("ip", "route", "delete", "default")
+    for check_mode in (True, False):
+        done = node.run("attachments", attachments=[attached], _ansible_check_mode=check_mode).succeeded()
+        assert done.entries[0]["action"] == "recreated"
+        assert "install the package python3-pyroute2" in json.dumps(done.result["warnings"])

@@ -44,7 +44,11 @@ if t.TYPE_CHECKING:
 
 
 class Reconciler:
-    """Brings one attachment at a time to its desired state: reads the facts, decides, and carries the decision out."""
+    """Brings one attachment at a time to its desired state: reads the facts, decides, and carries the decision out.
+
+    Attributes:
+        lacks_library: Whether an attachment is recreated that could be repaired if pyroute2 were installed.
+    """
 
     def __init__(
         self, runtime: Runtime, conf_dir: ConfDir, policy: Policy, listed: t.Sequence[DesiredAttachment] | None = None
@@ -63,6 +67,7 @@ class Reconciler:
         self._prerequisites: Prerequisites | None = None
         self.has_fast_path = policy.check != Check.ALWAYS
         self._repairs: dict[Key, Repair] = {}
+        self.lacks_library = False
         self._execution: type[Execution] | None = None  # set by a subclass that runs ADD differently
 
     def check_unchanged(self, desired: DesiredAttachment) -> AttachmentResult | None:
@@ -110,6 +115,7 @@ class Reconciler:
         )
         repairs = repairer.repair([Target(record, frozenset(Resource)) for record in records])
         self._checker.forget_node()
+        self.lacks_library = any(repair.lacks_library for repair in repairs)
         self._repairs = {repair.record.attachment.key: repair for repair in repairs if repair.changes}
         return self._repairs
 

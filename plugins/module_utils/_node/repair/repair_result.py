@@ -22,6 +22,9 @@ class Resource(str, enum.Enum):
 
 
 PUT_BACK: t.Final = "put back: "
+LIBRARY_HINT: t.Final = (
+    "without pyroute2, interfaces are not repaired: install the package python3-pyroute2 on the node"
+)
 
 
 class Target(t.NamedTuple):
@@ -65,4 +68,4 @@ class Repair(t.NamedTuple):
         return tuple(message for message in self.drift if message not in self.left)
 
 
-__all__ = ("PUT_BACK", "Repair", "Resource", "Target")
+__all__ = ("LIBRARY_HINT", "PUT_BACK", "Repair", "Resource", "Target")

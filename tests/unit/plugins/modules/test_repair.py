@@ -18,7 +18,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import OWN
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Resource
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
 from ansible_collections.cni.node.plugins.modules import repair
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
@@ -109,4 +111,4 @@ def test_invalid_options_are_refused(repair_node: RepairNode, options: JsonObjec
 def test_the_documentation_lists_the_resources_and_owners() -> None:
     documented = yaml.safe_load(repair.DOCUMENTATION)["options"]
     assert documented["resources"]["choices"] == [resource.value for resource in Resource]
-    assert documented["owners"]["choices"] == [repair.OWN, *repair.rows.NAMES]
+    assert documented["owners"]["choices"] == [OWN, *rows.NAMES]

@@ -38,7 +38,7 @@ attributes:
   diff_mode:
     support: full
     details:
-      - Shows each rule as a command.
+      - Shows each rule as a command, and the units. Of the program, it shows the digest.
   idempotent:
     support: full
 
@@ -81,6 +81,31 @@ options:
       - Seconds to wait for another repair on the node.
     type: float
     default: 60
+  on_reload:
+    description:
+      - V(present) installs systemd units with which the node repairs its attachments itself, without a playbook. They run C(repair.pyz) in
+        O(program_dir) with O(networks), O(resources) and O(cache_dir) of this task.
+      - C(cni-node-repair.service) runs at boot, whenever C(firewalld), C(nftables), C(iptables), C(ip6tables) or
+        C(netfilter-persistent) is started or restarted by systemd, and every O(interval). C(cni-node-repair-reload.service) starts it
+        after C(systemctl reload) of one of these.
+      - C(firewall-cmd --reload) and C(nft flush ruleset) by hand do not involve systemd. The rules are back after O(interval) at most.
+      - The journal has a line for each attachment that was repaired or could not be. Nothing stays in memory between two runs.
+      - V(absent) stops the units, and removes them with the program.
+      - By default, the units stay as they are.
+    type: str
+    choices:
+      - present
+      - absent
+  interval:
+    description:
+      - How often the units of O(on_reload) look for lost rules, as a time span of systemd such as V(30s), or V(never).
+    type: str
+    default: 1min
+  program_dir:
+    description:
+      - Directory of the program of O(on_reload). It is created if necessary, and removed with the program if it is empty then.
+      - The default is where the program already is, or C(/opt/cni.node) on a node without the program.
+    type: path
 
 seealso:
   - module: cni.node.attachments
@@ -107,6 +132,11 @@ EXAMPLES = r"""
     resources:
       - rules
       - interfaces
+
+- name: Let the node put back lost rules by itself
+  cni.node.repair:
+    on_reload: present
+    interval: 30s
 """
 
 RETURN = r"""
@@ -186,6 +216,26 @@ attachments:
         - C(code), C(msg) and C(details) as in the specification, or V(none).
       type: dict
       returned: always
+files:
+  description:
+    - Changes of the units, their links and their program, made or, in check mode, predicted. Empty if nothing changes.
+  returned: when O(on_reload) is set
+  type: list
+  elements: dict
+  contains:
+    path:
+      description: The file.
+      type: str
+      returned: always
+      sample: /etc/systemd/system/cni-node-repair.service
+    action:
+      description: What was done to the file.
+      type: str
+      returned: always
+      choices:
+        - created
+        - changed
+        - removed
 summary:
   description:
     - The number of attachments by action, V(unchanged) included.
@@ -228,6 +278,9 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             },
             "resources": {"type": "list", "elements": "str", "choices": ["rules", "interfaces"]},
             "timeout": {"type": "float", "default": 60},
+            "on_reload": {"type": "str", "choices": ["present", "absent"]},
+            "interval": {"type": "str", "default": "1min"},
+            "program_dir": {"type": "path"},
             **arguments.CACHE_DIR,
         },
         supports_check_mode=True,

@@ -21,6 +21,8 @@ class NodePaths(t.NamedTuple):
         restore_unit: The systemd unit that runs the program.
         restore_link: Enables the unit.
         restore_lock: Held while these files are compared with the records and changed.
+        repair_program: Repairs attachments; an option may set another directory.
+        unit_dir: The units that run the program, and the links that enable them.
         systemd_dir: Exists while systemd is running.
         conf_dir: Other runtimes have their networks here, whatever conf dir this collection uses.
         state_dir: Runtimes keep their records in ``results`` here, or in a directory below (``cache``, ``multus``).
@@ -39,6 +41,8 @@ class NodePaths(t.NamedTuple):
     restore_unit: str = "/etc/systemd/system/cni-node-restore.service"
     restore_link: str = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.service"
     restore_lock: str = "/run/cni-node-restore.lock"
+    repair_program: str = "/opt/cni.node/repair.pyz"
+    unit_dir: str = "/etc/systemd/system"
     systemd_dir: str = "/run/systemd/system"
     conf_dir: str = "/etc/cni/net.d"
     state_dir: str = "/var/lib/cni"

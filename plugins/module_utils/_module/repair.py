@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import collections
+import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
@@ -25,6 +27,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_resul
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+    from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
+
 
 def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Run the module `repair` and return its result."""
@@ -37,9 +41,47 @@ def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:
         None if resources is None else frozenset(Resource(name) for name in resources),
     )
     timeout = positive("timeout", params["timeout"])
+    settings = None if params["on_reload"] is None else _read_settings(params)
     repairs, unreadable = repair_node(paths, params["cache_dir"], timeout, selection, dry_run=module.check_mode)
     warn(module, (f"attachment not repaired: {error}" for error in unreadable))
-    return _report(repairs, predicted=module.check_mode)
+    result = _report(repairs, predicted=module.check_mode)
+    return result if settings is None else {**result, **_set_up_units(module, paths, settings, result)}
+
+
+def _read_settings(params: JsonObject) -> repair_units.RepairSettings:
+    from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
+
+    resources, program_dir = params["resources"], params["program_dir"]
+    if program_dir is not None and not os.path.isabs(program_dir):
+        raise CniError(Code.INVALID_CONFIG, f"program_dir: {program_dir!r} is not an absolute path")
+    return repair_units.RepairSettings(
+        os.path.abspath(params["cache_dir"]),
+        repair_units.check_interval(params["interval"]),
+        tuple(sorted(set(params["networks"]))),
+        None if resources is None else tuple(sorted(set(resources))),
+        program_dir,
+    )
+
+
+def _set_up_units(
+    module: AnsibleModule, paths: NodePaths, settings: repair_units.RepairSettings, result: JsonObject
+) -> JsonObject:
+    """Install or remove the units that repair without a playbook, and return the keys of the result that this changes."""
+    from ansible_collections.cni.node.plugins.module_utils._module.boot_report import file_diff
+    from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
+
+    wanted = settings if module.params["on_reload"] == "present" else None
+    try:
+        changes = repair_units.set_up(paths, wanted, module.params["timeout"], dry_run=module.check_mode)
+    except CniError as exc:
+        return {"failed": True, "msg": f"{result['msg']}\n{exc}", "error": exc.as_dict(), "files": []}
+    files = [{"path": change.path, "action": change.action} for change in changes]
+    if not changes:
+        return {"files": files}
+    first, *failures = result["msg"].split("\n")
+    first += f"; files: {summarize_actions((change.action for change in changes), predicted=module.check_mode)}"
+    diff = [result["diff"], *map(file_diff, changes)]
+    return {"files": files, "changed": True, "diff": diff, "msg": "\n".join([first, *failures])}
 
 
 def _report(repairs: t.Sequence[Repair], *, predicted: bool) -> JsonObject:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import pathlib
 import shlex
@@ -17,6 +18,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import REQUIRES_SYSTEMD
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 
@@ -308,3 +310,70 @@ def test_without_pyroute2_an_attachment_is_recreated_with_a_hint(
         done = node.run("attachments", attachments=[attached], _ansible_check_mode=check_mode).succeeded()
         assert done.entries[0]["action"] == "recreated"
         assert "install the package python3-pyroute2" in json.dumps(done.result["warnings"])
+
+
+UNIT = pathlib.Path("/etc/systemd/system/cni-node-repair.service")
+
+
+@pytest.fixture
+def with_units(node: EngineNode) -> t.Iterator[EngineNode]:
+    """Remove the units after the test, whatever its outcome."""
+    yield node
+    node.run("repair", on_reload="absent").succeeded()
+
+
+def run_service(*, status: int = 0) -> list[str]:
+    """Run the service's command as systemd does, and return its lines."""
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
+    unit.read(UNIT)
+    command = shlex.split(unit["Service"]["ExecStart"])
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, cwd="/", env={})
+    assert (done.returncode, done.stderr) == (status, ""), done.stdout
+    return done.stdout.splitlines()
+
+
+@REQUIRES_SYSTEMD
+def test_the_service_puts_lost_rules_back_without_ansible(with_units: EngineNode, attached: JsonObject) -> None:
+    with_units.run("repair", on_reload="present").succeeded()
+    before = rules()
+    flush()
+    (line,) = run_service()
+    assert line.startswith("repaired: the attachment of blue (eth0) to network net: ")
+    assert "the masquerade rule of 10.1.0.2 is gone" in line
+    assert rules() == before
+    assert run_service() == []
+    assert rules() == before
+
+
+@REQUIRES_SYSTEMD
+@pytest.mark.parametrize(
+    "content", ['{"kind": ', '{"kind": "cniCacheV1", "result": 5}', "\x1b[2J", '{"kind": "cniCacheV1", "config": "%"}']
+)
+def test_a_broken_record_is_one_line_of_the_journal_and_stops_nothing(
+    with_units: EngineNode, attached: JsonObject, content: str
+) -> None:
+    with_units.run("repair", on_reload="present").succeeded()
+    before = rules()
+    flush()
+    broken = with_units.cache_dir / "results" / "net-\x1b-eth0"
+    broken.write_text(content, encoding="utf-8")
+    repaired, unreadable = run_service()
+    assert repaired.startswith("repaired: the attachment of blue (eth0) to network net: ")
+    assert unreadable.startswith("not repaired: ")
+    assert (repaired + unreadable).isprintable()
+    assert rules() == before
+    broken.unlink()
+
+
+@REQUIRES_SYSTEMD
+def test_check_mode_predicts_the_units_exactly(with_units: EngineNode) -> None:
+    wanted = {"on_reload": "present", "interval": "30s"}
+    for arguments in (wanted, {**wanted, "interval": "never"}, {"on_reload": "absent"}):
+        predicted = with_units.run("repair", **arguments, _ansible_check_mode=True, _ansible_diff=True).succeeded()
+        done = with_units.run("repair", **arguments, _ansible_diff=True).succeeded()
+        assert predicted.result["files"] == done.result["files"] != []
+        assert predicted.result["diff"] == done.result["diff"]
+        assert predicted.result["changed"] is done.result["changed"] is True
+        again = with_units.run("repair", **arguments).succeeded()
+        assert (again.result["changed"], again.result["files"]) == (False, [])
+    assert not UNIT.exists()

@@ -8,15 +8,14 @@
 from __future__ import annotations
 
 import functools
-import sys
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
+from ansible_collections.cni.node.plugins.module_utils._node.boot.journal import write_line
 from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf import ResolvConfFiles
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import read_restorable, restore
 
@@ -34,21 +33,21 @@ def _attempt(step: t.Callable[[T], bool], argument: T) -> bool:
     try:
         return step(argument)
     except Exception as exc:
-        _print(f"failed: {as_error(exc)}")
+        write_line(f"failed: {as_error(exc)}")
         return False
 
 
 def _restore(paths: NodePaths, cache_dir: str) -> bool:
     results, broken = restore(cache_dir, default_workers(), paths)
     for line in (*map(_format, results), *(f"not restored: {error}" for error in broken)):
-        _print(line)
+        write_line(line)
     return not any(result.error for result in results)
 
 
 def _write_resolv_conf(files: ResolvConfFiles, cache_dirs: t.Sequence[str]) -> bool:
     changes, warnings = files.plan_changes(record for path in cache_dirs for record in read_restorable(path))
     for warning in warnings:
-        _print(warning)
+        write_line(warning)
     for change in changes:
         files.carry_out(change)
     return True
@@ -69,11 +68,6 @@ def _format(result: AttachmentResult) -> str:
             f", instead of {' '.join(lost_addresses)}" if lost_addresses and addresses else "",
         ]
     )
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(printable.line("; ".join(filter(None, line.split("\n")))) + "\n")
-    sys.stdout.flush()
 
 
 __all__ = ("main",)

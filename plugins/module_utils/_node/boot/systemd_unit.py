@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import sys
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
-from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
 from ansible_collections.cni.node.plugins.module_utils._node.boot import zipapp as boot_zipapp
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
     FileChange,
@@ -26,15 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 )
 
 _PROGRAM_NAME: t.Final = os.path.basename(NODE_PATHS.restore_program)
-_INSTALLED: t.Final = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 _LIST: t.Final = "# cache_dirs: "
-# The path of the program, if it is not the default.
-_PROGRAM: t.Final = "# program: "
-_PYTHON: t.Final = "/usr/bin/python3"
-_PLAIN: t.Final = re.compile(r"[A-Za-z0-9_./+-]+")
-
-# Modules refuse paths with control characters; a unit of an earlier release may have one.
-_CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 # Firewalls start before network-pre.target and flush rules then; container runtimes may request the same addresses.
 _TEXT: t.Final = """\
@@ -65,12 +53,8 @@ def require_systemd(systemd_dir: str) -> None:
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
     """
-    if not any(map(os.path.exists, (systemd_dir, *_INSTALLED))):
-        raise CniError(
-            Code.INVALID_ENVIRONMENT,
-            "persist requires systemd on the node, which restores attachments after a reboot",
-            f"looked for {', '.join((systemd_dir, *_INSTALLED))}; leave out persist, and run this task after each boot",
-        )
+    purpose = "persist requires systemd on the node, which restores attachments after a reboot"
+    unit_files.require_systemd(systemd_dir, purpose, "leave out persist, and run this task after each boot")
 
 
 class SystemdUnit:
@@ -82,24 +66,13 @@ class SystemdUnit:
     def read_cache_dirs(self) -> list[str]:
         """Return the cache directories that the unit restores from."""
         try:
-            return [str(path) for paths in self._read_comments(_LIST) for path in paths]
+            return [str(path) for paths in unit_files.read_comments(self._paths.restore_unit, _LIST) for path in paths]
         except TypeError:  # the unit was edited; this run overwrites it
             return []
 
     def read_program_path(self) -> str:
         """Return the path of the program that the unit runs, or the default path."""
-        return next(
-            (path for path in self._read_comments(_PROGRAM) if isinstance(path, str) and os.path.isabs(path)),
-            self._paths.restore_program,
-        )
-
-    def _read_comments(self, key: str) -> list[t.Any]:
-        """Return the values that comments of the unit have for a key."""
-        lines = (durable.read(self._paths.restore_unit) or b"").decode("utf-8", "replace").splitlines()
-        try:
-            return [json.loads(line[len(key) :]) for line in lines if line.startswith(key)]
-        except ValueError:
-            return []
+        return unit_files.read_program_path(self._paths.restore_unit, self._paths.restore_program)
 
     def plan_changes(self, directories: t.Sequence[str], program_dir: str | None = None) -> list[FileChange]:
         """Plan the changes of the program, the unit and its link, in the order in which to apply them.
@@ -116,7 +89,9 @@ class SystemdUnit:
         )
         # Later runs read the paths of the other files from the unit, so it is written first and removed last.
         current = [plan_change(file, files.get(file)) for file in (self._paths.restore_unit, path)]
-        current.append(self._link(self._paths.restore_unit if directories else None))
+        current.append(
+            unit_files.plan_link(self._paths.restore_link, self._paths.restore_unit if directories else None)
+        )
         moved = [plan_change(file, None) for file in sorted({before, self._paths.restore_program} - {path})]
         changes = [*current, *moved] if directories else [*moved, *reversed(current)]
         return [change for change in changes if change.changed]
@@ -125,65 +100,23 @@ class SystemdUnit:
         """Apply changes, and reload systemd if it is running."""
         for change in changes:
             if change.path == self._paths.restore_link:
-                _apply_link(change)
+                unit_files.apply_link(change)
                 continue
             if change.path == self._paths.restore_unit and change.after is None:
                 remove_empty(os.path.dirname(self.read_program_path()))
             apply(change)
-            if is_program(change.path) and change.after is None:
+            if unit_files.is_program(change.path) and change.after is None:
                 remove_empty(os.path.dirname(change.path))
-        systemctl = program.find("systemctl")
-        if changes and systemctl and os.path.isdir(self._paths.systemd_dir):
-            program.output([systemctl, "daemon-reload"])
+        if changes:
+            unit_files.systemctl(self._paths, "daemon-reload")
 
     def _unit(self, directories: t.Sequence[str], path: str) -> str:
-        command = [sys.executable or _PYTHON, "-I", path, *directories]
-        mounts = [os.path.dirname(path), *directories]
-        comment = "" if path == self._paths.restore_program else f"\n{_PROGRAM}{json.dumps(path)}"
+        comment = "" if path == self._paths.restore_program else f"\n{unit_files.PROGRAM_KEY}{json.dumps(path)}"
         return _TEXT.format(
             listed=f"{_LIST}{json.dumps(directories)}{comment}",
-            # RequiresMountsFor= has no escapes for control characters.
-            mounts=" ".join(_quote(mount) for mount in mounts if not _CONTROL.search(mount)),
-            command=" ".join(_CONTROL.sub(_escape, _quote(word)).replace("$", "$$") for word in command),
+            mounts=unit_files.mounts(os.path.dirname(path), *directories),
+            command=unit_files.python_command(path, *directories),
         )
 
-    def _link(self, target: str | None) -> FileChange:
-        try:
-            before: bytes | None = os.readlink(self._paths.restore_link).encode()
-        except FileNotFoundError:
-            before = None
-        except OSError as exc:
-            raise io_error("read the link", self._paths.restore_link, exc) from exc
-        after = None if target is None else target.encode()
-        action = "unchanged" if before == after else "removed" if after is None else "changed" if before else "created"
-        return FileChange("", self._paths.restore_link, action, before, after)
 
-
-def is_program(path: str) -> bool:
-    """Return whether a path is that of the program."""
-    return os.path.basename(path) == _PROGRAM_NAME
-
-
-def _quote(word: str) -> str:
-    """Quote a word of a line in a unit (systemd.syntax(7))."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
-    return escaped if _PLAIN.fullmatch(word) else f'"{escaped}"'
-
-
-def _escape(character: re.Match[str]) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in character[0].encode())
-
-
-def _apply_link(change: FileChange) -> None:
-    if change.before is not None:
-        durable.remove(change.path)
-    if change.after is not None:
-        durable.make_directory(os.path.dirname(change.path))
-        try:
-            os.symlink(change.after, change.path)
-            durable.sync_directory(os.path.dirname(change.path))
-        except OSError as exc:
-            raise io_error("make the link", change.path, exc) from exc
-
-
-__all__ = ("SystemdUnit", "is_program", "require_systemd")
+__all__ = ("SystemdUnit", "require_systemd")

@@ -14,7 +14,7 @@ import re
 import typing as t
 import zipfile
 
-from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
+from ansible_collections.cni.node.plugins.module_utils._node.boot import program
 
 _PREFIX: t.Final = "ansible_collections.cni.node.plugins.module_utils."
 # Only these statements are parsed, because it takes a tenth of a second to parse all sources.
@@ -22,15 +22,15 @@ _IMPORT: t.Final = re.compile(
     rf"^ *(from {re.escape(_PREFIX)}[\w.]+ import (?:\([^)]*\)|[^\n(]+)|import {re.escape(_PREFIX)}[^\n]+)$",
     re.MULTILINE,
 )
-_MAIN: t.Final = f"import sys\n\nfrom {boot_main.__name__} import main\n\nsys.exit(main(sys.argv[1:]))\n"
+_MAIN: t.Final = f"import sys\n\nfrom {program.__name__} import main\n\nsys.exit(main(sys.argv[1:]))\n"
 # The earliest date of the format. With a fixed date, the same sources give the same bytes.
 _DATE: t.Final = (1980, 1, 1, 0, 0, 0)
 
 
 def build() -> bytes:
-    """Build the program that restores attachments: one file for any Python, with the sources of this engine."""
+    """Build the program that restores and repairs attachments: one file for any Python, with the sources of this engine."""
     files = {"__main__.py": _MAIN}
-    for name, source in _sources(boot_main.__name__).items():
+    for name, source in _sources(program.__name__).items():
         parts = name.split(".")
         files.update({"/".join([*parts[:depth], "__init__.py"]): "" for depth in range(1, len(parts))})
         files["/".join(parts) + ".py"] = source

@@ -25,6 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot import main as
 from ansible_collections.cni.node.plugins.module_utils._node.boot import restore as boot_restore
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
 from ansible_collections.cni.node.plugins.module_utils._node.info import inventory
+from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import RESULTS, encoded
@@ -150,6 +151,7 @@ def everything(gc: GcFixture) -> t.Iterator[CniError]:
     outcomes, broken = boot_restore.restore(str(node.cache_dir), 1, node.paths)
     yield from errors(*outcomes, *broken)
     assert boot_main.main([str(node.cache_dir)], node.paths) in (0, 1)
+    repair_node(node.paths, str(node.cache_dir), 60, Selection(), dry_run=True)
     yield from errors(node.ensure(node.attachment(), present=False))
 
 

@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     AttachmentResult,
     DesiredAttachment,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.boot import journal
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
 from ansible_collections.cni.node.plugins.module_utils._node.boot import restore as boot_restore
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
@@ -159,7 +160,7 @@ def test_a_namespace_outside_the_directory_fails_on_one_line(
 
 
 def test_a_line_of_the_journal_has_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
-    boot_main._print("failed: caf\udce9\x1b[2J\nmore\r\n")
+    journal.write_line("failed: caf\udce9\x1b[2J\nmore\r\n")
     assert capsys.readouterr().out == "failed: caf\\udce9\\x1b[2J; more\\r\n"
 
 

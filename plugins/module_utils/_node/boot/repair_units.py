@@ -1,0 +1,233 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The units that repair attachments without a playbook, their links and their program."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
+from ansible_collections.cni.node.plugins.module_utils._node.boot import zipapp as boot_zipapp
+from ansible_collections.cni.node.plugins.module_utils._node.boot.program import REPAIR
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
+    FileChange,
+    apply,
+    plan_change,
+    remove_empty,
+)
+
+# Services that replace the rules of the node when they start or reload. Those that a node does not have are ignored.
+FIREWALLS: t.Final = tuple(
+    f"{name}.service" for name in ("firewalld", "ip6tables", "iptables", "netfilter-persistent", "nftables")
+)
+SERVICE: t.Final = "cni-node-repair.service"
+RELOAD_SERVICE: t.Final = "cni-node-repair-reload.service"
+NEVER: t.Final = "never"
+TIMER: t.Final = "cni-node-repair.timer"
+_SECONDS: t.Final = r"(?:s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?)"
+_INTERVAL: t.Final = re.compile(rf"(?=.*[1-9])[0-9]+ ?{_SECONDS}?(?: ?[0-9]+ ?{_SECONDS})*")
+_PROGRAM_NAME: t.Final = os.path.basename(NODE_PATHS.repair_program)
+
+_BANNER: t.Final = (
+    "# Written by cni.node for on_reload of cni.node.repair: changes are overwritten, use a drop-in instead.\n"
+)
+# Without RemainAfterExit=, each start runs it again: Wants= of a firewall that starts or restarts, and the timer.
+# The lines of the program are notices; without LogLevelMax=, each run of the timer would add lines of systemd.
+_SERVICE_TEXT: t.Final = """\
+[Unit]
+Description=Repair CNI attachments
+After=network.target cni-node-restore.service {firewalls}
+RequiresMountsFor={mounts}
+StartLimitIntervalSec=0
+
+[Service]
+Type=oneshot
+ExecStart={command}
+TimeoutStartSec=5min
+SyslogLevel=notice
+LogLevelMax=notice
+
+[Install]
+WantedBy=multi-user.target {firewalls}
+"""
+# systemd passes a reload on to active units only, and a timer does not start an active unit: hence two services.
+_RELOAD_TEXT: t.Final = """\
+[Unit]
+Description=Repair CNI attachments after a reload of the firewall
+After={firewalls}
+ReloadPropagatedFrom={firewalls}
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart={true}
+ExecReload={systemctl} start --no-block {service}
+
+[Install]
+WantedBy=multi-user.target
+"""
+_TIMER_TEXT: t.Final = """\
+[Unit]
+Description=Repair CNI attachments every {interval}
+
+[Timer]
+OnBootSec={interval}
+OnUnitActiveSec={interval}
+AccuracySec=1s
+
+[Install]
+WantedBy=timers.target
+"""
+
+
+class RepairSettings(t.NamedTuple):
+    """What the units do.
+
+    Attributes:
+        interval: A time span of systemd, or `NEVER` for no timer.
+        networks, resources: As `Selection`; sorted.
+        program_dir: Directory of the program; None to leave it where it is.
+    """
+
+    cache_dir: str
+    interval: str
+    networks: tuple[str, ...] = ()
+    resources: tuple[str, ...] | None = None
+    program_dir: str | None = None
+
+
+def check_interval(interval: str) -> str:
+    """Return a time span of systemd, or raise ``INVALID_CONFIG``."""
+    if interval != NEVER and not _INTERVAL.fullmatch(interval):
+        expected = "expected: a time span of systemd such as 30s or 5min, or never, for no timer"
+        raise CniError(Code.INVALID_CONFIG, f"interval: {interval!r} is not a time span", expected)
+    return interval
+
+
+def set_up(paths: NodePaths, settings: RepairSettings | None, timeout: float, *, dry_run: bool) -> list[FileChange]:
+    """Install the units as described, or remove them if `settings` is None.
+
+    Args:
+        timeout: Seconds to wait for another run that prepares files for boot.
+
+    Returns:
+        The changes made, or predicted in a dry run.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT`` without systemd; ``IO_FAILURE``; ``TRY_AGAIN`` after the timeout.
+    """
+    if settings is not None:
+        purpose = "on_reload requires systemd on the node, which starts the repair"
+        unit_files.require_systemd(paths.systemd_dir, purpose, "leave out on_reload, and run this task when needed")
+    units = RepairUnits(paths)
+    changes = units.plan_changes(settings)
+    if dry_run or not changes:
+        return changes
+    with hold_lock(paths.restore_lock, exclusive=True, timeout=timeout, what="the set-up of the repair units"):
+        changes = units.plan_changes(settings)
+        units.carry_out(changes)
+    return changes
+
+
+class RepairUnits:
+    """The units, their links and their program."""
+
+    def __init__(self, paths: NodePaths) -> None:
+        self._paths = paths
+
+    def plan_changes(self, settings: RepairSettings | None) -> list[FileChange]:
+        """Plan all changes, in the order in which to apply them."""
+        before = unit_files.read_program_path(self._path(SERVICE), self._paths.repair_program)
+        path = os.path.join(settings.program_dir, _PROGRAM_NAME) if settings and settings.program_dir else before
+        files = self._files(settings, path) if settings else {}
+        others = sorted({before, self._paths.repair_program} - {path})
+        # Later runs read the path of the program from the service, so it is written first and removed last.
+        order = [self._path(SERVICE), path, self._path(RELOAD_SERVICE), self._path(TIMER)]
+        current = [plan_change(file, files.get(file)) for file in order]
+        current += [unit_files.plan_link(link, unit if unit in files else None) for link, unit in self._links().items()]
+        moved = [plan_change(file, None) for file in others]
+        changes = [*current, *moved] if settings else [*moved, *reversed(current)]
+        return [change for change in changes if change.changed]
+
+    def carry_out(self, changes: t.Sequence[FileChange]) -> None:
+        """Apply changes. If systemd is running, it loads them, and starts or stops the units."""
+        removed = {change.path for change in changes if change.after is None}
+        stopped = [name for name in (TIMER, RELOAD_SERVICE) if self._path(name) in removed]
+        if stopped:
+            unit_files.systemctl(self._paths, "stop", *stopped)
+        links = self._links()
+        for change in changes:
+            (unit_files.apply_link if change.path in links else apply)(change)
+            if change.after is None:
+                self._remove_directory_of(change.path)
+        if changes:
+            unit_files.systemctl(self._paths, "daemon-reload")
+        self._start(changes)
+
+    def _start(self, changes: t.Sequence[FileChange]) -> None:
+        written = {change.path for change in changes if change.after is not None}
+        # A timer counts from its start, so the service runs immediately.
+        started = [name for name in (RELOAD_SERVICE, TIMER) if self._path(name) in written]
+        if started:
+            unit_files.systemctl(self._paths, "restart", *started)
+
+    def _remove_directory_of(self, path: str) -> None:
+        directory = os.path.dirname(path)
+        if directory != self._paths.unit_dir:
+            remove_empty(directory)
+
+    def _files(self, settings: RepairSettings, path: str) -> dict[str, bytes]:
+        """Return the content of each file by its path."""
+        firewalls = " ".join(FIREWALLS)
+        texts = {
+            SERVICE: _SERVICE_TEXT.format(
+                firewalls=firewalls,
+                mounts=unit_files.mounts(os.path.dirname(path), settings.cache_dir),
+                command=unit_files.python_command(path, REPAIR, *_arguments(settings)),
+            ),
+            RELOAD_SERVICE: _RELOAD_TEXT.format(
+                firewalls=firewalls,
+                true=program.find("true") or "/bin/true",
+                systemctl=program.find("systemctl") or "/bin/systemctl",
+                service=SERVICE,
+            ),
+        }
+        if settings.interval != NEVER:
+            texts[TIMER] = _TIMER_TEXT.format(interval=settings.interval)
+        moved = "" if path == self._paths.repair_program else f"{unit_files.PROGRAM_KEY}{json.dumps(path)}\n"
+        comments = {SERVICE: _BANNER + moved}
+        units = {self._path(name): (comments.get(name, _BANNER) + text).encode() for name, text in texts.items()}
+        return {path: boot_zipapp.build(), **units}
+
+    def _links(self) -> dict[str, str]:
+        """Return the unit that each link enables."""
+        wanted_by = [
+            *((target, SERVICE) for target in ("multi-user.target", *FIREWALLS)),
+            ("multi-user.target", RELOAD_SERVICE),
+            ("timers.target", TIMER),
+        ]
+        return {self._path(f"{target}.wants/{name}"): self._path(name) for target, name in wanted_by}
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._paths.unit_dir, name)
+
+
+def _arguments(settings: RepairSettings) -> list[str]:
+    networks = (word for name in settings.networks for word in ("--network", name))
+    resources = (word for name in settings.resources or () for word in ("--resource", name))
+    return [*networks, *resources, settings.cache_dir]
+
+
+__all__ = ("FIREWALLS", "NEVER", "RepairSettings", "RepairUnits", "check_interval", "set_up")

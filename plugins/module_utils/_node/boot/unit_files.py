@@ -1,0 +1,136 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
+
+# The path of the program, if it is not the default.
+PROGRAM_KEY: t.Final = "# program: "
+_INSTALLED: t.Final = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
+_PYTHON: t.Final = "/usr/bin/python3"
+_PLAIN: t.Final = re.compile(r"[A-Za-z0-9_./+-]+")
+
+# Modules refuse paths with control characters; a unit of an earlier release may have one.
+_CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def require_systemd(systemd_dir: str, purpose: str, alternative: str) -> None:
+    """Require systemd on the node.
+
+    Args:
+        systemd_dir: A directory that exists while systemd is running.
+        purpose: The option that needs systemd, and for what.
+        alternative: What to do without it.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``.
+    """
+    if not any(map(os.path.exists, (systemd_dir, *_INSTALLED))):
+        raise CniError(
+            Code.INVALID_ENVIRONMENT,
+            purpose,
+            f"looked for {', '.join((systemd_dir, *_INSTALLED))}; {alternative}",
+        )
+
+
+def systemctl(paths: NodePaths, *arguments: str) -> None:
+    """Run systemctl if systemd is running."""
+    path = program.find("systemctl")
+    if path and os.path.isdir(paths.systemd_dir):
+        program.output([path, *arguments])
+
+
+def read_comments(path: str, key: str) -> list[t.Any]:
+    """Return the values that comments of a unit have for a key."""
+    lines = (durable.read(path) or b"").decode("utf-8", "replace").splitlines()
+    try:
+        return [json.loads(line[len(key) :]) for line in lines if line.startswith(key)]
+    except ValueError:
+        return []
+
+
+def read_program_path(unit: str, default: str) -> str:
+    """Return the path of the program that a unit runs, or the default path."""
+    paths = read_comments(unit, PROGRAM_KEY)
+    return next((path for path in paths if isinstance(path, str) and os.path.isabs(path)), default)
+
+
+def python_command(program_path: str, *arguments: str) -> str:
+    """Return the line that runs a Python program (systemd.syntax(7))."""
+    words = [sys.executable or _PYTHON, "-I", program_path, *arguments]
+    return " ".join(_CONTROL.sub(_escape, _quote(word)).replace("$", "$$") for word in words)
+
+
+def mounts(*paths: str) -> str:
+    """Return the value of RequiresMountsFor=, which has no escapes for control characters."""
+    return " ".join(_quote(path) for path in paths if not _CONTROL.search(path))
+
+
+def plan_link(path: str, target: str | None) -> FileChange:
+    """Return the change that makes a symbolic link, or that removes it if `target` is None."""
+    try:
+        before: bytes | None = os.readlink(path).encode()
+    except FileNotFoundError:
+        before = None
+    except OSError as exc:
+        raise io_error("read the link", path, exc) from exc
+    after = None if target is None else target.encode()
+    action = "unchanged" if before == after else "removed" if after is None else "changed" if before else "created"
+    return FileChange("", path, action, before, after)
+
+
+def apply_link(change: FileChange) -> None:
+    """Carry out the change of a symbolic link."""
+    if change.before is not None:
+        durable.remove(change.path)
+    if change.after is not None:
+        durable.make_directory(os.path.dirname(change.path))
+        try:
+            os.symlink(change.after, change.path)
+            durable.sync_directory(os.path.dirname(change.path))
+        except OSError as exc:
+            raise io_error("make the link", change.path, exc) from exc
+
+
+def is_program(path: str) -> bool:
+    """Return whether a path is that of a program."""
+    return path.endswith(".pyz")
+
+
+def _quote(word: str) -> str:
+    """Quote a word of a line in a unit (systemd.syntax(7))."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return escaped if _PLAIN.fullmatch(word) else f'"{escaped}"'
+
+
+def _escape(character: re.Match[str]) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character[0].encode())
+
+
+__all__ = (
+    "PROGRAM_KEY",
+    "apply_link",
+    "is_program",
+    "mounts",
+    "plan_link",
+    "python_command",
+    "read_comments",
+    "read_program_path",
+    "require_systemd",
+    "systemctl",
+)

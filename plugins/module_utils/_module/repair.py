@@ -58,6 +58,7 @@ def _read_settings(params: JsonObject) -> repair_units.RepairSettings:
         os.path.abspath(params["cache_dir"]),
         repair_units.check_interval(params["interval"]),
         tuple(sorted(set(params["networks"]))),
+        tuple(sorted(set(params["owners"]))),
         None if resources is None else tuple(sorted(set(resources))),
         program_dir,
     )

@@ -27,7 +27,7 @@ def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
     """Repair the node's attachments, and print a line for each that was repaired or failed; return 0 if none failed."""
     options = _parse(arguments)
     resources = frozenset(map(Resource, options.resource)) if options.resource else None
-    selection = Selection(frozenset(options.network), resources)
+    selection = Selection(frozenset(options.network), frozenset(options.owner), resources)
     try:
         _await_firewalld()
         repairs, unreadable = repair_node(paths, options.cache_dir, _LOCK_TIMEOUT, selection, dry_run=False)
@@ -42,6 +42,7 @@ def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
 def _parse(arguments: t.Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("repair", description="Put back what recorded attachments have lost.")
     parser.add_argument("--network", action="append", default=[], help="a network to repair, instead of all")
+    parser.add_argument("--owner", action="append", default=[], help="a runtime, instead of all")
     parser.add_argument("--resource", action="append", default=[], choices=[resource.value for resource in Resource])
     parser.add_argument("cache_dir", nargs="?", default=NODE_PATHS.state_dir)
     return parser.parse_args(arguments)

@@ -97,13 +97,14 @@ class RepairSettings(t.NamedTuple):
 
     Attributes:
         interval: A time span of systemd, or `NEVER` for no timer.
-        networks, resources: As `Selection`; sorted.
+        networks, owners, resources: As `Selection`; sorted.
         program_dir: Directory of the program; None to leave it where it is.
     """
 
     cache_dir: str
     interval: str
     networks: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
     resources: tuple[str, ...] | None = None
     program_dir: str | None = None
 
@@ -226,8 +227,9 @@ class RepairUnits:
 
 def _arguments(settings: RepairSettings) -> list[str]:
     networks = (word for name in settings.networks for word in ("--network", name))
+    owners = (word for name in settings.owners for word in ("--owner", name))
     resources = (word for name in settings.resources or () for word in ("--resource", name))
-    return [*networks, *resources, settings.cache_dir]
+    return [*networks, *owners, *resources, settings.cache_dir]
 
 
 __all__ = ("FIREWALLS", "NEVER", "RepairSettings", "RepairUnits", "check_interval", "set_up")

@@ -83,8 +83,8 @@ def test_an_unexpected_error_is_a_line_and_no_traceback(
     assert line.startswith("failed: unexpected ValueError: never; foreseen; in repair_node")
 
 
-def test_options_select_networks_and_resources(repair: t.Callable[..., int]) -> None:
+def test_options_select_networks_owners_and_resources(repair: t.Callable[..., int]) -> None:
     seen.clear()
     repair()
-    repair(arguments=["--network", "a", "--network", "b", "--resource", "rules"])
-    assert seen == [Selection(), Selection(frozenset("ab"), frozenset((Resource.RULES,)))]
+    repair(arguments=["--network", "a", "--network", "b", "--owner", "podman", "--resource", "rules"])
+    assert seen == [Selection(), Selection(frozenset("ab"), frozenset(("podman",)), frozenset((Resource.RULES,)))]

@@ -25,6 +25,9 @@ description:
   - Several containers are handled at the same time, the attachments of one container one after another. A failing
     attachment does not stop the others. The task fails when all have been handled.
 
+requirements:
+  - pyroute2 0.7 to 0.9 (package C(python3-pyroute2)) on the node, only to repair links, addresses, routes and rates in place
+
 extends_documentation_fragment:
   - cni.node._attributes
   - cni.node._conflist_items.planned

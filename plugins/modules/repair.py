@@ -25,6 +25,9 @@ description:
     on it is in progress, if its network has C(disableCheck), or if its plugins are unknown.
   - The plugin C(firewall) with the backend C(firewalld) makes no rules, but adds addresses to a zone. These are not compared.
 
+requirements:
+  - pyroute2 0.7 to 0.9 (package C(python3-pyroute2)) on the node, only to repair links, addresses, routes and rates in place
+
 extends_documentation_fragment:
   - cni.node._attributes
   - cni.node._paths.cache_dir

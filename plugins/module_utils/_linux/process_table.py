@@ -87,6 +87,13 @@ def find_by_netns(path: str) -> list[int]:
     return [pid for pid in _pids() if _has_namespace(pid, identity)]
 
 
+def find_by_name(name: str, netns: str) -> list[int]:
+    """Return the processes with a name of at most 15 characters whose network namespace is the one at a path."""
+    named = [pid for pid in _pids() if _read(pid, "comm") == f"{name}\n".encode()]
+    identity = _namespace(netns) if named else None
+    return [pid for pid in named if identity and _has_namespace(pid, identity)]
+
+
 def find_mentioning(text: str) -> list[int]:
     """Return the processes, except this one, whose control groups, arguments or environment contain a text.
 
@@ -150,4 +157,12 @@ def _read(pid: int, name: str) -> bytes | None:
         return None
 
 
-__all__ = ("find_by_environment", "find_by_netns", "find_mentioning", "find_values", "is_own", "wait_or_kill")
+__all__ = (
+    "find_by_environment",
+    "find_by_name",
+    "find_by_netns",
+    "find_mentioning",
+    "find_values",
+    "is_own",
+    "wait_or_kill",
+)

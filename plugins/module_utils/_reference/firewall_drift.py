@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 import typing as t
@@ -59,6 +60,12 @@ class PartDrift(t.NamedTuple):
         return main_messages(self.missing)
 
     @property
+    def lacks_all_own(self) -> bool:
+        """Whether all rules of iptables that no other container needs are missing."""
+        missing = {rule for rule, dummy in self.missing}
+        return all(rule in missing for rule in self.part.iptables if not rule.is_shared)
+
+    @property
     def commands(self) -> tuple[str, ...]:
         """The missing rules, as commands for people to read."""
         part = self.part
@@ -89,6 +96,13 @@ class FirewallSnapshot:
         """Return the tables of nftables with a name, of one family or of all families except bridge; None as `iptables`."""
         family = family if family == firewall_names.SPOOF_FAMILY else ""
         return self._get((NFTABLES, family, name), since, lambda: _nftables_view(family, name))
+
+    @functools.cached_property
+    def has_firewalld(self) -> bool:
+        """Whether firewalld is running in the node's network namespace."""
+        from ansible_collections.cni.node.plugins.module_utils._linux import process_table
+
+        return bool(process_table.find_by_name("firewalld", "/proc/self/ns/net"))
 
     def _get(self, key: t.Hashable, since: float, read: t.Callable[[], T | None]) -> T | None:
         with self._lock:
@@ -143,10 +157,17 @@ class RuleDrift:
 
 
 def compare(part: FirewallPart, snapshot: FirewallSnapshot, since: float = 0.0) -> PartDrift | None:
-    """Compare a part with the configured backend; None if it cannot be listed.
+    """Compare a part with the configured backend; None if it cannot be listed, or if firewalld has the rules instead.
 
     The other backends are tried as well, because an old release of a plugin ignores the choice.
     """
+    drift = _compare_backends(part, snapshot, since)
+    if drift and part.or_firewalld and drift.lacks_all_own and snapshot.has_firewalld:
+        return None
+    return drift
+
+
+def _compare_backends(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
     comparisons = [_compare_iptables, _compare_legacy] if part.iptables else []
     comparisons += [_compare_nftables] if part.nftables else []
     if part.backend == NFTABLES:

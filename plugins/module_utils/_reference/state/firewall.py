@@ -104,12 +104,14 @@ class FirewallPart(t.NamedTuple):
         backend: The configured backend, or an empty string for the plugin's choice.
         iptables: The rules in iptables, in the order that they have in each chain.
         nftables: The rules in nftables; None if the plugin knows only iptables.
+        or_firewalld: Whether the plugin asks firewalld instead of writing rules, if that was running at ADD.
     """
 
     family: int
     backend: str
     iptables: tuple[IptablesRule, ...] = ()
     nftables: NftablesTable | None = None
+    or_firewalld: bool = False
 
 
 class ContainerAddress(t.NamedTuple):

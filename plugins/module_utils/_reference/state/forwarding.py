@@ -45,7 +45,8 @@ def describe_forwarding(
     parts = []
     for family in sorted({address.family for address in addresses}):
         own = [rule for address in addresses if address.family == family for rule in _address_rules(address)]
-        parts.append(FirewallPart(family, IPTABLES, (*isolation, *_shared_rules(admin), *own)))
+        rules = (*isolation, *_shared_rules(admin), *own)
+        parts.append(FirewallPart(family, IPTABLES, rules, or_firewalld=not keys.get("backend")))
     return parts
 
 

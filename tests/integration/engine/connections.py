@@ -58,24 +58,26 @@ class Connection:
 
 
 class Listener:
-    """A listening socket in a namespace."""
+    """A listening socket in a namespace, and its connections, which are closed with it."""
 
     def __init__(self, at: pathlib.Path, family: int, port: int) -> None:
         with inside(at):
             self._socket = socket.create_server(("", port), family=_FAMILY[family])
         self._socket.settimeout(_PATIENCE)
+        self._connections: list[Connection] = []
 
     def connect(self, at: pathlib.Path, address: str, port: int, source: str = "") -> Connection:
         """Connect from a namespace; fail if the connection does not reach this socket, or comes from another source."""
         with inside(at):
             client = socket.create_connection((address, port), timeout=_PATIENCE)
         server, peer = self._socket.accept()
-        if source:
-            assert peer[0] == source
-        client.settimeout(_PATIENCE)
-        return Connection(client, server)
+        self._connections.append(Connection(client, server))
+        assert peer[0] == source or not source
+        return self._connections[-1]
 
     def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
         self._socket.close()
 
 

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A repair after firewalld has reloaded its rules; rules that firewalld has instead of a plugin are not drift."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import shutil
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.tests.integration.engine import firewalld_node, reference_networks
+from ansible_collections.cni.node.tests.integration.engine.connections import NEIGHBOUR, NODE, listening, neighbour
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
+from ansible_collections.cni.node.tests.integration.engine.firewall_rules import (
+    NETWORK,
+    as_other_runtime,
+    flush,
+    mapped,
+    rules,
+)
+from ansible_collections.cni.node.tests.integration.engine.firewalld_node import firewall_cmd, firewalld
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.until import until
+
+pytestmark = [
+    pytest.mark.requires_root,
+    pytest.mark.requires_plugins,
+    pytest.mark.skipif(bool(firewalld_node.missing()), reason=firewalld_node.missing()),
+]
+
+PLUGIN_CHOOSES = reference_networks.network(reference_networks.bridge(), {"type": "firewall"})
+FIREWALL_RULE = "-A CNI-FORWARD -s 10.1.0.2/32 -j ACCEPT"
+every_reload = pytest.mark.parametrize("reload", ["--reload", "--complete-reload"])
+
+
+@pytest.fixture(params=["iptables", "nftables"])
+def backend(request: pytest.FixtureRequest, node: EngineNode) -> t.Iterator[None]:
+    """Run firewalld with a backend, and let containers pass as an administrator would."""
+    with firewalld(request.param):
+        firewall_cmd("--permanent", "--zone=trusted", "--add-source=10.1.0.0/16")
+        firewall_cmd("--reload")
+        yield
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("is_own", [True, False], ids=["own", "of another runtime"])
+@every_reload
+def test_connections_go_on_after_a_reload_of_firewalld_and_a_repair(
+    node: EngineNode, blue: Namespace, reload: str, is_own: bool
+) -> None:
+    node.write(NETWORK)
+    item = mapped(blue)
+    with neighbour() as lan:
+        node.attach(item)
+        if not is_own:
+            as_other_runtime(node, item)
+        with listening(blue.path, 4, 80) as web, listening(lan.path, 4, 9000) as outside:
+            connections = [
+                web.connect(lan.path, NODE[4], 8080, source=NEIGHBOUR[4]),
+                outside.connect(blue.path, NEIGHBOUR[4], 9000, source=NODE[4]),
+            ]
+            for connection in connections:
+                connection.exchange()
+            firewall_cmd(reload)
+            assert "CNI-HOSTPORT-DNAT" not in rules()
+            done = node.run("repair").succeeded()
+            assert [entry["action"] for entry in done.entries] == ["repaired"]
+            for connection in connections:
+                connection.exchange()
+            web.connect(lan.path, NODE[4], 8080, source=NEIGHBOUR[4])
+
+
+def repaired(node: EngineNode) -> list[JsonObject]:
+    return [entry["drift"] for entry in node.run("repair").succeeded().entries]
+
+
+@pytest.mark.usefixtures("backend")
+def test_rules_that_firewalld_has_instead_of_the_plugin_are_not_missed(node: EngineNode, blue: Namespace) -> None:
+    node.write(PLUGIN_CHOOSES)
+    item = attachment("net", blue)
+    node.attach(item)
+    assert FIREWALL_RULE not in rules()
+    assert repaired(node) == []
+    assert node.attach(item, check="drift")[0]["action"] in ("checked", "unchanged")
+    assert FIREWALL_RULE not in rules()
+
+
+def test_rules_that_the_plugin_has_written_are_compared_while_firewalld_runs(node: EngineNode, blue: Namespace) -> None:
+    node.write(PLUGIN_CHOOSES)
+    node.attach(attachment("net", blue))
+    saved = subprocess.run(["iptables-save"], capture_output=True, check=True).stdout
+    with firewalld("nftables"):  # which flushes them when it starts
+        subprocess.run(["iptables-restore"], input=saved, check=True)
+        subprocess.run(["iptables", *FIREWALL_RULE.replace("-A", "-D", 1).split()], check=True)
+        assert repaired(node) == [["a rule that lets the traffic of 10.1.0.2 pass is gone"]]
+        assert FIREWALL_RULE in rules()
+
+
+@contextlib.contextmanager
+def process_named_firewalld(at: Namespace, directory: pathlib.Path) -> t.Iterator[None]:
+    program = directory / "firewalld"
+    shutil.copy("/bin/sleep", program)
+    with subprocess.Popen(at.argv(str(program), "60")) as process:
+        try:
+            until(
+                lambda: pathlib.Path(f"/proc/{process.pid}/comm").read_text(encoding="ascii") == "firewalld\n" or None
+            )
+            yield
+        finally:
+            process.kill()
+
+
+def test_rules_of_the_plugin_are_put_back_when_firewalld_runs_in_another_namespace_only(
+    node: EngineNode, blue: Namespace, tmp_path: pathlib.Path
+) -> None:
+    node.write(PLUGIN_CHOOSES)
+    node.attach(attachment("net", blue))
+    with neighbour() as lan, process_named_firewalld(lan, tmp_path):
+        flush()
+        assert len(repaired(node)) == 1
+    assert FIREWALL_RULE in rules()

@@ -99,7 +99,7 @@ def test_rules_that_the_plugin_has_written_are_compared_while_firewalld_runs(nod
     with firewalld("nftables"):  # which flushes them when it starts
         subprocess.run(["iptables-restore"], input=saved, check=True)
         subprocess.run(["iptables", *FIREWALL_RULE.replace("-A", "-D", 1).split()], check=True)
-        assert repaired(node) == [["a rule that lets the traffic of 10.1.0.2 pass is gone"]]
+        assert [entry["drift"] for entry in repaired(node)] == [["a rule that lets the traffic of 10.1.0.2 pass is gone"]]
         assert FIREWALL_RULE in rules()
 
 

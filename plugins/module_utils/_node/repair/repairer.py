@@ -126,7 +126,6 @@ class Repairer:
         if self._dry_run or not any(isinstance(item, _Item) and item.commands for item in found):
             return [item if isinstance(item, Repair) else _predict(item) for item in found]
         with hold_lock(self._lock_path, exclusive=True, timeout=self._timeout, what="the repair of attachments"):
-            found = _compare_all(targets)  # another repair may have ended
             self._put_back([item for item in found if isinstance(item, _Item) and item.commands])
             after = _Snapshot.take()
             return [item if isinstance(item, Repair) else _result(item, after) for item in found]
@@ -207,12 +206,24 @@ def _predict(item: _Item) -> Repair:
 def _result(item: _Item, after: _Snapshot) -> Repair:
     if not item.commands or item.reason:
         return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=item.reason)
-    now = _compare(Target(item.record, item.resources), after)
-    if isinstance(now, Repair):
-        return now._replace(drift=item.drift, left=item.drift)
+    try:
+        now = _look_again(item, after)
+    except CniError as exc:
+        return Repair(item.record, item.drift, item.drift, error=exc)
     changes = tuple(command for command in item.commands if command not in now.commands)
     error = item.errors[0] if item.errors and now.drift else None
     return Repair(item.record, item.drift, now.drift, changes, item.lacks_library, error=error)
+
+
+def _look_again(item: _Item, after: _Snapshot) -> _Item:
+    """Return an attachment with the drift that remains. What was not written is not compared again."""
+    parts, links = item.parts, item.links
+    if item.lost_parts:
+        found = (compare(part.part, after.firewall) for part in parts)
+        parts = [drift for drift in found if drift is not None]
+    if item.differences:
+        links = interface_drift.find_drift(item.record, item.record.network(), after.node) or links
+    return _Item(Target(item.record, item.resources), parts, links)
 
 
 def _busy_containers() -> set[str]:

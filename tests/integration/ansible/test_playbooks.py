@@ -10,6 +10,7 @@ import io
 import json
 import pathlib
 import re
+import subprocess
 import tarfile
 import typing as t
 
@@ -20,13 +21,16 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project, TaskRun
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import configuration
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import REQUIRES_SYSTEMD
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.integration.engine.test_repair import UNIT
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.support.state import State
 
 PLAYBOOKS = ("provision", "verify", "upgrade", "rollback", "report", "remove")
 PROVISION, VERIFY, UPGRADE, ROLLBACK, REPORT, REMOVE = (f"cni.node.{name}" for name in PLAYBOOKS)
+REPAIR = "cni.node.repair"
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "playbooks.md"
 # Kernel settings belong to the sandbox; plugins come from the distribution.
 UNMANAGED = {"cni_node_concerns": "networks\nattachments"}
@@ -130,7 +134,7 @@ def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(
     node.write(reference_networks.network(reference_networks.PTP, name="kept"))
     variables = {**documented(), **UNMANAGED, "cni_node_purge": True}
     variables["cni_node_atachments"] = variables.pop("cni_node_attachments")
-    for playbook in (*PLAYBOOKS, "gc"):
+    for playbook in (*PLAYBOOKS, "gc", "repair"):
         played = project.run(f"cni.node.{playbook}", "--check", **variables)
         assert played.status != 0, playbook
         assert "unknown variable: cni_node_atachments (did you mean cni_node_attachments?)" in played.output
@@ -472,6 +476,36 @@ def test_an_empty_list_of_concerns_selects_all(project: Project, nothing: object
 def _changed_files(before: State, after: State) -> str:
     """Return the changed files, without the plugins' kept releases."""
     return before.without(r"cni\.node/plugins/").difference(after.without(r"cni\.node/plugins/"))
+
+
+@REQUIRES_SYSTEMD
+def test_lost_rules_are_put_back_and_the_node_learns_to_do_it_and_forgets(node: EngineNode, project: Project) -> None:
+    _virgin(node)
+    variables = {**documented(), **UNMANAGED, "cni_node_verify": False}
+    variables["cni_node_conflists"] = [
+        {"config": {**reference_networks.full("1.0.0"), "name": "dbnet", "plugins": _mapped()}}
+    ]
+    variables["cni_node_attachments"] = [{"network": "dbnet", "netns": "red", **_capabilities()}]
+    project.run(PROVISION, **variables).succeeded()
+    shown = "Show what was lost"
+    assert project.run(REPAIR, **variables).succeeded()[shown].result["msg"] == ["attachments: 1 unchanged"]
+
+    subprocess.run(["nft", "flush", "ruleset"], check=True)
+    by_itself = {**variables, "cni_node_repair_on_reload": "yes", "cni_node_repair_interval": "30s"}
+    failed = project.run(VERIFY, **by_itself)
+    failed[COMPARED].require_failure("would be repaired, ", f"{UNIT}: would be created")
+    predicted = project.run(REPAIR, "--check", "--diff", **by_itself).succeeded()
+    assert all(task.require_unchanged_node() for task in predicted.tasks)
+    repaired = project.run(REPAIR, "--diff", **by_itself)
+    assert _changing(repaired) == {"repair"}
+    assert _plans(repaired, "repair") == _plans(predicted, "repair")
+    assert "attachment of red (eth0) to network dbnet: repaired, " in repaired[shown].result["msg"][1]
+    assert UNIT.exists()
+    for playbook in (REPAIR, PROVISION, VERIFY):
+        assert _changing(project.run(playbook, **by_itself)) == set(), playbook
+
+    assert _changing(project.run(REMOVE, **variables)) >= {*CONCERNS, "repair"}
+    assert not UNIT.exists()
 
 
 def test_without_variables_only_the_concern_plugins_changes_a_node(project: Project) -> None:

@@ -14,7 +14,6 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import firewalld_node, reference_networks
 from ansible_collections.cni.node.tests.integration.engine.connections import NEIGHBOUR, NODE, listening, neighbour
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
@@ -77,7 +76,7 @@ def test_connections_go_on_after_a_reload_of_firewalld_and_a_repair(
             web.connect(lan.path, NODE[4], 8080, source=NEIGHBOUR[4])
 
 
-def repaired(node: EngineNode) -> list[JsonObject]:
+def repaired(node: EngineNode) -> list[list[str]]:
     return [entry["drift"] for entry in node.run("repair").succeeded().entries]
 
 
@@ -99,7 +98,7 @@ def test_rules_that_the_plugin_has_written_are_compared_while_firewalld_runs(nod
     with firewalld("nftables"):  # which flushes them when it starts
         subprocess.run(["iptables-restore"], input=saved, check=True)
         subprocess.run(["iptables", *FIREWALL_RULE.replace("-A", "-D", 1).split()], check=True)
-        assert [entry["drift"] for entry in repaired(node)] == [["a rule that lets the traffic of 10.1.0.2 pass is gone"]]
+        assert repaired(node) == [["a rule that lets the traffic of 10.1.0.2 pass is gone"]]
         assert FIREWALL_RULE in rules()
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 FAMILIES: t.Final = (4, 6)
@@ -125,17 +125,22 @@ def change(family: int, name: str, *commands: t.Sequence[str]) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    restore(family, {name: [" ".join(map(_quote, command)) for command in commands]})
+    if program.find(f"{tool(family)}-restore"):
+        restore(family, {name: [" ".join(map(_quote, command)) for command in commands]})
 
 
 def restore(family: int, tables: t.Mapping[str, t.Iterable[str]]) -> None:
     """Apply commands in the form of iptables-save to tables, each table in one transaction.
 
     Raises:
-        CniError: ``IO_FAILURE``; a table whose commands fail is not changed.
+        CniError: ``IO_FAILURE``; a table whose commands fail is not changed. Also if the tool is not installed.
     """
-    lines = [line for name, commands in tables.items() for line in (f"*{name}", *commands, "COMMIT")]
-    _run(f"{tool(family)}-restore", "-w", "--noflush", stdin="\n".join([*lines, ""]))
+    name = f"{tool(family)}-restore"
+    if program.find(name) is None:
+        what = f"expected: the program {name}; install the package iptables"
+        raise CniError(Code.IO_FAILURE, f"{name} is not installed", what)
+    lines = [line for table, commands in tables.items() for line in (f"*{table}", *commands, "COMMIT")]
+    _run(name, "-w", "--noflush", stdin="\n".join([*lines, ""]))
 
 
 def _legacy_names(family: int) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._reference import iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import (
@@ -32,11 +33,23 @@ _ATTEMPTS: t.Final = 3
 def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
     """Put back the missing rules of many attachments, in one transaction for each tool.
 
-    Rules that are there stay where they are. If a transaction fails, the parts are divided until those that fail are known.
+    Rules that are there stay where they are. If a transaction fails, its parts are divided until those that fail are known.
 
     Returns:
         The parts with rules that could not be put back, each with an error.
     """
+    groups: dict[t.Hashable, list[FirewallPart]] = {}
+    for part in parts:
+        groups.setdefault(_tool(part), []).append(part)
+    return [failed for group in groups.values() for failed in _put_back(group)]
+
+
+def _tool(part: FirewallPart) -> t.Hashable:
+    """Return what identifies the program that writes a part, so that a failure of one does not affect those of others."""
+    return part.family if part.iptables and part.backend != NFTABLES else NFTABLES
+
+
+def _put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
     error: CniError | None = None
     for _attempt in range(_ATTEMPTS):
         snapshot = FirewallSnapshot()
@@ -50,11 +63,13 @@ def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniErr
                 error = CniError(Code.UNSUPPORTED_FIELD, "the record does not tell how its rules were written")
                 break
         except CniError as exc:
+            if exc.details == OUT_OF_TIME:  # every attempt would take as long
+                return [(part, exc) for part in parts]
             error = exc
     if len(parts) == 1:
         return [(parts[0], error or CniError(Code.TRY_AGAIN, "other programs keep removing the rules"))]
     middle = len(parts) // 2
-    return [*put_back(parts[:middle]), *put_back(parts[middle:])]
+    return [*_put_back(parts[:middle]), *_put_back(parts[middle:])]
 
 
 def take_back(parts: t.Sequence[FirewallPart]) -> None:

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.tests.integration.engine.engine_node import MODULES, ModuleRun
 from ansible_collections.cni.node.tests.integration.engine.faults import Fault, Injection
 
-PRELOADED = ("attachments", "gc", "netns", "verify")
+PRELOADED = ("attachments", "gc", "netns", "repair", "verify")
 
 
 class Run(t.NamedTuple):

@@ -34,6 +34,13 @@ from ansible_collections.cni.node.tests.support.state import State, link_lines, 
 # Random values: names of veths on the node, MACs, and tuning's file with the previous MAC.
 MADE_UP = re.compile(r"(?<=veth)[0-9a-f]{8}|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}|(?<=31 bytes sha256 )[0-9a-f]{16}")
 
+# Rules that no plugin has written.
+OTHERS = (
+    "-t nat -A POSTROUTING -p tcp -j ACCEPT",
+    "-t nat -A PREROUTING -p tcp -j ACCEPT",
+    "-A FORWARD -p udp -j DROP",
+)
+
 
 class Situation:
     """A node before a run, and the run; `prepare` establishes the node's state from any other."""
@@ -146,6 +153,28 @@ class Collect(Situation):
             finding["kind"] for finding in done.result["findings"] if finding["action"] in ("deleted", "removed")
         }
         assert "intent" in collected or not begun
+
+
+class Repair(Situation):
+    """The rules of an attachment are lost in each tool, and rules of others have come in between."""
+
+    module = "repair"
+    arguments: t.ClassVar[JsonObject] = {}
+
+    def configure(self, somaxconn: str) -> None:
+        ipam = reference_networks.host_local(self.subnet, "fd00:1::/64")
+        bridge = reference_networks.bridge(ipMasq=True, macspoofchk=True, ipam=ipam)
+        self.node.write(reference_networks.network(bridge, reference_networks.PORTMAP, reference_networks.FIREWALL))
+
+    def prepare(self) -> None:
+        self.engine.ensure(self.item, check="never")
+        subprocess.run(["nft", "flush", "ruleset"], check=True)
+        for tool in ("iptables", "ip6tables"):
+            for rule in OTHERS:
+                subprocess.run([tool, "-w", *rule.split()], check=True)
+        subprocess.run(
+            ["nft", "-f", "-"], input="add table bridge nat\nadd chain bridge nat other\n", text=True, check=True
+        )
 
 
 class Last(Situation):

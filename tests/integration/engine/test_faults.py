@@ -25,6 +25,7 @@ from ansible_collections.cni.node.tests.integration.engine.situations import (
     Last,
     LastNoMore,
     Purge,
+    Repair,
     Situation,
     Try,
     state_of,
@@ -130,6 +131,16 @@ def test_the_next_run_repairs_any_reported_write_error(trial: Trial, disk: str) 
 @add_or_delete
 def test_the_next_run_repairs_a_lost_connection(trial: Trial) -> None:
     trial.lose_connection()
+
+
+@pytest.mark.parametrize("kind", [Repair])
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_the_next_repair_finishes_one_killed_at_any_boundary(trial: Trial, name: str) -> None:
+    """Kill around the lock and each program; rules of others stay where they are."""
+    suffered = trial.suffer(name)
+    assert operations(suffered) >= {"open", "run"}
+    for tool in ("iptables-restore", "ip6tables-restore", "nft -f"):
+        assert {text.split()[1] for text in suffered if f"/{tool}" in text} == {"before", "after"}
 
 
 @last

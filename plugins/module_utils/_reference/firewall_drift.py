@@ -61,7 +61,7 @@ class PartDrift(t.NamedTuple):
 
     @property
     def lacks_all_own(self) -> bool:
-        """Whether all rules of iptables that no other container needs are missing."""
+        """Return whether all rules of iptables that no other container needs are missing."""
         missing = {rule for rule, dummy in self.missing}
         return all(rule in missing for rule in self.part.iptables if not rule.is_shared)
 
@@ -99,7 +99,7 @@ class FirewallSnapshot:
 
     @functools.cached_property
     def has_firewalld(self) -> bool:
-        """Whether firewalld is running in the node's network namespace."""
+        """Return whether firewalld is running in the node's network namespace."""
         from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
         return bool(process_table.find_by_name("firewalld", "/proc/self/ns/net"))

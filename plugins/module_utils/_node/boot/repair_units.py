@@ -93,7 +93,7 @@ WantedBy=timers.target
 
 
 class RepairSettings(t.NamedTuple):
-    """What the units do.
+    """The settings of the units.
 
     Attributes:
         interval: A time span of systemd, or `NEVER` for no timer.

@@ -14,12 +14,13 @@ from ansible_collections.cni.node.tests.bench.series import Series
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
 OVER_PING = Target(0.15)
+COUNT = 20
 PING, CHECKED, ASKED = "Ping", "Module attachments, check: always", "Module node_info"
 
 
 def chapter(bench: Bench) -> str:
     network = bench_networks.example(bench.node.leases)
-    items = bench.node.attachments(network, 3)
+    items = bench.node.attachments(network, COUNT)
     engine = EngineProcess(bench.node, bench.workers)
     start_over(bench.node, engine, items)
     played = bench_playbook.play(
@@ -43,5 +44,5 @@ def chapter(bench: Bench) -> str:
     for task, what, plugins in ((CHECKED, "CHECK alone, by libcni", checks), (ASKED, "VERSION alone", versions)):
         rows.append([f"The plugins' {what}", plugins, "", ""])
         rows.append([f"{task}, without it", "", *judged_row("", [tasks[task] - ping - plugins], OVER_PING)[1:]])
-    title = f"Three attachments, one play, rounds: {len(ping.values)}"
+    title = f"{COUNT} attachments, one play, rounds: {len(ping.values)}"
     return f"{title}\n\n{table(['task', 'seconds', 'over ping', 'target'], rows)}"

@@ -78,6 +78,7 @@ def _furnish(root: pathlib.Path, out: pathlib.Path) -> None:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     _run(["chroot", root, "systemctl", "enable", "--quiet", *recipe.ENABLED])
+    _run(["chroot", root, "systemctl", "disable", "--quiet", *recipe.DISABLED])
     _run(["chroot", root, "systemctl", "mask", "--quiet", *recipe.MASKED])
     _give_keys(root, out)
     # The root file system of a container, with one program.

@@ -23,6 +23,9 @@ PACKAGES = (
     "iputils-ping",
     "iptables",
     "nftables",
+    # With what provides the logind that its dependency polkitd requires.
+    "firewalld",
+    "libpam-systemd",
     # Two container runtimes that use CNI, with the packages that they need to run a container.
     "containerd",
     "podman",
@@ -48,6 +51,8 @@ FILES = {
     "etc/containers/containers.conf": '[network]\nnetwork_backend = "cni"\n',
 }
 ENABLED = ("systemd-networkd.service", "ssh.service", "containerd.service")
+# Tests start it when they need it.
+DISABLED = ("firewalld.service",)
 # These timers would change the machine at random times.
 MASKED = (
     *("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer"),

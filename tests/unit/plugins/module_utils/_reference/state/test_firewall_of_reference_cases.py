@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -22,6 +20,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     IptablesRule,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.simulated_chains import (
+    apply,
+    view_of,
+)
 from tests.support.reference_cases import Situation, situations
 
 SITUATIONS = {situation.name: situation for situation in situations()}
@@ -47,31 +49,9 @@ def recorded_chains(situation: Situation, family: int, table: str) -> dict[str, 
     }
 
 
-def view_of(chains: dict[str, list[str]]) -> IptablesView:
-    text = "\n".join(
-        ["*x", *(f":{name} - [0:0]" for name in chains), *(line for lines in chains.values() for line in lines)]
-    )
-    return IptablesView(iptables.parse(f"{text}\nCOMMIT\n")["x"])
-
-
 def rules_of(situation: Situation, family: int, table: str) -> list[IptablesRule]:
     parts = [part for part in parts_of(situation) if part.family == family and not uses_nftables(part)]
     return [rule for part in parts for rule in part.iptables if rule.table == table]
-
-
-def apply(commands: t.Iterable[str], chains: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return the chains after commands, as iptables-restore would change them."""
-    for command in commands:
-        action, chain, rest = (*command.split(" ", 2), "")[:3]
-        if action == "-N":
-            assert chain not in chains
-            chains[chain] = []
-        elif action == "-A":
-            chains.setdefault(chain, []).append(command)
-        else:
-            number, text = rest.split(" ", 1)
-            chains.setdefault(chain, []).insert(int(number) - 1, f"-A {chain} {text}")
-    return {name: lines for name, lines in chains.items() if lines or not name.isupper() or "-" in name}
 
 
 @pytest.mark.parametrize("name", SITUATIONS)

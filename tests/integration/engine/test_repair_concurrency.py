@@ -1,0 +1,138 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Repairs run beside each other and beside ADD and DEL of other runtimes; nothing is lost, doubled or left behind."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import contextlib
+import os
+import random
+import threading
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    EngineNode,
+    attachment,
+    wait_for_result,
+)
+from ansible_collections.cni.node.tests.integration.engine.firewall_rules import NETWORK, flush, rules
+from ansible_collections.cni.node.tests.support.libcni import Libcni
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
+from ansible_collections.cni.node.tests.support.state import State
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+OPERATIONS = int(os.environ.get("CNI_SOAK", "100"))
+SEED = int(os.environ.get("CNI_SOAK_SEED", random.randrange(1_000_000)))
+FIREWALL = ("iptables", "ip6tables", "nftables")
+AT_ONCE, STAYING, CHANGING = 4, 3, 4
+
+
+def mapped(number: int, container: Namespace) -> JsonObject:
+    mapping = {"hostPort": 9000 + number, "containerPort": 80, "protocol": "tcp"}
+    return attachment("net", container, capability_args={"portMappings": [mapping]})
+
+
+@pytest.fixture
+def items(node: EngineNode) -> t.Iterator[list[JsonObject]]:
+    node.write(NETWORK)
+    with namespaces(*(f"busy{number}" for number in range(STAYING + CHANGING))) as made:
+        yield [mapped(number, container) for number, container in enumerate(made)]
+
+
+def own_rules() -> list[str]:
+    return sorted(line for line in rules().splitlines() if line.startswith("-A"))
+
+
+def repeated(lines: t.Iterable[str]) -> list[str]:
+    return [line for line, count in collections.Counter(lines).items() if count > 1]
+
+
+def test_of_several_repairs_at_once_one_puts_the_rules_back(node: EngineNode, items: list[JsonObject]) -> None:
+    for item in items:
+        node.attach(item)
+    before = own_rules()
+    assert repeated(before) == []
+    for _again in range(5):
+        flush()
+        running = [node.start("repair") for dummy in range(AT_ONCE)]
+        done = [wait_for_result(process).succeeded() for process in running]
+        assert sorted(run.result["changed"] for run in done) == [False] * (AT_ONCE - 1) + [True]
+        assert own_rules() == before
+
+
+def without_firewall(state: State) -> State:
+    """Return a state without rules, whose order may change."""
+    return State({name: lines for name, lines in state.sections.items() if name not in FIREWALL})
+
+
+class Repairs:
+    """Repairs that follow each other, with a loss of rules before some of them."""
+
+    def __init__(self, node: EngineNode, seed: int) -> None:
+        self._node, self._random = node, random.Random(seed)
+        self._is_over = threading.Event()
+        self.count = 0
+        self.messages: list[str] = []
+
+    def _run(self) -> None:
+        while not self._is_over.is_set():
+            if self._random.random() < 0.3:
+                flush()
+            done = wait_for_result(self._node.start("repair"))
+            self.count += 1
+            if done.status:
+                self.messages.append(done.msg)
+
+    @contextlib.contextmanager
+    def running(self) -> t.Iterator[None]:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            future = pool.submit(self._run)
+            try:
+                yield
+            finally:
+                self._is_over.set()
+            future.result()
+
+
+@pytest.mark.slow
+@pytest.mark.interop
+@pytest.mark.parametrize("seed", [SEED])
+def test_repairs_beside_libcni_lose_and_leave_nothing(
+    node: EngineNode, libcni: Libcni, items: list[JsonObject], seed: int
+) -> None:
+    """A flush may make a plugin's ADD or DEL fail; then libcni's caller repeats it."""
+    staying, changing = items[:STAYING], items[STAYING:]
+    before = node.attach_and_detach(*items)
+    for item in staying:
+        node.attach(item)
+    expected, attached = own_rules(), node.state()
+    repairs, chosen = Repairs(node, seed), random.Random(seed + 1)
+    with repairs.running():
+        present: set[str] = set()
+        for _operation in range(OPERATIONS):
+            item = chosen.choice(changing)
+            name = item["container_id"]
+            command = "DEL" if name in present else "ADD"
+            (error,) = libcni.run(command, [item]).errors
+            if error and command == "ADD":
+                libcni.run("DEL", [item])
+            elif not error:
+                present ^= {name}
+        for item in changing:
+            libcni.run("DEL", [item])
+    assert repairs.count > 5
+    assert repairs.messages == []
+    node.run("repair").succeeded()
+    assert own_rules() == expected
+    assert without_firewall(attached).difference(without_firewall(node.state())) == ""
+    node.detach(*staying)
+    assert [line for line in own_rules() if "busy" in line or "10.1.0." in line] == []
+    assert without_firewall(before).difference(without_firewall(node.state())) == ""

@@ -11,6 +11,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
 
+BUILT_IN = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
+
 
 def view_of(chains: dict[str, list[str]]) -> IptablesView:
     text = "\n".join(
@@ -27,8 +29,14 @@ def apply(commands: t.Iterable[str], chains: dict[str, list[str]]) -> dict[str, 
             assert chain not in chains
             chains[chain] = []
         elif action == "-A":
-            chains.setdefault(chain, []).append(command)
+            _existing(chains, chain).append(command)
         else:
             number, text = rest.split(" ", 1)
-            chains.setdefault(chain, []).insert(int(number) - 1, f"-A {chain} {text}")
+            _existing(chains, chain).insert(int(number) - 1, f"-A {chain} {text}")
     return {name: lines for name, lines in chains.items() if lines or not name.isupper() or "-" in name}
+
+
+def _existing(chains: dict[str, list[str]], name: str) -> list[str]:
+    """Return the rules of a chain that is there; the built-in ones always are."""
+    assert name in chains or name in BUILT_IN, f"there is no chain {name}"
+    return chains.setdefault(name, [])

@@ -22,12 +22,12 @@ from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import IptablesRule
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.simulated_chains import (
+    BUILT_IN,
     apply,
     view_of,
 )
 
 Chains = dict[str, list[str]]
-BUILT_IN = ("PREROUTING", "OUTPUT", "POSTROUTING", "FORWARD")
 TABLES = [(4, "nat"), (4, "filter"), (6, "nat"), (6, "filter")]
 every_table = pytest.mark.parametrize(("family", "table"), TABLES)
 

@@ -126,6 +126,8 @@ class Repairer:
         if self._dry_run or not any(isinstance(item, _Item) and item.commands for item in found):
             return [item if isinstance(item, Repair) else _predict(item) for item in found]
         with hold_lock(self._lock_path, exclusive=True, timeout=self._timeout, what="the repair of attachments"):
+            now = _Snapshot.take()  # another repair may have ended
+            found = [_look_again(item, now) if isinstance(item, _Item) else item for item in found]
             self._put_back([item for item in found if isinstance(item, _Item) and item.commands])
             after = _Snapshot.take()
             return [item if isinstance(item, Repair) else _result(item, after) for item in found]

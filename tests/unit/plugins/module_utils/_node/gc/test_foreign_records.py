@@ -573,7 +573,7 @@ def test_a_network_without_a_file_is_taken_from_its_records_with_its_lease_direc
     for name, container in (("172.26.64.2", ALLOCATION), ("172.26.64.3", UUID)):
         lease = data_dir / "nomad" / name
         lease.parent.mkdir(parents=True, exist_ok=True)
-        lease.write_text(f"{container}\r\neth0", encoding="ascii", newline="")
+        lease.write_text(f"{container}\r\neth0", encoding="ascii")
         os.utime(lease, (time.time() - DAYS,) * 2)
     assert foreign.gc.collect_as_predicted() == {"lease 172.26.64.3": "removed"}
     assert (data_dir / "nomad" / "172.26.64.2").exists()
@@ -582,7 +582,7 @@ def test_a_network_without_a_file_is_taken_from_its_records_with_its_lease_direc
 def test_leases_of_nomad_are_found_after_its_last_record_is_gone(foreign: ForeignNode) -> None:
     """Nomad was killed during its only ADD."""
     lease = foreign.make_directory("var/run/cni/nomad") / "172.26.64.2"
-    lease.write_text(f"{ALLOCATION}\r\neth0", encoding="ascii", newline="")
+    lease.write_text(f"{ALLOCATION}\r\neth0", encoding="ascii")
     os.utime(lease, (time.time() - DAYS,) * 2)
     (foreign.make_directory("var/run/cni/tuning") / "saved").touch()
     assert foreign.gc.collect_as_predicted()["lease 172.26.64.2"] == "removed"

@@ -123,7 +123,7 @@ def test_an_attachment_keeps_its_port_when_it_is_recreated(node: EngineNode, ite
     node.attach(item)
     with bound():
         subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
-        assert node.attach(item)[0]["action"] == "recreated"
+        assert node.attach(item, on_drift="recreate")[0]["action"] == "recreated"
         assert node.attach(item)[0]["action"] == "checked"
 
 

@@ -201,11 +201,9 @@ def _compare_tables(
 
 
 def _compare_nftables(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
-    assert part.nftables is not None
-    view = snapshot.nftables(part.nftables.family, part.nftables.name, since)
-    if view is None:
-        return None
-    return PartDrift(part, NFTABLES, tuple(view.drift(part.nftables)))
+    table = part.nftables
+    view = snapshot.nftables(table.family, table.name, since) if table else None
+    return PartDrift(part, NFTABLES, tuple(view.drift(table))) if table and view else None
 
 
 def _view(table: iptables.Table | None) -> IptablesView | None:

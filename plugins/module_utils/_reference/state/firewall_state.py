@@ -12,8 +12,10 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpNetwork
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
     ContainerAddress,
@@ -45,18 +47,17 @@ def firewall_state(record: Record, network: NetworkConfiguration) -> list[Firewa
     plugins = [(plugin, catalogue.find_plugin_type(plugin.type)) for plugin in network.plugins]
     if record.result is None or not any(row.writes_rules for dummy, row in plugins):
         return []
-    builder = _Builder(record, network)
+    builder = _Builder(record.attachment, record.result, network)
     return [part for plugin, row in plugins if row.writes_rules for part in builder.parts(plugin)]
 
 
 class _Builder:
     """Builds the parts of one attachment; what its plugins share is determined once."""
 
-    def __init__(self, record: Record, network: NetworkConfiguration) -> None:
-        self._attachment = record.attachment
+    def __init__(self, attachment: Attachment, result: Result, network: NetworkConfiguration) -> None:
+        self._attachment = attachment
         self._network = network
-        assert record.result is not None
-        self._result = record.result.to("1.1.0").keys
+        self._result = result.to("1.1.0").keys
 
     def parts(self, plugin: PluginConfiguration) -> t.Iterator[FirewallPart]:
         row, keys = catalogue.find_plugin_type(plugin.type), plugin.keys

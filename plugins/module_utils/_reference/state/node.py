@@ -21,19 +21,26 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import L
 class Node(t.Protocol):
     """Answers questions about the node's network namespace. All raise ``IO_FAILURE`` if the kernel cannot be read."""
 
-    def link(self, name: str) -> Link | None: ...
+    def link(self, name: str) -> Link | None:
+        """Return a link, or None if it does not exist."""
 
-    def link_by_index(self, ifindex: int) -> Link | None: ...
+    def link_by_index(self, ifindex: int) -> Link | None:
+        """Return the link with an index, or None."""
 
-    def addresses(self, ifindex: int) -> t.Collection[IpInterface]: ...
+    def addresses(self, ifindex: int) -> t.Collection[IpInterface]:
+        """Return the addresses of a link."""
 
-    def routes(self, ifindex: int) -> t.Collection[Route]: ...
+    def routes(self, ifindex: int) -> t.Collection[Route]:
+        """Return the routes through a link."""
 
-    def token_bucket(self, ifindex: int) -> TokenBucket | None: ...
+    def token_bucket(self, ifindex: int) -> TokenBucket | None:
+        """Return the limit of a link's rate, or None."""
 
-    def redirects(self, ifindex: int) -> t.Collection[int]: ...
+    def redirects(self, ifindex: int) -> t.Collection[int]:
+        """Return the links to which a link redirects what it receives."""
 
-    def setting(self, path: str) -> str | None: ...
+    def setting(self, path: str) -> str | None:
+        """Return a setting below ``/proc/sys``, or None if the kernel has none."""
 
 
 class LiveNode:

@@ -134,9 +134,10 @@ class Losses:
         count = 1 if self._random.random() < 0.6 else self._random.randint(2, 8)
         return [text for text in (self._random.choice(self._kinds)() for _again in range(count)) if text]
 
-    def _pick(self, choices: t.Iterable[t.Any]) -> t.Any:
+    def _pick(self, choices: t.Iterable[t.Any]) -> list[t.Any]:
+        """Return one of the choices, or an empty list if there are none."""
         listed = list(choices)
-        return self._random.choice(listed) if listed else None
+        return [self._random.choice(listed)] if listed else []
 
     def _delete(self, *, built_in: bool) -> str:
         found = self._pick(
@@ -145,9 +146,9 @@ class Losses:
             for line in lines
             if not is_foreign(line) and (built_in <= (not key[2].startswith("CNI-")))
         )
-        if found is None:
+        if not found:
             return ""
-        (tool, table, _chain), line = found
+        (tool, table, _chain), line = found[0]
         output(tool, "-t", table, "-D", *shlex.split(line)[1:])
         return f"{tool} -t {table} -D {line[3:]}"
 
@@ -158,8 +159,10 @@ class Losses:
         return self._delete(built_in=True)
 
     def _chain(self) -> str:
-        found = self._pick(key for key in iptables_chains() if key[2].startswith("CNI-"))
-        return " ".join(found) if found and output(found[0], "-t", found[1], "-F", found[2]) == "" else ""
+        for tool, table, chain in self._pick(key for key in iptables_chains() if key[2].startswith("CNI-")):
+            output(tool, "-t", table, "-F", chain)
+            return f"{tool} -t {table} -F {chain}"
+        return ""
 
     def _nft_rule(self) -> str:
         """Delete a rule with an owner, or a jump; the other rules of a table's frame are written again with these."""
@@ -169,19 +172,23 @@ class Losses:
             for line in lines
             if "comment" in line or "goto" in line or "hostports_all" in line
         )
-        if found is None:
+        if not found:
             return ""
-        key, line = found
+        key, line = found[0]
         output("nft", "delete", "rule", *key, "handle", line.rpartition(" ")[2])
         return f"nft delete rule {' '.join(key)}: {line}"
 
     def _nft_chain(self) -> str:
-        found = self._pick(key for key in nftables_chains())
-        return f"nft flush chain {' '.join(found)}" if found and output("nft", "flush", "chain", *found) == "" else ""
+        for chain in self._pick(nftables_chains()):
+            output("nft", "flush", "chain", *chain)
+            return f"nft flush chain {' '.join(chain)}"
+        return ""
 
     def _table(self) -> str:
-        found = self._pick(line.split()[1:] for line in output("nft", "list", "tables").splitlines())
-        return f"nft delete table {' '.join(found)}" if found and output("nft", "delete", "table", *found) == "" else ""
+        for table in self._pick(line.split()[1:] for line in output("nft", "list", "tables").splitlines()):
+            output("nft", "delete", "table", *table)
+            return f"nft delete table {' '.join(table)}"
+        return ""
 
     def _restore(self) -> str:
         tool = self._random.choice(TOOLS)

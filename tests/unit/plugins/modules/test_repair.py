@@ -36,10 +36,10 @@ def repair_node(run: ModuleRunner, tmp_path: pathlib.Path, program_dir: pathlib.
 
 
 def write_record(
-    directory: pathlib.Path, netns: str, *plugins: JsonObject, result: JsonObject | None = RESULT, **network: t.Any
+    directory: pathlib.Path, netns: str, *plugins: JsonObject, has_result: bool = True, **network: t.Any
 ) -> None:
     config = {"cniVersion": "1.0.0", "name": "net", "plugins": plugins or [BRIDGE], **network}
-    recorded = None if result is None else Result("1.0.0", result)
+    recorded = Result("1.0.0", RESULT) if has_result else None
     record = Record(Attachment("net", "blue", "eth0", netns), json.dumps(config).encode(), recorded)
     RecordStore.of_records(str(directory / "cache")).write(record)
 
@@ -51,27 +51,27 @@ def test_a_node_without_attachments_has_nothing_to_repair(repair_node: RepairNod
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-SKIPPED: dict[str, tuple[str, list[JsonObject], JsonObject, JsonObject | None, str]] = {
-    "no path": ("", [BRIDGE], {}, RESULT, "its record names no network namespace"),
-    "gone": ("/nowhere/blue", [BRIDGE], {}, RESULT, "its network namespace is gone"),
-    "the node's own": ("/proc/self/ns/net", [BRIDGE], {}, RESULT, "is the node's own network namespace"),
-    "no result": ("/proc/self/ns/net", [BRIDGE], {}, None, "its record has no result"),
-    "unknown plugins": (__file__, [{"type": "cilium-cni"}], {}, RESULT, "its plugins are unknown: cilium-cni"),
-    "disableCheck": (__file__, [BRIDGE], {"disableCheck": True}, RESULT, "its network has disableCheck"),
+SKIPPED: dict[str, tuple[str, list[JsonObject], JsonObject, bool, str]] = {
+    "no path": ("", [BRIDGE], {}, True, "its record names no network namespace"),
+    "gone": ("/nowhere/blue", [BRIDGE], {}, True, "its network namespace is gone"),
+    "the node's own": ("/proc/self/ns/net", [BRIDGE], {}, True, "is the node's own network namespace"),
+    "no result": ("/proc/self/ns/net", [BRIDGE], {}, False, "its record has no result"),
+    "unknown plugins": (__file__, [{"type": "cilium-cni"}], {}, True, "its plugins are unknown: cilium-cni"),
+    "disableCheck": (__file__, [BRIDGE], {"disableCheck": True}, True, "its network has disableCheck"),
 }
 
 
-@pytest.mark.parametrize(("netns", "plugins", "network", "result", "reason"), SKIPPED.values(), ids=SKIPPED)
+@pytest.mark.parametrize(("netns", "plugins", "network", "has_result", "reason"), SKIPPED.values(), ids=SKIPPED)
 def test_an_attachment_that_cannot_be_compared_is_named_and_left_alone(
     repair_node: RepairNode,
     tmp_path: pathlib.Path,
     netns: str,
     plugins: list[JsonObject],
     network: JsonObject,
-    result: JsonObject | None,
+    has_result: bool,
     reason: str,
 ) -> None:
-    write_record(tmp_path, netns, *plugins, result=result, **network)
+    write_record(tmp_path, netns, *plugins, has_result=has_result, **network)
     done = repair_node().ok()
     (entry,) = done["attachments"]
     assert (entry["action"], entry["changed"], done["changed"]) == ("skipped", False, False)

@@ -28,11 +28,11 @@ RESULT: JsonObject = {
 }
 
 
-def state(*plugins: JsonObject, result: JsonObject = RESULT, **keys: t.Any) -> resources.State:
+def state(*plugins: JsonObject, result: JsonObject | None = None, **keys: t.Any) -> resources.State:
     document = {"cniVersion": "1.0.0", "name": "net", "plugins": plugins}
     network = config.parse(json.dumps(document).encode(), "net")
     attachment = Attachment("net", "blue", "eth0", "/x", **{"args": {}, "capability_args": {}, **keys})
-    found = expected_state(Record(attachment, network.content, Result("1.0.0", result)), network)
+    found = expected_state(Record(attachment, network.content, Result("1.0.0", result or RESULT)), network)
     assert found is not None
     return found
 

@@ -14,7 +14,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import ne
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 
 
 def reason_to_skip(record: Record) -> str:
@@ -53,26 +55,42 @@ def _reason_by_netns(record: Record) -> str:
 
 
 def reason_by_interface(record: Record) -> str:
-    """Return why the network namespace at the recorded path may be that of another container, or an empty string.
+    """Return why the interface at the recorded place may be that of another container or program, or an empty string.
 
-    Other runtimes do not record the identity of the namespace, so the interface has to prove that it is the same.
+    Other runtimes do not record the identity of the namespace, and a container may rename its links.
     """
     attachment = record.attachment
     inside = _interfaces_inside(record)
     if inside and attachment.ifname not in {item.get("name") for item in inside}:
         return ""  # the loopback interface, which every namespace has
     try:
-        link = rtnetlink.link(attachment.ifname, attachment.netns)
+        links = {link.name: link for link in rtnetlink.snapshot(attachment.netns, routes=False).links}
+        link = links.get(attachment.ifname)
+        if link is None:
+            return f"interface {attachment.ifname} is gone"
+        if not _is_recorded_link(record, link):
+            return f"interface {attachment.ifname} is another link than the recorded one"
     except CniError as exc:
         return exc.msg
-    if link is None:
-        return f"interface {attachment.ifname} is gone"
-    if record.is_own:
-        return ""
     macs = {str(item["mac"]).lower() for item in inside if item.get("name") == attachment.ifname and item.get("mac")}
-    if macs and link.mac not in macs and not _may_change_mac(record.network()):
+    if not macs or link.mac in macs:
+        return ""
+    renamed = [other.name for other in links.values() if other.mac in macs]
+    if renamed:
+        return f"interface {attachment.ifname} is called {renamed[0]} now, and another link has its name"
+    if not record.is_own and not _may_change_mac(record.network()):
         return f"interface {attachment.ifname} has the MAC {link.mac}, so it belongs to another container"
     return ""
+
+
+def _is_recorded_link(record: Record, link: Link) -> bool:
+    """Return whether a link has the recorded kind and, for a veth, the recorded end on the node."""
+    kinds = {catalogue.find_plugin_type(plugin.type).link_kind for plugin in record.network().plugins} - {""}
+    if kinds and link.kind not in kinds:
+        return False
+    ends = (rtnetlink.link(name) for name in record.node_interfaces) if link.kind == VETH else ()
+    peers = {end.peer for end in ends if end is not None and end.kind == VETH and end.is_peer_elsewhere}
+    return not peers or link.ifindex in peers
 
 
 def _interfaces_inside(record: Record) -> list[t.Mapping[str, t.Any]]:

@@ -208,23 +208,28 @@ def _predict(item: _Item) -> Repair:
 def _result(item: _Item, after: _Snapshot) -> Repair:
     if not item.commands or item.reason:
         return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=item.reason)
-    try:
-        now = _look_again(item, after)
-    except CniError as exc:
-        return Repair(item.record, item.drift, item.drift, error=exc)
+    now = _look_again(item, after)
+    if isinstance(now, Repair):
+        return now
     changes = tuple(command for command in item.commands if command not in now.commands)
     error = item.errors[0] if item.errors and now.drift else None
     return Repair(item.record, item.drift, now.drift, changes, item.lacks_library, error=error)
 
 
-def _look_again(item: _Item, after: _Snapshot) -> _Item:
-    """Return an attachment with the drift that remains. What was not written is not compared again."""
+def _look_again(item: _Item, after: _Snapshot) -> _Item | Repair:
+    """Return an attachment with the drift that remains, or a result if it cannot be compared any more.
+
+    What was not written is not compared again.
+    """
     parts, links = item.parts, item.links
-    if item.lost_parts:
-        found = (compare(part.part, after.firewall) for part in parts)
-        parts = [drift for drift in found if drift is not None]
-    if item.differences:
-        links = interface_drift.find_drift(item.record, item.record.network(), after.node) or links
+    try:
+        if item.lost_parts:
+            found = (compare(part.part, after.firewall) for part in parts)
+            parts = [drift for drift in found if drift is not None]
+        if item.differences:
+            links = interface_drift.find_drift(item.record, item.record.network(), after.node) or links
+    except Exception as exc:  # its namespace may be gone by now
+        return Repair(item.record, item.drift, item.drift, error=as_error(exc))
     return _Item(Target(item.record, item.resources), parts, links)
 
 

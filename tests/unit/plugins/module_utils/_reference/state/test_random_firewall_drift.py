@@ -41,10 +41,10 @@ def mappings(draw: st.DrawFn) -> JsonObject:
 
 
 @st.composite
-def records(draw: st.DrawFn, number: int) -> Record:
-    """Return an attachment; those with the same network share its bridge."""
-    network = draw(st.integers(0, 2))
-    policy = draw(st.sampled_from(["", "open", "same-bridge", "isolated"]))
+def records(draw: st.DrawFn, number: int, policies: t.Sequence[str]) -> Record:
+    """Return an attachment; those with the same network share its bridge and its policy."""
+    network = draw(st.integers(0, len(policies) - 1))
+    policy = policies[network]
     bridge = {"type": "bridge", "bridge": f"cni{network}", "ipMasq": draw(st.booleans())}
     portmap = {"type": "portmap", "capabilities": {"portMappings": True}, "snat": draw(st.booleans())}
     firewall = {"type": "firewall", **({"ingressPolicy": policy} if policy else {})}
@@ -68,7 +68,9 @@ def records(draw: st.DrawFn, number: int) -> Record:
 
 @st.composite
 def nodes(draw: st.DrawFn) -> list[Record]:
-    return [draw(records(number)) for number in range(draw(st.integers(1, 5)))]
+    policy = st.sampled_from(["", "open", "same-bridge", "isolated"])
+    policies = draw(st.lists(policy, min_size=3, max_size=3))
+    return [draw(records(number, policies)) for number in range(draw(st.integers(1, 5)))]
 
 
 def rules_of(made: t.Iterable[Record], family: int, table: str) -> list[IptablesRule]:

@@ -223,6 +223,15 @@ commands:
       returned: always
       sample:
         - "network dbnet, plugins[0] bridge: ipMasq"
+missing_libraries:
+  description:
+    - Python libraries that the node lacks, and without which M(cni.node.attachments) and M(cni.node.repair) do not repair interfaces
+      in place. The module does not install them.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - pyroute2
 error:
   description:
     - The error as C(code), C(msg) and C(details), with the error codes of the CNI specification.

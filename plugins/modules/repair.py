@@ -219,6 +219,14 @@ attachments:
         - C(code), C(msg) and C(details) as in the specification, or V(none).
       type: dict
       returned: always
+missing_libraries:
+  description:
+    - Python libraries that the node lacks, without which some of the drift remains.
+  returned: unless the task is refused as a whole
+  type: list
+  elements: str
+  sample:
+    - pyroute2
 files:
   description:
     - Changes of the units, their links and their program, made or, in check mode, predicted. Empty if nothing changes.

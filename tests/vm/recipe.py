@@ -23,6 +23,7 @@ PACKAGES = (
     "iputils-ping",
     "iptables",
     "nftables",
+    "python3-pyroute2",
     # With what provides the logind that its dependency polkitd requires.
     "firewalld",
     "libpam-systemd",

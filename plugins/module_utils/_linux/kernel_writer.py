@@ -22,6 +22,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
 
+LIBRARY: t.Final = "pyroute2"
+
 # linux/if.h, linux/if_addr.h, linux/rtnetlink.h, linux/pkt_sched.h, linux/if_ether.h
 _IFF_PROMISC, _IFF_ALLMULTI = 0x100, 0x200
 _RTPROT_BOOT, _ANY_SCOPE = 3, 255
@@ -37,7 +39,7 @@ _NO_BROADCAST: t.Final = 31
 @functools.lru_cache(maxsize=1)
 def is_available() -> bool:
     """Return whether the library that writes to the kernel is installed."""
-    return importlib.util.find_spec("pyroute2") is not None
+    return importlib.util.find_spec(LIBRARY) is not None
 
 
 @contextlib.contextmanager
@@ -213,4 +215,4 @@ def _wrap_errors(action: str, *ignored: int) -> t.Iterator[None]:
             raise CniError(Code.IO_FAILURE, f"cannot {action}: {reason}") from exc
 
 
-__all__ = ("KernelWriter", "connect", "is_available")
+__all__ = ("LIBRARY", "KernelWriter", "connect", "is_available")

@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, kernel_writer, program, sysctl
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
@@ -30,7 +30,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     needs = _collect_needs(params) if params["state"] == "present" else Needs()
     settings = KernelSettings(params["cache_dir"], paths)
     plan = (settings.plan if module.check_mode else settings.ensure)(needs, persist=params["persist"])
-    return _report(module, plan, [_describe_program(name, reasons) for name, reasons in sorted(needs.programs.items())])
+    return _report(module, plan, needs)
 
 
 def _collect_needs(params: t.Mapping[str, t.Any]) -> Needs:
@@ -84,13 +84,16 @@ def _add_reason(reasons: Reasons, name: str, option: str) -> None:
     known += [reason for reason in (f"given in {option}",) if reason not in known]
 
 
-def _report(module: AnsibleModule, plan: Plan, programs: t.Sequence[dict[str, t.Any]]) -> dict[str, t.Any]:
+def _report(module: AnsibleModule, plan: Plan, needs: Needs) -> dict[str, t.Any]:
+    programs = [_describe_program(name, reasons) for name, reasons in sorted(needs.programs.items())]
+    lacks_library = needs.has_interfaces and not kernel_writer.is_available()
     missing = ", ".join(entry["name"] for entry in programs if not entry["path"])
     return {
         "changed": plan.changed,
         "modules": [change._asdict() for change in plan.modules],
         "sysctls": [change._asdict() for change in plan.settings],
         "commands": programs,
+        "missing_libraries": [kernel_writer.LIBRARY] if lacks_library else [],
         "diff": _make_diff(plan),
         "msg": f"{_summarize(plan, module.check_mode and plan.changed)}{f'; not installed: {missing}' if missing else ''}",
     }

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
+from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import LIBRARY
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
@@ -88,11 +89,13 @@ def _set_up_units(
 def _report(repairs: t.Sequence[Repair], *, predicted: bool) -> JsonObject:
     entries = [_entry(repair) for repair in repairs]
     remarks = [f"{repair.record.attachment}: {repair.error}" for repair in repairs if repair.error]
-    if any(repair.lacks_library for repair in repairs):
+    is_library_missing = any(repair.lacks_library for repair in repairs)
+    if is_library_missing:
         remarks.append(LIBRARY_HINT)
     actions = summarize_actions((entry["action"] for entry in entries), predicted=predicted)
     return {
         "attachments": [entry for entry in entries if entry["action"] != "unchanged"],
+        "missing_libraries": [LIBRARY] if is_library_missing else [],
         "summary": dict(collections.Counter(entry["action"] for entry in entries)),
         "changed": any(repair.changed for repair in repairs),
         "failed": any(repair.error for repair in repairs),

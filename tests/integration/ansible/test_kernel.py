@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, without_pyroute2
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mounted, tmpfs
 
 KERNEL = "cni.node.kernel"
@@ -229,6 +229,24 @@ class TestRole:
         assert [tasks[0].changed for tasks in (predicted, done, again)] == [True, True, False]
         assert self.play(project, cni_kernel_state="absent")[0].changed
         assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("0", [])
+
+    @pytest.mark.parametrize("manager", ["apt", "unknown"])
+    def test_the_library_of_repairs_is_installed_where_that_is_possible(
+        self, project: Project, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, manager: str
+    ) -> None:
+        monkeypatch.setenv("PYTHONPATH", without_pyroute2(tmp_path))
+        # No package lists are fetched. tools/system-packages has installed the package for the system's own Python.
+        extra = {"ansible_package_use": manager, "__cni_kernel_has_package_lists": False}
+        tasks = self.play(project, "-e", json.dumps(extra), cni_kernel_conflists=[{"config": NETWORK}])
+        done = [(task.module.rpartition(".")[2], task.status) for task in tasks if task.status != "skipped"]
+        asked = ("package", "ok" if manager == "apt" else "failed")
+        told = [task.msg for task in tasks if task.module.endswith("debug") and task.status != "skipped"]
+        assert ("kernel", asked) == (done[0][0], next(entry for entry in done if entry[0] == "package"))
+        assert [text.partition(" because")[0] for text in told] == (
+            [] if manager == "apt" else ["interfaces will not be repaired in place,"]
+        )
+        nothing = self.play(project, cni_kernel_conflists=[{"config": NETWORK}], cni_kernel_packages=False)
+        assert [task.module for task in nothing if task.status != "skipped"] == [KERNEL]
 
     def test_options_may_be_text_from_a_survey(self, project: Project) -> None:
         text = {

@@ -22,9 +22,9 @@ from ansible_collections.cni.node.tests.integration.ansible.ansible_project impo
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import configuration
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import REQUIRES_SYSTEMD
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, without_pyroute2
 from ansible_collections.cni.node.tests.integration.engine.test_repair import UNIT
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.support.state import State
 
@@ -506,6 +506,27 @@ def test_lost_rules_are_put_back_and_the_node_learns_to_do_it_and_forgets(node: 
 
     assert _changing(project.run(REMOVE, **variables)) >= {*CONCERNS, "repair"}
     assert not UNIT.exists()
+
+
+def test_a_repair_asks_for_the_library_that_it_lacks_and_goes_on_without(
+    node: EngineNode, project: Project, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.write(reference_networks.network(reference_networks.PTP, name="wire"))
+    with namespace("red") as red:
+        attached = {"network": "wire", "netns": red.name}
+        node.run("attachments", attachments=[attached]).succeeded()
+        route = next(route for route in ip("-4", "route", namespace=red.name) if "gateway" in route)
+        red.run("ip", "route", "delete", route["dst"])
+        monkeypatch.setenv("PYTHONPATH", without_pyroute2(tmp_path))
+        unavailable = {"ansible_package_use": "unknown", "__cni_kernel_has_package_lists": False}
+        repaired = project.run(REPAIR, "-e", json.dumps(unavailable), cni_node_packages=True).succeeded()
+        assert [task.status for task in repaired.tasks if task.module.endswith(".package")] == ["failed"]
+        assert "install the package python3-pyroute2" in repaired["Show what was lost"].result["msg"][0]
+        asked = project.run(REPAIR, cni_node_packages=False).succeeded()
+        assert [task for task in asked.tasks if task.module.endswith(".package")] == []
+        monkeypatch.delenv("PYTHONPATH")
+        assert _changing(project.run(REPAIR).succeeded()) == {"repair"}
+        node.run("attachments", attachments=[{**attached, "state": "absent"}]).succeeded()
 
 
 def test_without_variables_only_the_concern_plugins_changes_a_node(project: Project) -> None:

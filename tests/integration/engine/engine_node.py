@@ -241,6 +241,12 @@ def replace(namespace: Namespace) -> None:
     subprocess.run(["ip", "netns", "add", namespace.name], check=True)
 
 
+def without_pyroute2(directory: pathlib.Path) -> str:
+    """Return a directory for the search path of a Python that shall lack the library; write an import hook into it."""
+    (directory / "sitecustomize.py").write_text("import sys\nsys.modules['pyroute2'] = None\n", encoding="utf-8")
+    return str(directory)
+
+
 def wait_for_result(process: subprocess.Popen[str]) -> ModuleRun:
     stdout, stderr = process.communicate(timeout=60)
     assert stderr == ""

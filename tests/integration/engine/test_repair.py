@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import REQUIRES_SYSTEMD
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, without_pyroute2
 from ansible_collections.cni.node.tests.integration.engine.firewall_rules import (
     NETWORK,
     as_other_runtime,
@@ -229,10 +229,7 @@ def test_without_pyroute2_rules_are_repaired_and_interfaces_named_with_a_hint(
     node: EngineNode, attached: JsonObject, blue: Namespace, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_other_runtime(node, attached)
-    # An import hook of a Python without the library.
-    hook = "import sys\nsys.modules['pyroute2'] = None\n"
-    (tmp_path / "sitecustomize.py").write_text(hook, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(without_pyroute2(tmp_path))
     flush()
     blue.run("ip", "route", "delete", "default")
     done = node.run("repair", resources=["rules", "interfaces"]).succeeded()
@@ -240,6 +237,7 @@ def test_without_pyroute2_rules_are_repaired_and_interfaces_named_with_a_hint(
     assert (entry["action"], entry["changed"]) == ("drifted", True)
     assert entry["left"] == ["the route to 0.0.0.0/0 is missing"]
     assert "install the package python3-pyroute2" in done.msg
+    assert done.result["missing_libraries"] == ["pyroute2"]
 
 
 # Container ID and path of the namespace as each runtime writes them, and an argument.
@@ -273,8 +271,7 @@ def test_only_attachments_of_the_named_owners_are_repaired(node: EngineNode, att
 def test_without_pyroute2_an_attachment_is_recreated_with_a_hint(
     node: EngineNode, attached: JsonObject, blue: Namespace, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['pyroute2'] = None\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(without_pyroute2(tmp_path))
     blue.run("ip", "route", "delete", "default")
     for check_mode in (True, False):
         done = node.run("attachments", attachments=[attached], _ansible_check_mode=check_mode).succeeded()

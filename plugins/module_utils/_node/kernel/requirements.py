@@ -32,12 +32,14 @@ class Needs:
     Attributes:
         modules, settings, programs: Reasons by name.
         values: Values of the settings by name.
+        has_interfaces: Whether attachments have interfaces that this collection can repair.
     """
 
     modules: Reasons = dataclasses.field(default_factory=dict)
     settings: Reasons = dataclasses.field(default_factory=dict)
     programs: Reasons = dataclasses.field(default_factory=dict)
     values: dict[str, str] = dataclasses.field(default_factory=dict)
+    has_interfaces: bool = False
 
 
 def add_network(needs: Needs, network: NetworkConfiguration) -> None:
@@ -51,7 +53,9 @@ def add_network(needs: Needs, network: NetworkConfiguration) -> None:
     bridged = any(catalogue.find_plugin_type(plugin.type).is_bridge for plugin in network.plugins)
     for plugin in network.plugins:
         where = f"network {network.name}, plugins[{plugin.index}] {plugin.type}"
-        _derive(_Plugin(needs, where, plugin, families, bridged), catalogue.find_plugin_type(plugin.type))
+        known = catalogue.find_plugin_type(plugin.type)
+        needs.has_interfaces |= known.makes_interface
+        _derive(_Plugin(needs, where, plugin, families, bridged), known)
 
 
 @dataclasses.dataclass(frozen=True)

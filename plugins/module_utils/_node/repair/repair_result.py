@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import LIBRARY
 
 
 class Resource(str, enum.Enum):
@@ -23,7 +24,7 @@ class Resource(str, enum.Enum):
 
 PUT_BACK: t.Final = "put back: "
 LIBRARY_HINT: t.Final = (
-    "without pyroute2, interfaces are not repaired: install the package python3-pyroute2 on the node"
+    f"without {LIBRARY}, interfaces are not repaired: install the package python3-pyroute2 on the node"
 )
 
 

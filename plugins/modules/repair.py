@@ -23,7 +23,8 @@ description:
     rules keep their order.
   - An attachment is left alone, with a reason, if its network namespace is gone or belongs to another container, if an operation
     on it is in progress, if its network has C(disableCheck), or if its plugins are unknown.
-  - The plugin C(firewall) with the backend C(firewalld) makes no rules, but adds addresses to a zone. These are not compared.
+  - Where the plugin C(firewall) has added addresses to a zone of firewalld instead of writing rules, these are put back with
+    C(firewall-cmd).
 
 requirements:
   - pyroute2 0.7 to 0.9 (package C(python3-pyroute2)) on the node, only to repair links, addresses, routes and rates in place
@@ -71,7 +72,7 @@ options:
   resources:
     description:
       - What is put back. Drift of other resources is only reported.
-      - V(rules) stands for rules of C(iptables) and C(nftables).
+      - V(rules) stands for rules of C(iptables) and C(nftables), and addresses in zones of firewalld.
       - V(interfaces) stands for links, membership in bridges, addresses, routes, routing rules, kernel settings and rates.
       - By default, everything for the attachments of this collection, and V(rules) for those of other runtimes.
     type: list

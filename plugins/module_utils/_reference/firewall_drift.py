@@ -21,12 +21,14 @@ from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+    FIREWALLD,
     IPTABLES,
     NFTABLES,
     FirewallPart,
     IptablesRule,
     MissingRule,
     NftablesRule,
+    ZoneSource,
     main_messages,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
@@ -46,7 +48,7 @@ class PartDrift(t.NamedTuple):
     """Result of comparing one part of an attachment's firewall rules with the node.
 
     Attributes:
-        backend: Where missing rules belong: `IPTABLES` or `NFTABLES`.
+        backend: Where missing rules belong: `IPTABLES`, `NFTABLES` or `FIREWALLD`.
         missing: The rules that are missing or not reached, each with a message.
     """
 
@@ -66,12 +68,19 @@ class PartDrift(t.NamedTuple):
         return all(rule in missing for rule in self.part.iptables if not rule.is_shared)
 
     @property
+    def sources(self) -> tuple[ZoneSource, ...]:
+        """The missing sources of zones of firewalld."""
+        return tuple(rule for rule, dummy in self.missing if isinstance(rule, ZoneSource))
+
+    @property
     def commands(self) -> tuple[str, ...]:
         """The missing rules, as commands for people to read."""
         part = self.part
         if self.backend == IPTABLES:
             rules = [rule for rule, dummy in self.missing if isinstance(rule, IptablesRule)]
             return tuple(f"{iptables.tool(part.family)} -t {rule.table} {rule.line}" for rule in rules)
+        if self.backend == FIREWALLD:
+            return tuple(f"firewall-cmd --zone={each.zone} --add-source={each.source}" for each in self.sources)
         place = f"{part.nftables.family} {part.nftables.name}" if part.nftables else ""
         others = [rule for rule, dummy in self.missing if isinstance(rule, NftablesRule) and rule.text]
         return tuple(f"nft add rule {place} {rule.chain} {rule.text}" for rule in others)
@@ -100,9 +109,15 @@ class FirewallSnapshot:
     @functools.cached_property
     def has_firewalld(self) -> bool:
         """Return whether firewalld is running in the node's network namespace."""
-        from ansible_collections.cni.node.plugins.module_utils._linux import process_table
+        from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
 
-        return bool(process_table.find_by_name("firewalld", "/proc/self/ns/net"))
+        return firewalld.is_running()
+
+    def sources(self, since: float = 0.0) -> frozenset[str] | None:
+        """Return the sources of all zones of firewalld, which is running; None as `iptables`."""
+        from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
+
+        return self._get(FIREWALLD, since, firewalld.list_sources)
 
     def _get(self, key: t.Hashable, since: float, read: t.Callable[[], T | None]) -> T | None:
         with self._lock:
@@ -157,14 +172,19 @@ class RuleDrift:
 
 
 def compare(part: FirewallPart, snapshot: FirewallSnapshot, since: float = 0.0) -> PartDrift | None:
-    """Compare a part with the configured backend; None if it cannot be listed, or if firewalld has the rules instead.
+    """Compare a part with the configured backend; None if it cannot be listed.
 
-    The other backends are tried as well, because an old release of a plugin ignores the choice.
+    The other backends are tried as well, because an old release of a plugin ignores the choice. Whether a plugin has asked
+    firewalld instead is not recorded: it has if none of its rules is there, and does so when it is called now.
     """
     drift = _compare_backends(part, snapshot, since)
-    if drift and part.or_firewalld and drift.lacks_all_own and snapshot.has_firewalld:
+    if not part.sources or (drift and not drift.lacks_all_own) or not snapshot.has_firewalld:
+        return drift
+    present = snapshot.sources(since)
+    if present is None:
         return None
-    return drift
+    lost = tuple((each, each.lost) for each in part.sources if each.source not in present)
+    return PartDrift(part, FIREWALLD, lost)
 
 
 def _compare_backends(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:

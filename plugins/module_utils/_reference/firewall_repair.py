@@ -19,11 +19,13 @@ from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift
     compare,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+    FIREWALLD,
     IPTABLES,
     NFTABLES,
     FirewallPart,
     IptablesRule,
     NftablesTable,
+    ZoneSource,
 )
 
 # Other programs may change the rules between reading and writing; then both are repeated.
@@ -38,10 +40,39 @@ def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniErr
     Returns:
         The parts with rules that could not be put back, each with an error.
     """
+    snapshot = FirewallSnapshot()
+    found = [compare(part, snapshot) for part in parts if part.sources]
+    in_zones = [drift for drift in found if drift and drift.backend == FIREWALLD]
+    failed = _put_back_sources([drift for drift in in_zones if drift.missing])
+    done = {id(drift.part) for drift in in_zones}
     groups: dict[t.Hashable, list[FirewallPart]] = {}
     for part in parts:
-        groups.setdefault(_tool(part), []).append(part)
-    return [failed for group in groups.values() for failed in _put_back(group)]
+        if id(part) not in done:
+            groups.setdefault(_tool(part), []).append(part)
+    return [*failed, *(each for group in groups.values() for each in _put_back(group))]
+
+
+def _put_back_sources(drifts: t.Sequence[PartDrift]) -> list[tuple[FirewallPart, CniError]]:
+    """Add missing sources to zones of firewalld, and return the parts whose sources it has not taken."""
+    if not drifts:
+        return []
+    from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
+
+    error = CniError(Code.IO_FAILURE, "firewalld has not taken the address", "see the journal of firewalld")
+    for zone, sources in _by_zone(source for drift in drifts for source in drift.sources).items():
+        try:
+            firewalld.add_sources(zone, sources)
+        except CniError as exc:
+            error = exc
+    after = FirewallSnapshot()
+    return [(drift.part, error) for drift in drifts if (compare(drift.part, after) or drift).missing]
+
+
+def _by_zone(sources: t.Iterable[ZoneSource]) -> dict[str, list[str]]:
+    zones: dict[str, list[str]] = {}
+    for each in sources:
+        zones.setdefault(each.zone, []).append(each.source)
+    return zones
 
 
 def _tool(part: FirewallPart) -> t.Hashable:
@@ -85,6 +116,16 @@ def take_back(parts: t.Sequence[FirewallPart]) -> None:
             rules = [rule for rule in _rules(parts, family, table) if not rule.is_shared]
             _restore(family, {table: iptables_rules.plan_removal(view, rules)})
     _take_back_nftables([part.nftables for part in parts if part.nftables], snapshot)
+    _take_back_sources([source for part in parts for source in part.sources], snapshot)
+
+
+def _take_back_sources(sources: t.Sequence[ZoneSource], snapshot: FirewallSnapshot) -> None:
+    if sources and snapshot.has_firewalld:
+        from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
+
+        present = snapshot.sources() or ()
+        for zone, own in _by_zone(source for source in sources if source.source in present).items():
+            firewalld.remove_sources(zone, own)
 
 
 def _apply(drifts: t.Sequence[PartDrift], snapshot: FirewallSnapshot) -> bool:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A repair after firewalld has reloaded its rules; rules that firewalld has instead of a plugin are not drift."""
+"""A repair after firewalld has reloaded its rules, and of what firewalld has instead of rules of a plugin."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import firewalld_node, reference_networks
 from ansible_collections.cni.node.tests.integration.engine.connections import NEIGHBOUR, NODE, listening, neighbour
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
@@ -80,15 +81,77 @@ def repaired(node: EngineNode) -> list[list[str]]:
     return [entry["drift"] for entry in node.run("repair").succeeded().entries]
 
 
+CHOICES: dict[str, JsonObject] = {"chosen by the plugin": {}, "configured": {"backend": "firewalld"}}
+SOURCE = "10.1.0.2/32"
+
+
+def sources() -> str:
+    return subprocess.run(["firewall-cmd", "--get-active-zones"], check=True, capture_output=True, text=True).stdout
+
+
 @pytest.mark.usefixtures("backend")
-def test_rules_that_firewalld_has_instead_of_the_plugin_are_not_missed(node: EngineNode, blue: Namespace) -> None:
-    node.write(PLUGIN_CHOOSES)
+@pytest.mark.parametrize("keys", CHOICES.values(), ids=CHOICES)
+@pytest.mark.parametrize("is_own", [True, False], ids=["own", "of another runtime"])
+@every_reload
+def test_a_source_that_a_zone_has_lost_is_put_back(
+    node: EngineNode, blue: Namespace, reload: str, is_own: bool, keys: JsonObject
+) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), {"type": "firewall", **keys}))
     item = attachment("net", blue)
     node.attach(item)
+    if not is_own:
+        as_other_runtime(node, item)
     assert FIREWALL_RULE not in rules()
+    assert SOURCE in sources()
     assert repaired(node) == []
-    assert node.attach(item, check="drift")[0]["action"] in ("checked", "unchanged")
-    assert FIREWALL_RULE not in rules()
+    firewall_cmd(reload)
+    assert SOURCE not in sources()
+    predicted = node.run("repair", _ansible_check_mode=True).succeeded()
+    assert SOURCE not in sources()
+    done = node.run("repair").succeeded()
+    assert done.entries == predicted.entries
+    assert [entry["drift"] for entry in done.entries] == [["10.1.0.2 is in no zone of firewalld"]]
+    assert done.entries[0]["changes"] == [f"firewall-cmd --zone=trusted --add-source={SOURCE}"]
+    assert SOURCE in sources()
+    assert repaired(node) == []
+    if is_own:  # DEL of the plugin removes it, as it would one of its own
+        node.detach(item)
+        assert SOURCE not in sources()
+
+
+@pytest.mark.usefixtures("backend")
+def test_an_address_that_an_administrator_has_moved_to_another_zone_is_left_there(
+    node: EngineNode, blue: Namespace
+) -> None:
+    node.write(PLUGIN_CHOOSES)
+    node.attach(attachment("net", blue))
+    firewall_cmd("--zone=internal", f"--change-source={SOURCE}")
+    assert repaired(node) == []
+    assert node.attach(attachment("net", blue), check="drift")[0]["action"] in ("checked", "unchanged")
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_zone_that_is_gone_is_an_error_of_the_attachment(node: EngineNode, blue: Namespace) -> None:
+    firewall_cmd("--permanent", "--new-zone=pods")
+    firewall_cmd("--reload")
+    node.write(reference_networks.network(reference_networks.bridge(), {"type": "firewall", "firewalldZone": "pods"}))
+    node.attach(attachment("net", blue))
+    firewall_cmd("--permanent", "--delete-zone=pods")
+    firewall_cmd("--reload")
+    node.run("repair").require_failure("INVALID_ZONE: pods")
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_bridge_stays_isolated_while_firewalld_lets_its_containers_pass(node: EngineNode, blue: Namespace) -> None:
+    isolating = {"type": "firewall", "backend": "firewalld", "ingressPolicy": "same-bridge"}
+    node.write(reference_networks.network(reference_networks.bridge(), isolating))
+    node.attach(attachment("net", blue))
+    jump = "-j CNI-ISOLATION-STAGE-1"
+    assert jump in rules()
+    firewall_cmd("--reload")
+    assert len(repaired(node)[0]) == 2
+    assert jump in rules()
+    assert repaired(node) == []
 
 
 def test_rules_that_the_plugin_has_written_are_compared_while_firewalld_runs(node: EngineNode, blue: Namespace) -> None:

@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is
 
 IPTABLES: t.Final = "iptables"
 NFTABLES: t.Final = "nftables"
+FIREWALLD: t.Final = "firewalld"
 
 
 class IptablesRule(t.NamedTuple):
@@ -96,22 +97,36 @@ class NftablesTable(t.NamedTuple):
     own_chains: tuple[str, ...] = ()
 
 
+class ZoneSource(t.NamedTuple):
+    """A source of a zone of firewalld.
+
+    Attributes:
+        source: An address with its full prefix length.
+        lost: What drift reports when it is missing.
+    """
+
+    zone: str
+    source: str
+    lost: str
+    is_main: bool = True
+
+
 class FirewallPart(t.NamedTuple):
-    """The rules that one plugin makes for one address, in one of two backends.
+    """The rules that one plugin makes for one address, in one of its backends.
 
     Attributes:
         family: 4 or 6; 0 for rules without an address.
         backend: The configured backend, or an empty string for the plugin's choice.
         iptables: The rules in iptables, in the order that they have in each chain.
         nftables: The rules in nftables; None if the plugin knows only iptables.
-        or_firewalld: Whether the plugin asks firewalld instead of writing rules, if that was running at ADD.
+        sources: What the plugin asks of firewalld instead of writing rules, if that is its backend.
     """
 
     family: int
     backend: str
     iptables: tuple[IptablesRule, ...] = ()
     nftables: NftablesTable | None = None
-    or_firewalld: bool = False
+    sources: tuple[ZoneSource, ...] = ()
 
 
 class ContainerAddress(t.NamedTuple):
@@ -134,7 +149,7 @@ class ContainerAddress(t.NamedTuple):
         return f"{self.address}/{self.bits}"
 
 
-MissingRule = tuple[t.Union[IptablesRule, NftablesRule], str]
+MissingRule = tuple[t.Union[IptablesRule, NftablesRule, ZoneSource], str]
 
 
 def main_messages(missing: t.Sequence[MissingRule]) -> tuple[str, ...]:
@@ -144,7 +159,9 @@ def main_messages(missing: t.Sequence[MissingRule]) -> tuple[str, ...]:
 
 
 # What may stand in a command: a record may come from another program, and its result from any plugin.
+# The kernel's limit of 28 bytes holds for chains, and firewalld's of 17 characters for zones.
 _CHAIN: t.Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,27}")
+_ZONE: t.Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,16}")
 _MAC: t.Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
@@ -152,6 +169,12 @@ def safe_chain(name: t.Any, default: str = "") -> str:
     """Return the name of a chain in a configuration; the default if there is none; an empty string if it is unusual."""
     text = str(name or default)
     return text if _CHAIN.fullmatch(text) else ""
+
+
+def safe_zone(name: t.Any, default: str) -> str:
+    """Return the name of a zone of firewalld in a configuration; an empty string if no zone can have it."""
+    text = str(name or default)
+    return text if _ZONE.fullmatch(text) else ""
 
 
 def safe_mac(text: t.Any) -> str:
@@ -178,6 +201,7 @@ def join_port(address: str, port: int) -> str:
 
 
 __all__ = (
+    "FIREWALLD",
     "IPTABLES",
     "NFTABLES",
     "ContainerAddress",
@@ -186,10 +210,12 @@ __all__ = (
     "MissingRule",
     "NftablesRule",
     "NftablesTable",
+    "ZoneSource",
     "join_port",
     "main_messages",
     "quote",
     "safe_chain",
     "safe_interfaces",
     "safe_mac",
+    "safe_zone",
 )

@@ -32,7 +32,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.port_map
 from ansible_collections.cni.node.plugins.module_utils._reference.state.spoof_checking import describe_spoof_checking
 
 _PORTS: t.Final = "portMappings"
-_FIREWALLD: t.Final = "firewalld"
 
 
 def firewall_state(record: Record, network: NetworkConfiguration) -> list[FirewallPart]:
@@ -68,7 +67,7 @@ class _Builder:
             yield self._spoof_checking()
         if row.maps_ports and _PORTS in plugin.capabilities:
             yield from self._port_mappings(keys)
-        if row.filters and keys.get("backend") != _FIREWALLD:
+        if row.filters:
             yield from describe_forwarding(self._all_addresses, self._first_interface, keys)
 
     def _port_mappings(self, keys: t.Mapping[str, t.Any]) -> t.Iterator[FirewallPart]:

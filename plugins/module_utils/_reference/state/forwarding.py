@@ -10,16 +10,20 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+    FIREWALLD,
     IPTABLES,
     ContainerAddress,
     FirewallPart,
     IptablesRule,
+    ZoneSource,
     quote,
     safe_chain,
+    safe_zone,
 )
 
 _FORWARD: t.Final = "CNI-FORWARD"
 _ADMIN: t.Final = "CNI-ADMIN"
+_ZONE: t.Final = "trusted"
 _STAGE_1: t.Final = "CNI-ISOLATION-STAGE-1"
 _STAGE_2: t.Final = "CNI-ISOLATION-STAGE-2"
 _RULES: t.Final = "CNI firewall plugin rules"
@@ -30,7 +34,9 @@ _ISOLATING_POLICIES: t.Final = ("same-bridge", _ISOLATED)
 def describe_forwarding(
     addresses: t.Sequence[ContainerAddress], bridge: str, keys: t.Mapping[str, t.Any]
 ) -> list[FirewallPart]:
-    """Return the rules with which the plugin firewall lets the traffic of a container pass, in iptables.
+    """Return the rules with which the plugin firewall lets the traffic of a container pass.
+
+    Rules that isolate bridges are always in iptables.
 
     Args:
         addresses: All addresses of the result.
@@ -39,15 +45,30 @@ def describe_forwarding(
     """
     policy = keys.get("ingressPolicy") if bridge else None
     isolation = tuple(_isolation(bridge, str(policy))) if policy in _ISOLATING_POLICIES else ()
-    admin = safe_chain(keys.get("iptablesAdminChainName"), _ADMIN)
-    if not admin:
-        return []
     parts = []
     for family in sorted({address.family for address in addresses}):
-        own = [rule for address in addresses if address.family == family for rule in _address_rules(address)]
-        rules = (*isolation, *_shared_rules(admin), *own)
-        parts.append(FirewallPart(family, IPTABLES, rules, or_firewalld=not keys.get("backend")))
+        own = [address for address in addresses if address.family == family]
+        parts += [FirewallPart(family, IPTABLES, isolation)] if isolation else []
+        parts += _admission(family, own, keys)
     return parts
+
+
+def _admission(
+    family: int, addresses: t.Sequence[ContainerAddress], keys: t.Mapping[str, t.Any]
+) -> t.Iterator[FirewallPart]:
+    """Yield what lets the traffic of addresses pass; nothing if a name is unusual. The default backend is either one."""
+    backend = keys.get("backend") or ""
+    admin, zone = safe_chain(keys.get("iptablesAdminChainName"), _ADMIN), safe_zone(keys.get("firewalldZone"), _ZONE)
+    rules = tuple(_shared_rules(admin)) + tuple(rule for address in addresses for rule in _address_rules(address))
+    sources = tuple(_source(zone, address) for address in addresses)
+    if backend == FIREWALLD and zone:
+        yield FirewallPart(family, FIREWALLD, sources=sources)
+    elif backend != FIREWALLD and admin:
+        yield FirewallPart(family, IPTABLES, rules, sources=() if backend or not zone else sources)
+
+
+def _source(zone: str, address: ContainerAddress) -> ZoneSource:
+    return ZoneSource(zone, address.host, f"{address.address} is in no zone of firewalld")
 
 
 def _shared_rules(admin: str) -> t.Iterator[IptablesRule]:

@@ -1,0 +1,57 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The sources of firewalld's zones, at runtime: whatever comes from such an address is treated as its zone says."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import process_table, program
+
+PROGRAM: t.Final = "firewall-cmd"
+_SOURCES: t.Final = "  sources:"
+
+
+def is_running() -> bool:
+    """Return whether firewalld is running in the node's network namespace."""
+    return bool(process_table.find_by_name("firewalld", "/proc/self/ns/net"))
+
+
+def list_sources() -> frozenset[str]:
+    """Return the sources of all zones, as they were added: addresses, networks, MACs, names of sets.
+
+    Raises:
+        CniError: ``IO_FAILURE``; ``NOT_AVAILABLE`` without `PROGRAM`.
+    """
+    lines = _run("--get-active-zones").splitlines()
+    return frozenset(source for line in lines if line.startswith(_SOURCES) for source in line.split()[1:])
+
+
+def add_sources(zone: str, sources: t.Iterable[str]) -> None:
+    """Add sources to a zone until firewalld is reloaded. Some may have been added although there is an error.
+
+    Raises:
+        CniError: As `list_sources`.
+    """
+    _run(f"--zone={zone}", *(f"--add-source={source}" for source in sources))
+
+
+def remove_sources(zone: str, sources: t.Iterable[str]) -> None:
+    """Remove sources from a zone; errors as `list_sources`."""
+    _run(f"--zone={zone}", *(f"--remove-source={source}" for source in sources))
+
+
+def _run(*arguments: str) -> str:
+    path = program.find(PROGRAM)
+    if path is None:
+        raise CniError(Code.NOT_AVAILABLE, f"{PROGRAM} is not installed", "install the package firewalld")
+    return program.output([path, *arguments])
+
+
+__all__ = ("PROGRAM", "add_sources", "is_running", "list_sources", "remove_sources")

@@ -422,7 +422,7 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         "releases": lambda: inventory.list_releases(params["cache_dir"]),
         "networks": lambda: inventory.list_networks(params["conf_dir"], params["plugin_dirs"]),
         "attachments": lambda: inventory.list_attachments(
-            params["cache_dir"], params["conf_dir"], drift=params["drift"]
+            params["cache_dir"], params["conf_dir"], paths.lease_dir, drift=params["drift"]
         ),
         "leases": lambda: [pool.as_dict() for pool in pools],
         "netns": lambda: inventory.list_namespaces(paths),

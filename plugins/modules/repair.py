@@ -73,7 +73,8 @@ options:
     description:
       - What is put back. Drift of other resources is only reported.
       - V(rules) stands for rules of C(iptables) and C(nftables), and addresses in zones of firewalld.
-      - V(interfaces) stands for links, membership in bridges, addresses, routes, routing rules, kernel settings and rates.
+      - V(interfaces) stands for links, membership in bridges, addresses, routes, routing rules, kernel settings, rates,
+        and leases of host-local.
       - By default, everything for the attachments of this collection, and V(rules) for those of other runtimes.
     type: list
     elements: str

@@ -76,6 +76,21 @@ class HeldDirectory:
             return None
         return SmallFile(content, status.st_mtime, _identity(status))
 
+    def create(self, name: str, content: bytes) -> None:
+        """Write a new file that only its owner may read, and flush it. A killed process may leave it incomplete.
+
+        Raises:
+            CniError: ``IO_FAILURE``, also if the name exists.
+        """
+        try:
+            with open(name, "xb", buffering=0, opener=self._open) as stream:
+                os.fchmod(stream.fileno(), 0o600)
+                stream.write(content)
+                os.fsync(stream.fileno())
+            os.fsync(self.descriptor)
+        except OSError as exc:
+            raise io_error("create", self.path_of(name), exc) from exc
+
     def remove_unchanged(self, name: str, identity: tuple[int, ...]) -> None:
         """Remove a file unless it has changed since it was read.
 
@@ -120,7 +135,7 @@ class HeldDirectory:
 
     def _open(self, name: str, flags: int) -> int:
         flags |= os.O_NOFOLLOW | os.O_NONBLOCK
-        return os.open(name, flags, dir_fd=self.descriptor)
+        return os.open(name, flags, 0o600, dir_fd=self.descriptor)
 
 
 @contextlib.contextmanager

@@ -48,7 +48,7 @@ def find_drift(record: Record, network: NetworkConfiguration, snapshot: NodeSnap
     Raises:
         CniError: ``IO_FAILURE``; ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
     """
-    state = expected_state(record, network)
+    state = expected_state(record, network, snapshot.lease_dir)
     if state is None:
         return None
     inside = _container_differences(state, record.attachment.netns)

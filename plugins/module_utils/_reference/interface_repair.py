@@ -14,9 +14,14 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns
+from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Sysctl
-from ansible_collections.cni.node.plugins.module_utils._reference.state.writing import ORDER, NamespaceRepair
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Lease
+from ansible_collections.cni.node.plugins.module_utils._reference.state.writing import (
+    ORDER,
+    NamespaceRepair,
+    needs_no_library,
+)
 
 
 class InterfaceRepair(t.NamedTuple):
@@ -29,11 +34,6 @@ class InterfaceRepair(t.NamedTuple):
 
     done: tuple[str, ...]
     errors: tuple[CniError, ...]
-
-
-def needs_no_library(difference: Difference) -> bool:
-    """Return whether a difference is written without pyroute2."""
-    return isinstance(difference.resource, Sysctl)
 
 
 def is_available() -> bool:
@@ -62,4 +62,14 @@ def repair(record: Record, differences: t.Sequence[Difference]) -> InterfaceRepa
     return InterfaceRepair((*on_node.done, *inside.done), (*on_node.errors, *inside.errors))
 
 
-__all__ = ("InterfaceRepair", "is_available", "needs_no_library", "repair")
+def take_back_leases(record: Record, differences: t.Iterable[Difference]) -> None:
+    """Free leases that were written although DEL had begun.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    for lease in (difference.resource for difference in differences if isinstance(difference.resource, Lease)):
+        lease_directory.free(lease.directory, str(lease.address), *record.attachment.key[1:])
+
+
+__all__ = ("InterfaceRepair", "is_available", "needs_no_library", "repair", "take_back_leases")

@@ -12,14 +12,19 @@ import os
 import stat
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 
 _LOCK: t.Final = "lock"
+# Between the container's ID and the interface.
+_SEPARATOR: t.Final = "\r\n"
 _LAST_RESERVED: t.Final = "last_reserved_ip."
 
+# Seconds; host-local holds the lock while it reads and writes a few files.
+_LOCK_TIMEOUT: t.Final = 10.0
 # Bytes; host-local writes an id and the name of an interface.
 _LEASE_LIMIT: t.Final = 4096
 
@@ -42,6 +47,10 @@ class Lease(t.NamedTuple):
     changed: float
     identity: tuple[int, ...]
     content: bytes = b""
+
+    def is_of(self, container_id: str, ifname: str) -> bool:
+        """Return whether it belongs to an interface of a container."""
+        return self.container_id == container_id and self.ifname in ("", ifname)
 
     def __str__(self) -> str:
         return f"container {self.container_id}" + (f" ({self.ifname})" if self.ifname else "")
@@ -92,6 +101,30 @@ class LeaseDirectory:
         changes = (status.st_mtime for name in names if (status := self._directory.status(name)) is not None)
         return max((os.fstat(self._directory.descriptor).st_mtime, *changes))
 
+    def find(self, address: str) -> Lease | None:
+        """Return the lease of an address, or None.
+
+        Raises:
+            CniError: ``IO_FAILURE``.
+        """
+        return self._lease(address, address)
+
+    def assign(self, address: str, container_id: str, ifname: str) -> None:
+        """Write the lease of an address that no container has; the caller holds the lock.
+
+        Raises:
+            CniError: ``LIMITED_CONNECTIVITY`` if another container has the address; ``IO_FAILURE``.
+        """
+        lease = self.find(address)
+        if lease is not None and lease.is_of(container_id, ifname):
+            return
+        if lease is not None and lease.container_id:
+            advice = "two containers have the same address: delete one of them"
+            raise CniError(Code.LIMITED_CONNECTIVITY, f"{lease.path} is the lease of {lease}", advice)
+        if lease is not None:
+            self.free(lease)
+        self._directory.create(address, f"{container_id}{_SEPARATOR}{ifname}".encode())
+
     def free(self, lease: Lease) -> None:
         """Remove a lease unless it has changed since it was read.
 
@@ -119,7 +152,7 @@ class LeaseDirectory:
         file = self._directory.read(name, _LEASE_LIMIT)
         if file is None:
             return None
-        container_id, dummy, ifname = file.content.decode("utf-8", "replace").strip().partition("\r\n")
+        container_id, dummy, ifname = file.content.decode("utf-8", "replace").strip().partition(_SEPARATOR)
         path = self._directory.path_of(name)
         return Lease(path, address, container_id, ifname, file.changed, file.identity, file.content)
 
@@ -141,4 +174,39 @@ def hold(path: str) -> t.Iterator[LeaseDirectory | None]:
         yield LeaseDirectory(directory) if directory else None
 
 
-__all__ = ("Lease", "LeaseDirectory", "hold")
+def find(path: str, address: str) -> Lease | None:
+    """Return the lease of an address in a network's directory, or None.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    with hold(path) as directory:
+        return directory.find(address) if directory else None
+
+
+def assign(path: str, address: str, container_id: str, ifname: str) -> None:
+    """Write the lease of an address that no container has, and the network's directory if it is gone.
+
+    Raises:
+        CniError: ``LIMITED_CONNECTIVITY`` if another container has the address; ``TRY_AGAIN`` if host-local keeps its lock;
+            ``IO_FAILURE``.
+    """
+    make_directory(path)
+    with hold(path) as directory:
+        if directory is None:
+            raise CniError(Code.IO_FAILURE, f"{path} is not a directory")
+        with directory.lock(_LOCK_TIMEOUT):
+            directory.assign(address, container_id, ifname)
+
+
+def free(path: str, address: str, container_id: str, ifname: str) -> None:
+    """Free an address if it is assigned to this interface of a container; errors as `assign`."""
+    with hold(path) as directory:
+        if directory is not None:
+            with directory.lock(_LOCK_TIMEOUT):
+                lease = directory.find(address)
+                if lease is not None and lease.is_of(container_id, ifname):
+                    directory.free(lease)
+
+
+__all__ = ("Lease", "LeaseDirectory", "assign", "find", "free", "hold")

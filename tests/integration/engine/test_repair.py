@@ -197,6 +197,8 @@ DAMAGE: dict[str, tuple[str, bool]] = {
     "the bridge": ("ip link delete cni0", False),
     "forwarding": ("sysctl -qw net.ipv4.ip_forward=0", False),
     "the address of the bridge": ("ip address flush dev cni0", False),
+    "the lease": ("rm /var/lib/cni/networks/net/10.1.0.2", False),
+    "all leases": ("rm -r /var/lib/cni/networks/net", False),
 }
 
 
@@ -223,6 +225,20 @@ def test_interfaces_are_repaired_and_those_of_other_runtimes_on_request(
     if resources is not None:
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
         assert node.run("repair", **options).succeeded().entries == []
+
+
+def test_a_lease_that_another_container_has_by_now_is_named_and_left_to_it(
+    node: EngineNode, attached: JsonObject
+) -> None:
+    lease = pathlib.Path("/var/lib/cni/networks/net/10.1.0.2")
+    own = lease.read_bytes()
+    lease.write_bytes(b"red\r\neth0")
+    (entry,) = node.run("repair").succeeded().entries
+    assert (entry["action"], entry["changed"]) == ("drifted", False)
+    assert entry["left"] == [f"the lease of 10.1.0.2 in {lease.parent} belongs to container red (eth0)"]
+    assert lease.read_bytes() == b"red\r\neth0"
+    lease.write_bytes(own)
+    assert node.run("repair").succeeded().entries == []
 
 
 def test_without_pyroute2_rules_are_repaired_and_interfaces_named_with_a_hint(

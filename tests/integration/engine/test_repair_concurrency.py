@@ -10,6 +10,7 @@ import collections
 import concurrent.futures
 import contextlib
 import os
+import pathlib
 import random
 import threading
 import typing as t
@@ -17,6 +18,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Resource, Target
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     EngineNode,
     attachment,
@@ -29,6 +35,7 @@ from ansible_collections.cni.node.tests.support.state import State
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
+LEASES = pathlib.Path(NODE_PATHS.lease_dir, "net")
 OPERATIONS = int(os.environ.get("CNI_SOAK", "100"))
 SEED = int(os.environ.get("CNI_SOAK_SEED", random.randrange(1_000_000)))
 FIREWALL = ("iptables", "ip6tables", "nftables")
@@ -53,6 +60,31 @@ def own_rules() -> list[str]:
 
 def repeated(lines: t.Iterable[str]) -> list[str]:
     return [line for line, count in collections.Counter(lines).items() if count > 1]
+
+
+def test_what_is_put_back_while_a_del_begins_is_taken_back(node: EngineNode, items: list[JsonObject]) -> None:
+    for item in items[:2]:
+        node.attach(item)
+    records = RecordStore.of_records(NODE_PATHS.state_dir).read_all()[0]
+    leases = [LEASES / address for record in records for address in record.addresses]
+    flush()
+    for lease in leases:
+        lease.unlink()
+    ended = records[0].attachment
+    asked: list[Record] = []
+
+    def is_attached(record: Record) -> bool:
+        """Return whether DEL has not begun: that of the first attachment begins after its rules were written."""
+        asked.append(record)
+        return record.attachment != ended or asked.count(record) == 1
+
+    repairer = Repairer(60, NODE_PATHS.state_dir, NODE_PATHS.lease_dir, is_attached)
+    first, second = repairer.repair([Target(record, frozenset(Resource)) for record in records])
+    assert (first.reason, second.reason) == ("an operation on it has begun", "")
+    assert second.repaired == second.drift
+    assert [lease.exists() for lease in leases] == [False, True]
+    own = [any(record.attachment.container_id in line for line in own_rules()) for record in records]
+    assert own == [False, True]
 
 
 def test_of_several_repairs_at_once_one_puts_the_rules_back(node: EngineNode, items: list[JsonObject]) -> None:

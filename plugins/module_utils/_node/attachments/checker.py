@@ -101,7 +101,7 @@ class Checker:
     def _node(self) -> NodeSnapshot:
         from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
-        return NodeSnapshot()
+        return NodeSnapshot(self._runtime.paths.lease_dir)
 
     def _check(self, record: Record, compared: bool) -> CheckReport:
         if self._policy.check == Check.DRIFT:

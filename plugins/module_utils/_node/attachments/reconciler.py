@@ -111,7 +111,11 @@ class Reconciler:
 
         runtime = self._runtime
         repairer = Repairer(
-            runtime.exclusion.timeout, runtime.exclusion.directory, self._is_attached, dry_run=self._policy.dry_run
+            runtime.exclusion.timeout,
+            runtime.exclusion.directory,
+            runtime.paths.lease_dir,
+            self._is_attached,
+            dry_run=self._policy.dry_run,
         )
         repairs = repairer.repair([Target(record, frozenset(Resource)) for record in records])
         self._checker.forget_node()

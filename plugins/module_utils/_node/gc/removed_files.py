@@ -68,7 +68,7 @@ class RemovedFiles:
         for path in host_local.directories(record.attachment.network, networks, self._lease_dir):
             with lease_directory.hold(path) as directory:
                 for lease in directory.leases() if directory else ():
-                    if lease.container_id == container_id and lease.ifname in ("", ifname):
+                    if lease.is_of(container_id, ifname):
                         yield lease.path, lease.content
 
 

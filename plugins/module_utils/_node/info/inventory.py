@@ -88,10 +88,11 @@ def list_networks(path: str, plugin_dirs: t.Sequence[str]) -> list[JsonObject]:
     return sorted(described, key=lambda facts: t.cast(str, facts["path"]))
 
 
-def list_attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> list[JsonObject]:
+def list_attachments(cache_dir: str, conf_path: str, lease_dir: str, *, drift: bool = False) -> list[JsonObject]:
     """Describe every record, including those of other runtimes and those that cannot be read.
 
     Args:
+        lease_dir: Default of ``dataDir`` of host-local.
         drift: Compare each attachment with the kernel.
     """
     directory = conf_dir.load(conf_path)
@@ -101,7 +102,7 @@ def list_attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> 
     described = [_attachment(record, directory, interrupted.pop(record.attachment.key, None)) for record in records]
     described += [_attachment(intent, directory, intent) for intent in interrupted.values()]
     if drift:
-        _add_drift(described, records, RecordStore.of_records(cache_dir))
+        _add_drift(described, records, RecordStore.of_records(cache_dir), lease_dir)
     return [*described, *(_broken(file, error) for file, error in {**broken, **broken_intents}.items())]
 
 
@@ -175,14 +176,16 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> Js
     }
 
 
-def _add_drift(described: t.Iterable[JsonObject], records: t.Iterable[Record], store: RecordStore) -> None:
+def _add_drift(
+    described: t.Iterable[JsonObject], records: t.Iterable[Record], store: RecordStore, lease_dir: str
+) -> None:
     """Add the differences between kernel and record to the descriptions of attachments."""
     # Loaded only on request, because of their many imports.
     from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
     from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
     from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
-    rules, node = RuleDrift(store), NodeSnapshot()
+    rules, node = RuleDrift(store), NodeSnapshot(lease_dir)
     for facts, record in zip(described, records):
         if facts["netns_state"] == "present" and not facts["interrupted"]:
             with contextlib.suppress(CniError):  # after an error, drift is unknown

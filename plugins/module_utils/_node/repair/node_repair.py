@@ -77,7 +77,7 @@ def repair_node(
         return all_records.may_have(key) and not intents.may_have(key)
 
     locks = os.path.join(cache_dir, OWN_DIRECTORY, "locks")
-    repairer = Repairer(timeout, locks, is_attached, dry_run=dry_run)
+    repairer = Repairer(timeout, locks, paths.lease_dir, is_attached, dry_run=dry_run)
     wanted = [record for record in records if selection.has(record)]
     interrupted = [record for record in wanted if intents.may_have(record.attachment.key)]
     targets = [selection.target(record) for record in wanted if record not in interrupted]

@@ -49,8 +49,8 @@ class _Snapshot(t.NamedTuple):
     node: NodeSnapshot
 
     @classmethod
-    def take(cls) -> _Snapshot:
-        return cls(FirewallSnapshot(), NodeSnapshot())
+    def take(cls, lease_dir: str) -> _Snapshot:
+        return cls(FirewallSnapshot(), NodeSnapshot(lease_dir))
 
 
 class _Item:
@@ -105,14 +105,18 @@ class Repairer:
     back are removed again if its DEL was found only afterwards.
     """
 
-    def __init__(self, timeout: float, lock_directory: str, is_attached: IsAttached, *, dry_run: bool = False) -> None:
+    def __init__(
+        self, timeout: float, lock_directory: str, lease_dir: str, is_attached: IsAttached, *, dry_run: bool = False
+    ) -> None:
         """
         Args:
             timeout: Seconds to wait for another repair.
+            lease_dir: Default of ``dataDir`` of host-local.
             is_attached: Returns whether an attachment still has its record, and no operation on it has begun.
         """
         self._timeout = timeout
         self._lock_path = os.path.join(lock_directory, "repair")
+        self._lease_dir = lease_dir
         self._is_attached = is_attached
         self._dry_run = dry_run
 
@@ -122,14 +126,14 @@ class Repairer:
         Raises:
             CniError: ``TRY_AGAIN`` if another repair does not end.
         """
-        found = _compare_all(targets)
+        found = _compare_all(targets, _Snapshot.take(self._lease_dir))
         if self._dry_run or not any(isinstance(item, _Item) and item.commands for item in found):
             return [item if isinstance(item, Repair) else _predict(item) for item in found]
         with hold_lock(self._lock_path, exclusive=True, timeout=self._timeout, what="the repair of attachments"):
-            now = _Snapshot.take()  # another repair may have ended
+            now = _Snapshot.take(self._lease_dir)  # another repair may have ended
             found = [_look_again(item, now) if isinstance(item, _Item) else item for item in found]
             self._put_back([item for item in found if isinstance(item, _Item) and item.commands])
-            after = _Snapshot.take()
+            after = _Snapshot.take(self._lease_dir)
             return [item if isinstance(item, Repair) else _result(item, after) for item in found]
 
     def _put_back(self, items: t.Sequence[_Item]) -> None:
@@ -147,10 +151,12 @@ class Repairer:
         busy = _busy_containers()
         for item in items:
             item.reason = self._reason_by_operation(item.record, busy)
-        gone = [part.part for item in items if item.reason for part in item.lost_parts]
+        gone = [item for item in items if item.reason]
         if gone:
             with contextlib.suppress(CniError):  # gc finds what is left
-                firewall_repair.take_back(gone)
+                firewall_repair.take_back([part.part for item in gone for part in item.lost_parts])
+        for item in gone:
+            _take_back_leases(item)
 
     def _reason_by_operation(self, record: Record, busy: t.Container[str]) -> str:
         if not self._is_attached(record):
@@ -165,9 +171,16 @@ def _put_back_interfaces(item: _Item) -> None:
         item.errors += interface_repair.repair(item.record, item.differences).errors
 
 
-def _compare_all(targets: t.Iterable[Target]) -> list[_Item | Repair]:
+def _take_back_leases(item: _Item) -> None:
+    if item.differences:
+        from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
+
+        with contextlib.suppress(CniError):  # gc finds what is left
+            interface_repair.take_back_leases(item.record, item.differences)
+
+
+def _compare_all(targets: t.Iterable[Target], snapshot: _Snapshot) -> list[_Item | Repair]:
     """Return each attachment with its drift, or a result if it is left alone."""
-    snapshot = _Snapshot.take()
     return [_compare(target, snapshot) for target in targets]
 
 

@@ -139,6 +139,17 @@ def _tolerate_rounding(expected: resources.Rate) -> float:
     return expected.burst * _ROUNDING + 2 * expected.rate / 1e6
 
 
+def _compare_lease(expected: resources.Lease, node: Node) -> t.Iterator[Difference]:
+    lease = node.lease(expected.directory, str(expected.address))
+    if lease is not None and lease.is_of(expected.container_id, expected.ifname):
+        return
+    which = f"the lease of {expected.address} in {expected.directory}"
+    if lease is None or not lease.container_id:
+        yield Difference(expected, f"{which} is {'empty' if lease else 'gone'}")
+    else:
+        yield Difference(expected, f"{which} belongs to {lease}", False)
+
+
 _COMPARISONS: t.Final[t.Mapping[type, t.Callable[[t.Any, Node], t.Iterator[Difference]]]] = {
     resources.Bridge: _compare_bridge,
     resources.Link: _compare_link,
@@ -148,6 +159,7 @@ _COMPARISONS: t.Final[t.Mapping[type, t.Callable[[t.Any, Node], t.Iterator[Diffe
     resources.Sysctl: _compare_setting,
     resources.Ifb: _compare_ifb,
     resources.Rate: _compare_rate,
+    resources.Lease: _compare_lease,
 }
 
 __all__ = ("find",)

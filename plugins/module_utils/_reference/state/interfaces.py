@@ -8,17 +8,20 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.state import chained, facts, routes
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
     Address,
     Bridge,
+    Lease,
     Link,
     Port,
     Resource,
@@ -33,11 +36,12 @@ _FORWARDING: t.Final = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwardi
 _HOST: t.Final = 254
 
 
-def expected_state(record: Record, network: NetworkConfiguration) -> State | None:
-    """Return the links, addresses, routes, rules, settings and rates that the kernel holds for an attachment.
+def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str) -> State | None:
+    """Return the links, addresses, routes, rules, settings and rates of an attachment in the kernel, and its leases.
 
     Args:
         network: The configuration in the record.
+        lease_dir: Default of ``dataDir`` of host-local.
 
     Returns:
         The resources in the order in which they depend on each other; None if CHECK is disabled, or if the plugins are
@@ -48,7 +52,7 @@ def expected_state(record: Record, network: NetworkConfiguration) -> State | Non
     """
     try:
         known = facts.read(record, network)
-        return None if known is None else (*_inside(known), *_on_node(known))
+        return None if known is None else (*_inside(known), *_on_node(known), *_leases(known, lease_dir))
     except (AttributeError, KeyError, TypeError, ValueError) as exc:
         what = f"{record.attachment}: its record has values that no plugin accepts"
         raise CniError(Code.DECODE_FAILURE, what, f"{type(exc).__name__}: {exc}") from exc
@@ -95,6 +99,14 @@ def _on_node(known: Facts) -> t.Iterator[Resource]:
         yield from (Sysctl(_FORWARDING[family], "1", inside=False) for family in _families(known.ips))
         yield from chained.local_routing(known)
     yield from chained.rates(known)
+
+
+def _leases(known: Facts, lease_dir: str) -> t.Iterator[Lease]:
+    ipam = known.maker.keys.get("ipam")
+    if isinstance(ipam, dict) and ipam.get("type") == host_local.TYPE:
+        network, container_id, ifname = known.record.attachment.key
+        directory = os.path.join(host_local.data_dir(ipam, lease_dir), network)
+        yield from (Lease(directory, ip.interface.ip, container_id, ifname) for ip in known.ips)
 
 
 def _bridge(known: Facts) -> Bridge:

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Read the node's own network namespace, as far as attachments concern it."""
+"""Read the node's own network namespace and leases, as far as attachments concern them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._linux import qdiscs, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
 
 
 class Node(t.Protocol):
-    """Answers questions about the node's network namespace. All raise ``IO_FAILURE`` if the kernel cannot be read."""
+    """Answers questions about the node. All raise ``IO_FAILURE`` if the kernel or a file cannot be read."""
 
     def link(self, name: str) -> Link | None:
         """Return a link, or None if it does not exist."""
@@ -41,6 +44,9 @@ class Node(t.Protocol):
 
     def setting(self, path: str) -> str | None:
         """Return a setting below ``/proc/sys``, or None if the kernel has none."""
+
+    def lease(self, directory: str, address: str) -> Lease | None:
+        """Return the lease of an address in the directory of a network, or None."""
 
 
 class LiveNode:
@@ -67,6 +73,9 @@ class LiveNode:
     def setting(self, path: str) -> str | None:
         return sysctl.read_at(path)
 
+    def lease(self, directory: str, address: str) -> Lease | None:
+        return lease_directory.find(directory, address)
+
 
 T = t.TypeVar("T")
 
@@ -75,9 +84,13 @@ class NodeSnapshot:
     """Reads each kind of object once, for all attachments of a run.
 
     What is missing in a snapshot may exist by now: `LiveNode` knows.
+
+    Attributes:
+        lease_dir: Default of ``dataDir`` of host-local.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lease_dir: str = NODE_PATHS.lease_dir) -> None:
+        self.lease_dir = lease_dir
         self._lock = threading.Lock()
         self._read: dict[str, t.Any] = {}
 
@@ -101,6 +114,10 @@ class NodeSnapshot:
 
     def setting(self, path: str) -> str | None:
         return self._once(path, lambda: sysctl.read_at(path))
+
+    def lease(self, directory: str, address: str) -> Lease | None:
+        # A directory may have thousands of leases of other attachments.
+        return lease_directory.find(directory, address)
 
     def _once(self, what: str, read: t.Callable[[], T]) -> T:
         with self._lock:

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The kernel's objects for an attachment: links, addresses, routes, rules, settings and rates.
+"""An attachment's links, addresses, routes, rules, settings and rates in the kernel, and its leases.
 
 A resource is in the container's network namespace if it is ``inside``, else on the node. A field with its default is
 not compared with the kernel, unless the field says otherwise.
@@ -162,13 +162,28 @@ class Rate(t.NamedTuple):
     inside: bool = False
 
 
-Resource = t.Union[Bridge, Ifb, Link, Vrf, Port, Address, Route, Rule, Sysctl, Rate]
+class Lease(t.NamedTuple):
+    """A file of host-local that keeps an address from being assigned to another container.
+
+    Attributes:
+        directory: The directory of the network.
+    """
+
+    directory: str
+    address: IpAddress
+    container_id: str
+    ifname: str
+    inside: bool = False
+
+
+Resource = t.Union[Bridge, Ifb, Link, Vrf, Port, Address, Route, Rule, Sysctl, Rate, Lease]
 State = tuple[Resource, ...]
 
 __all__ = (
     "Address",
     "Bridge",
     "Ifb",
+    "Lease",
     "Link",
     "Port",
     "Rate",

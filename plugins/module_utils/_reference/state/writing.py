@@ -14,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 
@@ -29,6 +30,7 @@ ORDER: t.Final = (
     resources.Rule,
     resources.Sysctl,
     resources.Rate,
+    resources.Lease,
 )
 # The kernel's own rule for the main table; a new rule comes before all others.
 _MAIN_RULE: t.Final = 32766
@@ -49,15 +51,15 @@ class NamespaceRepair:
 
     def run(self) -> None:
         """Write all differences; one that fails does not keep the others from being written."""
-        settings = [difference for difference in self.differences if isinstance(difference.resource, resources.Sysctl)]
-        others = [difference for difference in self.differences if difference not in settings]
+        simple = [difference for difference in self.differences if needs_no_library(difference)]
+        others = [difference for difference in self.differences if difference not in simple]
         try:
             if others:
                 with kernel_writer.connect() as writer:
                     self._write_all(others, lambda difference: _write(writer, difference))
         except CniError as exc:  # there is no writer
             self.errors += [exc.within(difference.message) for difference in others]
-        self._write_all(settings, _write_setting)
+        self._write_all(simple, lambda difference: _SIMPLE_WRITERS[type(difference.resource)](difference.resource))
 
     def _write_all(self, differences: t.Iterable[Difference], write: t.Callable[[Difference], None]) -> None:
         for difference in differences:
@@ -70,9 +72,17 @@ class NamespaceRepair:
                 self.errors.append(exc.within(difference.message))
 
 
-def _write_setting(difference: Difference) -> None:
-    setting = t.cast(resources.Sysctl, difference.resource)
+def needs_no_library(difference: Difference) -> bool:
+    """Return whether a difference is written without pyroute2."""
+    return type(difference.resource) in _SIMPLE_WRITERS
+
+
+def _write_setting(setting: resources.Sysctl) -> None:
     sysctl.write_at(setting.path, setting.value)
+
+
+def _write_lease(lease: resources.Lease) -> None:
+    lease_directory.assign(lease.directory, str(lease.address), lease.container_id, lease.ifname)
 
 
 def _write(writer: KernelWriter, difference: Difference) -> None:
@@ -205,4 +215,9 @@ _WRITERS: t.Final[t.Mapping[type, t.Callable[[KernelWriter, Difference, t.Any], 
     resources.Rate: _write_rate,
 }
 
-__all__ = ("ORDER", "NamespaceRepair")
+_SIMPLE_WRITERS: t.Final[t.Mapping[type, t.Callable[[t.Any], None]]] = {
+    resources.Sysctl: _write_setting,
+    resources.Lease: _write_lease,
+}
+
+__all__ = ("ORDER", "NamespaceRepair", "needs_no_library")

@@ -63,7 +63,7 @@ def test_networks_are_sorted_by_path_including_shadowed_and_broken_ones(tmp_path
 
 
 def _read_attachments(node: FakeNode) -> dict[str, dict[str, object]]:
-    facts = inventory.list_attachments(str(node.cache_dir), str(node.conf_dir))
+    facts = inventory.list_attachments(str(node.cache_dir), str(node.conf_dir), node.paths.lease_dir)
     return {str(attachment.get("container_id", attachment.get("path"))): attachment for attachment in facts}
 
 

@@ -17,6 +17,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux import qdiscs, rtn
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.routing_rules import Rule
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, Address, Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
 from ansible_collections.cni.node.tests.support.reference_cases import Situation
 
 HOST: t.Final = "host"
@@ -25,7 +27,7 @@ _BEFORE: t.Final = ("lo", "up0", "up1")
 
 
 class RecordedKernel:
-    """Answers `rtnetlink`, `qdiscs` and `sysctl` from a recorded state, by network namespace."""
+    """Answers `rtnetlink`, `qdiscs`, `sysctl` and `lease_directory` from a recorded state, by network namespace."""
 
     def __init__(self, situation: Situation) -> None:
         self.state = copy.deepcopy(situation.state)
@@ -61,6 +63,7 @@ class RecordedKernel:
         monkeypatch.setattr(qdiscs, "redirects", self.redirects)
         monkeypatch.setattr(sysctl, "read_at", lambda path: self.setting(HOST, path))
         monkeypatch.setattr(sysctl, "read_inside", self._settings)
+        monkeypatch.setattr(lease_directory, "find", self._lease)
 
     def find(self, **wanted: t.Any) -> Link | None:
         links = self.links(HOST)
@@ -74,6 +77,19 @@ class RecordedKernel:
 
     def _settings(self, path: str, keys: t.Iterable[str]) -> dict[str, str | None]:
         return {key: self.setting(path.rpartition("/")[2], key) for key in keys}
+
+    def _lease(self, directory: str, address: str) -> Lease | None:
+        path = f"{directory}/{address}"
+        if path not in self.leases():
+            return None
+        container_id, dummy, ifname = self.leases()[path].partition("\r\n")
+        return Lease(path, address, container_id, ifname, 0.0, ())
+
+    def leases(self) -> dict[str, str]:
+        """Return the contents of the files of host-local that are named after addresses, by path."""
+        files = self.state.get("files") or {}
+        names = {path: path.rpartition("/")[2] for path in files if files[path] is not None}
+        return {path: files[path]["content"] for path, name in names.items() if host_local.by_name([name])}
 
     def setting(self, netns: str, path: str) -> str | None:
         return t.cast("str | None", self.section(netns, "sysctls", {}).get(path))

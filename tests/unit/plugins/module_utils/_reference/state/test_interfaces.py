@@ -32,7 +32,7 @@ def state(*plugins: JsonObject, result: JsonObject | None = None, **keys: t.Any)
     document = {"cniVersion": "1.0.0", "name": "net", "plugins": plugins}
     network = config.parse(json.dumps(document).encode(), "net")
     attachment = Attachment("net", "blue", "eth0", "/x", **{"args": {}, "capability_args": {}, **keys})
-    found = expected_state(Record(attachment, network.content, Result("1.0.0", result or RESULT)), network)
+    found = expected_state(Record(attachment, network.content, Result("1.0.0", result or RESULT)), network, "/leases")
     assert found is not None
     return found
 

@@ -12,6 +12,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
@@ -28,7 +29,7 @@ UNPREPARED = {situation.name: situation for situation in situations() if not sit
 
 def states(situation: Situation) -> t.Iterator[tuple[Record, resources.State]]:
     for record in situation.records:
-        state = expected_state(record, record.network())
+        state = expected_state(record, record.network(), NODE_PATHS.lease_dir)
         if state is not None:
             yield record, state
 
@@ -45,6 +46,7 @@ def test_the_recorded_kernel_has_no_drift(situation: Situation, monkeypatch: pyt
 def test_the_state_is_what_was_made(situation: Situation) -> None:
     kernel = RecordedKernel(situation)
     made = {line for netns in kernel.indexes for line in recorded_lines(kernel, netns)}
+    made |= {f"lease {path} {content}" for path, content in kernel.leases().items()}
     described = {
         line
         for record, state in states(situation)
@@ -86,6 +88,8 @@ def remove(kernel: RecordedKernel, netns: str, resource: resources.Resource) -> 
         kernel.drop(netns, "tc", lambda line: line.get("qdisc", {}).get("dev") == name)
     elif isinstance(resource, resources.Rule):
         kernel.drop(netns, "rules", lambda line: f"from {resource.source} " in line)
+    elif isinstance(resource, resources.Lease):
+        del kernel.state["files"][f"{resource.directory}/{resource.address}"]
     elif isinstance(resource, resources.Address):
         kernel.drop(netns, "addresses", lambda line: f"{name} " in line and f" {resource.interface} " in line)
     elif isinstance(resource, resources.Route):
@@ -141,6 +145,14 @@ def recorded_lines(kernel: RecordedKernel, netns: str) -> t.Iterator[str]:
             yield f"{netns} tc {keys['dev']} {keys['kind']}"
 
 
+FORMATS = {
+    resources.Address: "{netns} address {0.link} {0.interface}",
+    resources.Lease: "lease {0.directory}/{0.address} {0.container_id}\r\n{0.ifname}",
+    resources.Rate: "{netns} tc {0.link} tbf {0.rate} {0.burst}",
+    resources.Sysctl: "{netns} sysctl {0.path} {0.value}",
+}
+
+
 def lines(resource: resources.Resource, container: str, kernel: RecordedKernel) -> t.Iterator[str]:
     """Return a resource as the lines of `recorded_lines`."""
     netns = container if resource.inside else HOST
@@ -154,19 +166,15 @@ def lines(resource: resources.Resource, container: str, kernel: RecordedKernel) 
         yield f"{netns} link {resource.name} master {resource.master}"
         yield from (f"{netns} link {resource.name} hairpin" for dummy in range(resource.is_hairpin))
         yield from (f"{netns} link {resource.name} isolated" for dummy in range(resource.is_isolated))
-    elif isinstance(resource, resources.Address):
-        yield f"{netns} address {resource.link} {resource.interface}"
     elif isinstance(resource, resources.Route):
         yield route_line(resource, netns, kernel)
     elif isinstance(resource, resources.Rule):
         yield f"{netns} rule {family(resource.source)} from {resource.source} lookup {table(resource, netns, kernel)}"
-    elif isinstance(resource, resources.Sysctl):
-        yield f"{netns} sysctl {resource.path} {resource.value}"
     elif isinstance(resource, resources.Ifb):
         yield from link_lines(resources.Link(resource.name, False, is_up=True), HOST)
         yield f"{HOST} tc {resource.host_end} redirect {resource.name}"
-    elif isinstance(resource, resources.Rate):
-        yield f"{HOST} tc {resource.link} tbf {resource.rate} {resource.burst}"
+    elif type(resource) in FORMATS:
+        yield FORMATS[type(resource)].format(resource, netns=netns)
 
 
 def link_lines(link: resources.Link, netns: str) -> t.Iterator[str]:

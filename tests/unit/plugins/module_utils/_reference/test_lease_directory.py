@@ -1,0 +1,92 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Leases that are put back: no address is taken from another container, and no file of another kind is touched."""
+
+from __future__ import annotations
+
+import pathlib
+import stat
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
+
+ADDRESS = "10.1.0.2"
+OWN = "blue\r\neth0"
+
+
+@pytest.fixture
+def directory(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "networks" / "dbnet"
+
+
+def assign(directory: pathlib.Path) -> None:
+    lease_directory.assign(str(directory), ADDRESS, "blue", "eth0")
+
+
+def test_a_lease_is_written_as_host_local_writes_it(directory: pathlib.Path) -> None:
+    assign(directory)
+    file = directory / ADDRESS
+    assert file.read_bytes() == OWN.encode()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o755
+    assert sorted(path.name for path in directory.iterdir()) == [ADDRESS, "lock"]
+
+
+@pytest.mark.parametrize("content", ["", " \n", OWN, "blue"])
+def test_an_empty_lease_is_written_again_and_an_own_one_is_kept(directory: pathlib.Path, content: str) -> None:
+    directory.mkdir(parents=True)
+    (directory / ADDRESS).write_text(content, encoding="utf-8", newline="")
+    assign(directory)
+    kept = (directory / ADDRESS).read_bytes().decode()
+    assert kept == (content if content.strip() else OWN)
+
+
+def test_an_address_of_another_container_is_not_taken(directory: pathlib.Path) -> None:
+    directory.mkdir(parents=True)
+    (directory / ADDRESS).write_bytes(b"red\r\neth0")
+    with pytest.raises(CniError, match=r"10\.1\.0\.2 is the lease of container red \(eth0\)") as caught:
+        assign(directory)
+    assert caught.value.details == "two containers have the same address: delete one of them"
+    assert (directory / ADDRESS).read_bytes() == b"red\r\neth0"
+
+
+def test_a_link_in_place_of_a_lease_is_neither_followed_nor_replaced(directory: pathlib.Path) -> None:
+    target = directory.parent / "target"
+    directory.mkdir(parents=True)
+    (directory / ADDRESS).symlink_to(target)
+    with pytest.raises(CniError, match="cannot create"):
+        assign(directory)
+    assert not target.exists()
+    assert (directory / ADDRESS).is_symlink()
+
+
+def test_a_file_in_place_of_the_directory_is_an_error(directory: pathlib.Path) -> None:
+    directory.parent.mkdir()
+    directory.touch()
+    with pytest.raises(CniError, match="dbnet"):
+        assign(directory)
+
+
+def test_a_lease_is_written_under_the_lock_of_host_local(
+    directory: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_directory, "_LOCK_TIMEOUT", 0.0)
+    directory.mkdir(parents=True)
+    with (
+        hold_lock(str(directory / "lock"), exclusive=True, timeout=0, what="it", keep=True),
+        pytest.raises(CniError, match="is in use by another process"),
+    ):
+        assign(directory)
+    assert not (directory / ADDRESS).exists()
+
+
+@pytest.mark.parametrize("owner", [OWN, "blue\r\neth1", "red\r\neth0"])
+def test_only_an_own_lease_is_freed(directory: pathlib.Path, owner: str) -> None:
+    directory.mkdir(parents=True)
+    (directory / ADDRESS).write_bytes(owner.encode())
+    lease_directory.free(str(directory), ADDRESS, "blue", "eth0")
+    assert (directory / ADDRESS).exists() == (owner != OWN)

@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import CNI0, VETH
 
@@ -20,12 +21,19 @@ GATEWAY = ipaddress.ip_interface("10.1.0.1/16")
 
 
 class FakeNode:
-    """A node with these links, addresses and limits."""
+    """A node with these links, addresses and limits, and a lease."""
 
-    def __init__(self, *links: Link, addresses: t.Collection[str] = (), bucket: TokenBucket | None = None) -> None:
+    def __init__(
+        self,
+        *links: Link,
+        addresses: t.Collection[str] = (),
+        bucket: TokenBucket | None = None,
+        lease: Lease | None = None,
+    ) -> None:
         self._links = links
         self._addresses = [ipaddress.ip_interface(text) for text in addresses]
         self._bucket = bucket
+        self._lease = lease
 
     def link(self, name: str) -> Link | None:
         return next((link for link in self._links if link.name == name), None)
@@ -47,6 +55,9 @@ class FakeNode:
 
     def setting(self, dummy: str) -> str | None:
         return None
+
+    def lease(self, dummy: str, dummy2: str) -> Lease | None:
+        return self._lease
 
 
 def compare(node: FakeNode, *state: resources.Resource) -> list[tuple[str, bool, bool]]:
@@ -114,3 +125,26 @@ def test_a_setting_that_the_kernel_does_not_have_cannot_be_put_back() -> None:
 def test_the_kernel_may_round_a_burst(burst: int, is_drift: bool) -> None:
     rate = resources.Rate("veth7", 1_000_000, 100_000)
     assert bool(compare(FakeNode(VETH, bucket=TokenBucket(1_000_000, burst)), rate)) is is_drift
+
+
+LEASES: dict[str, tuple[Lease | None, list[tuple[str, bool, bool]]]] = {
+    "none": (None, [("the lease of 10.1.0.2 in /x/net is gone", True, False)]),
+    "empty": (
+        Lease("/x/net/10.1.0.2", "10.1.0.2", "", "", 0.0, ()),
+        [("the lease of 10.1.0.2 in /x/net is empty", True, False)],
+    ),
+    "its own": (Lease("/x/net/10.1.0.2", "10.1.0.2", "blue", "eth0", 0.0, ()), []),
+    "its own, of an old release": (Lease("/x/net/10.1.0.2", "10.1.0.2", "blue", "", 0.0, ()), []),
+    "that of another interface": (
+        Lease("/x/net/10.1.0.2", "10.1.0.2", "blue", "eth1", 0.0, ()),
+        [("the lease of 10.1.0.2 in /x/net belongs to container blue (eth1)", False, False)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("found", "differences"), LEASES.values(), ids=LEASES)
+def test_a_lease_is_that_of_the_container_and_the_interface(
+    found: Lease | None, differences: list[tuple[str, bool, bool]]
+) -> None:
+    wanted = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0")
+    assert compare(FakeNode(lease=found), wanted) == differences

@@ -180,7 +180,7 @@ attachments:
       description:
         - V(repaired) means that everything was put back, or would be in check mode.
         - V(drifted) means that some drift remains, for example because O(resources) excludes it.
-        - V(skipped) means that the attachment was not compared.
+        - V(skipped) means that the attachment, or some of its rules, were not compared, and that nothing else was missing.
       type: str
       returned: always
       choices:
@@ -212,7 +212,7 @@ attachments:
       sample:
         - iptables -t nat -A POSTROUTING -s 10.1.0.2/32 -j CNI-0b3cbcd238078ccb114521f5
     reason:
-      description: Why the attachment was left alone, or an empty string.
+      description: Why the attachment was left alone, or why some of its rules could not be compared; or an empty string.
       type: str
       returned: always
       sample: its network namespace is gone

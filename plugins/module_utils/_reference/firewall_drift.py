@@ -92,6 +92,7 @@ class FirewallSnapshot:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._read: dict[t.Hashable, tuple[float, t.Any]] = {}
+        self._errors: dict[tuple[t.Any, ...], CniError] = {}
 
     def iptables(self, family: int, table: str, since: float = 0.0) -> IptablesView | None:
         """Return a table of iptables that was read at a time or later; None if the node cannot list it."""
@@ -103,8 +104,8 @@ class FirewallSnapshot:
 
     def nftables(self, family: str, name: str, since: float = 0.0) -> NftablesView | None:
         """Return the tables of nftables with a name, of one family or of all families except bridge; None as `iptables`."""
-        family = family if family == firewall_names.SPOOF_FAMILY else ""
-        return self._get((NFTABLES, family, name), since, lambda: _nftables_view(family, name))
+        key = _nftables_key(family, name)
+        return self._get(key, since, lambda: _nftables_view(*key[1:]))
 
     @functools.cached_property
     def has_firewalld(self) -> bool:
@@ -117,17 +118,25 @@ class FirewallSnapshot:
         """Return the sources of all zones of firewalld, which is running; None as `iptables`."""
         from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
 
-        return self._get(FIREWALLD, since, firewalld.list_sources)
+        return self._get((FIREWALLD,), since, firewalld.list_sources)
 
-    def _get(self, key: t.Hashable, since: float, read: t.Callable[[], T | None]) -> T | None:
+    def find_error(self, part: FirewallPart) -> CniError | None:
+        """Return why the rules of a part could not be listed; None if the node just lacks the program."""
+        keys: list[tuple[t.Any, ...]] = [(IPTABLES, part.family, rule.table) for rule in part.iptables[:1]]
+        keys += [_nftables_key(part.nftables.family, part.nftables.name)] if part.nftables else []
+        keys += [(FIREWALLD,)] if part.sources else []
+        return next((self._errors[key] for key in keys if key in self._errors), None)
+
+    def _get(self, key: tuple[t.Any, ...], since: float, read: t.Callable[[], T | None]) -> T | None:
         with self._lock:
             begun, snapshot = self._read.get(key, (-1.0, None))
             if begun < since:
                 begun = time.time()
                 try:
                     snapshot = read()
-                except CniError:  # a node without IPv6 may have its tool
+                except CniError as exc:
                     snapshot = None
+                    self._errors[key] = exc
                 self._read[key] = begun, snapshot
             return t.cast("T | None", snapshot)
 
@@ -178,6 +187,8 @@ def compare(part: FirewallPart, snapshot: FirewallSnapshot, since: float = 0.0) 
     firewalld instead is not recorded: it has if none of its rules is there, and does so when it is called now.
     """
     drift = _compare_backends(part, snapshot, since)
+    if drift and drift.missing and snapshot.find_error(part):
+        return None  # a backend that could not be listed may have them
     if not part.sources or (drift and not drift.lacks_all_own) or not snapshot.has_firewalld:
         return drift
     present = snapshot.sources(since)
@@ -224,6 +235,10 @@ def _compare_nftables(part: FirewallPart, snapshot: FirewallSnapshot, since: flo
     table = part.nftables
     view = snapshot.nftables(table.family, table.name, since) if table else None
     return PartDrift(part, NFTABLES, tuple(view.drift(table))) if table and view else None
+
+
+def _nftables_key(family: str, name: str) -> tuple[str, str, str]:
+    return NFTABLES, family if family == firewall_names.SPOOF_FAMILY else "", name
 
 
 def _view(table: iptables.Table | None) -> IptablesView | None:

@@ -122,3 +122,21 @@ def test_a_node_without_tools_for_ipv6_is_repaired_without_an_error(
         (PROGRAMS / "ip6tables-save").unlink()
         assert [(done.error, done.left) for done in repair(node)] == [(None, ())] * len(attached)
     assert firewall() == {**before, "ip6tables": []}
+
+
+def test_rules_that_cannot_be_listed_are_named_and_all_others_are_put_back(
+    node: EngineNode, attached: list[JsonObject], tmp_path: pathlib.Path
+) -> None:
+    before = firewall()
+    why = "its rules cannot be compared: iptables-save"
+    with broken("iptables-save", tmp_path, "echo 'the kernel refuses' >&2; exit 1"):
+        untouched = repair(node)
+        subprocess.run(["ip6tables", "-t", "nat", "-F"], check=True)
+        repaired = repair(node)
+    for done in (*untouched, *repaired):
+        assert done.error is None
+        assert done.reason.startswith(why)
+        assert "the kernel refuses" in done.reason
+    assert [done.drift for done in untouched] == [()] * len(attached)
+    assert all(done.repaired for done in repaired)
+    assert firewall() == before

@@ -58,15 +58,17 @@ class _Item:
 
     Attributes:
         reason: Why it is left alone, or an empty string.
+        unlisted: Why some of its rules could not be compared, or an empty string.
     """
 
-    def __init__(self, target: Target, parts: list[PartDrift], links: LinkDrift | None) -> None:
+    def __init__(self, target: Target, parts: list[PartDrift], links: LinkDrift | None, unlisted: str = "") -> None:
         self.record = target.record
         self.resources = target.resources
         self.parts = parts
         self.links = links or LinkDrift((), ())
         self.errors: list[CniError] = []
         self.reason = ""
+        self.unlisted = unlisted
 
     @property
     def drift(self) -> tuple[str, ...]:
@@ -191,9 +193,12 @@ def _compare(target: Target, snapshot: _Snapshot) -> _Item | Repair:
         return Repair(record, reason=reason)
     try:
         network = record.network()
-        parts = (compare(part, snapshot.firewall) for part in firewall_state(record, network))
+        parts = firewall_state(record, network)
+        drifts = [compare(part, snapshot.firewall) for part in parts]
+        errors = [snapshot.firewall.find_error(part) for part, drift in zip(parts, drifts) if drift is None]
+        unlisted = next((f"its rules cannot be compared: {error}" for error in errors if error), "")
         links = interface_drift.find_drift(record, network, snapshot.node)
-        return _Item(target, [drift for drift in parts if drift is not None], links)
+        return _Item(target, [drift for drift in drifts if drift is not None], links, unlisted)
     except Exception as exc:
         return Repair(record, error=as_error(exc))
 
@@ -208,25 +213,27 @@ def _can_write(difference: Difference) -> bool:
 def _predict(item: _Item) -> Repair:
     """Return the result that putting everything back would have."""
     if not item.drift:
-        return Repair(item.record)
+        return Repair(item.record, reason=item.unlisted)
     reason = reason_by_interface(item.record)
     if reason or not item.commands:
+        reason = reason or item.unlisted
         return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=reason)
     kept = {message for part in item.parts if part not in item.lost_parts for message in part.messages}
     kept |= {each.message for each in item.links.differences if each not in item.differences}
     left = tuple(message for message in item.drift if message in kept)
-    return Repair(item.record, item.drift, left, item.commands, item.lacks_library)
+    return Repair(item.record, item.drift, left, item.commands, item.lacks_library, item.unlisted)
 
 
 def _result(item: _Item, after: _Snapshot) -> Repair:
     if not item.commands or item.reason:
-        return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=item.reason)
+        reason = item.reason or item.unlisted
+        return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=reason)
     now = _look_again(item, after)
     if isinstance(now, Repair):
         return now
     changes = tuple(command for command in item.commands if command not in now.commands)
     error = item.errors[0] if item.errors and now.drift else None
-    return Repair(item.record, item.drift, now.drift, changes, item.lacks_library, error=error)
+    return Repair(item.record, item.drift, now.drift, changes, item.lacks_library, item.unlisted, error)
 
 
 def _look_again(item: _Item, after: _Snapshot) -> _Item | Repair:
@@ -243,7 +250,7 @@ def _look_again(item: _Item, after: _Snapshot) -> _Item | Repair:
             links = interface_drift.find_drift(item.record, item.record.network(), after.node) or links
     except Exception as exc:  # its namespace may be gone by now
         return Repair(item.record, item.drift, item.drift, error=as_error(exc))
-    return _Item(Target(item.record, item.resources), parts, links)
+    return _Item(Target(item.record, item.resources), parts, links, item.unlisted)
 
 
 def _busy_containers() -> set[str]:

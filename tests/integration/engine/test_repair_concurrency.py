@@ -26,11 +26,12 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer imp
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     EngineNode,
     attachment,
+    remove,
     wait_for_result,
 )
 from ansible_collections.cni.node.tests.integration.engine.firewall_rules import NETWORK, flush, rules
 from ansible_collections.cni.node.tests.support.libcni import Libcni
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace, namespaces
 from ansible_collections.cni.node.tests.support.state import State
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -85,6 +86,27 @@ def test_what_is_put_back_while_a_del_begins_is_taken_back(node: EngineNode, ite
     assert [lease.exists() for lease in leases] == [False, True]
     own = [any(record.attachment.container_id in line for line in own_rules()) for record in records]
     assert own == [False, True]
+
+
+def test_a_namespace_that_goes_away_during_a_repair_does_not_keep_others_from_it(
+    node: EngineNode, items: list[JsonObject]
+) -> None:
+    with namespace("brief") as brief:
+        for item in (mapped(99, brief), items[0]):
+            node.attach(item)
+            Namespace(item["netns"].rpartition("/")[2]).run("ip", "route", "delete", "default")
+        records = RecordStore.of_records(NODE_PATHS.state_dir).read_all()[0]
+
+        def is_attached(record: Record) -> bool:
+            if record.attachment.container_id == brief.name and brief.path.exists():
+                remove(brief)
+            return True
+
+        repairer = Repairer(60, NODE_PATHS.state_dir, NODE_PATHS.lease_dir, is_attached)
+        repairs = repairer.repair([Target(record, frozenset(Resource)) for record in records])
+        lost, other = sorted(repairs, key=lambda repair: repair.record.attachment.container_id != brief.name)
+        assert lost.error is not None
+        assert (other.error, other.repaired) == (None, ("the route to 0.0.0.0/0 is missing",))
 
 
 def test_of_several_repairs_at_once_one_puts_the_rules_back(node: EngineNode, items: list[JsonObject]) -> None:

@@ -11,6 +11,7 @@ import base64
 import binascii
 import dataclasses
 import functools
+import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
@@ -85,6 +86,19 @@ class Record(t.NamedTuple):
         """The interfaces of its result that are on the node, such as the host end of a veth pair."""
         interfaces = (self.result.keys.get("interfaces") if self.result else None) or ()
         return [interface["name"] for interface in interfaces if interface.get("name") and not interface.get("sandbox")]
+
+    @property
+    def sandbox(self) -> str:
+        """The sandbox of its interface in its result; empty without one. It may also be the name of a virtual machine."""
+        interfaces = (self.result.keys.get("interfaces") if self.result else None) or ()
+        own = (item.get("sandbox") for item in interfaces if item.get("name") == self.attachment.ifname)
+        return str(next(filter(None, own), ""))
+
+    def with_netns_of_result(self) -> Record:
+        """Return the record with the network namespace of its result if it names none; libcni did not before 1.2."""
+        if self.attachment.netns or not os.path.isabs(self.sandbox):
+            return self
+        return self._replace(attachment=self.attachment.with_netns(self.sandbox))
 
     def network(self) -> NetworkConfiguration:
         """Return the recorded network configuration.

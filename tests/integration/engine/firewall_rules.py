@@ -43,9 +43,11 @@ def mapped(namespace: Namespace, number: int = 0) -> JsonObject:
     return {**attachment("net", namespace), "capability_args": {"portMappings": [port]}}
 
 
-def as_other_runtime(node: EngineNode, item: JsonObject) -> None:
-    """Make a record look like one that libcni has written."""
+def as_other_runtime(node: EngineNode, item: JsonObject, *, has_netns: bool = True) -> None:
+    """Make a record look like one that libcni has written; before 1.2, it has no network namespace."""
     path = node.record_of(item)
     record = json.loads(path.read_text(encoding="utf-8"))
     del record["cni.node"]
+    if not has_netns:
+        del record["netns"]
     path.write_text(json.dumps(record), encoding="utf-8")

@@ -88,6 +88,19 @@ def test_the_module_repairs_attachments_of_every_runtime(node: EngineNode, attac
     assert (again.result["changed"], again.entries, again.result["summary"]) == (False, [], {"unchanged": 1})
 
 
+def test_an_attachment_is_repaired_in_the_namespace_of_its_result_if_its_record_names_none(
+    node: EngineNode, attached: JsonObject, blue: Namespace
+) -> None:
+    as_other_runtime(node, attached, has_netns=False)
+    before = rules()
+    flush()
+    blue.run("ip", "route", "delete", "default")
+    (entry,) = node.run("repair", resources=["rules", "interfaces"]).succeeded().entries
+    assert (entry["action"], entry["netns"], entry["left"]) == ("repaired", attached["netns"], [])
+    assert rules() == before
+    assert "default" in blue.run("ip", "route").stdout
+
+
 def test_rules_of_others_keep_their_place(node: EngineNode, attached: JsonObject) -> None:
     foreign = [
         "iptables -t nat -I POSTROUTING -d 192.0.2.1 -j ACCEPT",
@@ -267,13 +280,16 @@ MADE_BY: dict[str, tuple[str, str, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("owner", MADE_BY)
-def test_only_attachments_of_the_named_owners_are_repaired(node: EngineNode, attached: JsonObject, owner: str) -> None:
+@pytest.mark.parametrize("has_netns", [True, False])
+def test_only_attachments_of_the_named_owners_are_repaired(
+    node: EngineNode, attached: JsonObject, owner: str, has_netns: bool
+) -> None:
     container_id, path, args = MADE_BY[owner]
     with namespace(path.rpartition("/")[2]) as other:
         item = {**mapped(other, 1), "container_id": container_id, "args": args}
         node.write(NETWORK)
         node.attach(item)
-        as_other_runtime(node, item)
+        as_other_runtime(node, item, has_netns=has_netns)
         flush()
         # Old releases of Podman named namespaces as containerd does.
         others = sorted({*MADE_BY, "cni.node"} - {owner} - ({"podman"} if owner == "containerd" else set()))

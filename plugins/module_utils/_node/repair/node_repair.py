@@ -78,7 +78,7 @@ def repair_node(
 
     locks = os.path.join(cache_dir, OWN_DIRECTORY, "locks")
     repairer = Repairer(timeout, locks, paths.lease_dir, is_attached, dry_run=dry_run)
-    wanted = [record for record in records if selection.has(record)]
+    wanted = [record for record in map(Record.with_netns_of_result, records) if selection.has(record)]
     interrupted = [record for record in wanted if intents.may_have(record.attachment.key)]
     targets = [selection.target(record) for record in wanted if record not in interrupted]
     skipped = [Repair(record, reason="an operation on it was interrupted or is in progress") for record in interrupted]

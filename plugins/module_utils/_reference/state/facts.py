@@ -14,7 +14,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._cni import request
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
@@ -118,7 +117,9 @@ def read(record: Record, network: NetworkConfiguration) -> Facts | None:
     interfaces = tuple(result.get("interfaces") or ())
     if any(map(_is_userspace_device, interfaces)):
         return None
-    sandbox = _sandbox(interfaces, record.attachment)
+    # The path may differ from that of the attachment now. Interfaces with another sandbox, such as those of a virtual machine,
+    # are not compared.
+    sandbox = record.sandbox or record.attachment.netns
     own: dict[int | None, t.Mapping[str, t.Any]] = {None: {"name": record.attachment.ifname}}
     inside: dict[int | None, t.Mapping[str, t.Any]] = {
         number: item for number, item in enumerate(interfaces) if (item.get("sandbox") or "") == sandbox
@@ -147,15 +148,6 @@ def _maker(record: Record, network: NetworkConfiguration) -> Plugin:
     delegate = plugin.keys.get(delegation.key)
     keys = delegation.complete(delegate if isinstance(delegate, dict) else {})
     return Plugin(catalogue.find_plugin_type(keys["type"]), keys)
-
-
-def _sandbox(interfaces: t.Iterable[t.Mapping[str, t.Any]], attachment: Attachment) -> str:
-    """Return the path of the container's namespace in the result, which may differ from its path now.
-
-    Interfaces with another sandbox, such as those of a virtual machine, are not compared.
-    """
-    own = (item["sandbox"] for item in interfaces if item.get("name") == attachment.ifname and item.get("sandbox"))
-    return str(next(own, attachment.netns))
 
 
 def _is_userspace_device(interface: t.Mapping[str, t.Any]) -> bool:

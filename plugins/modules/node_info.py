@@ -229,13 +229,13 @@ attachments:
       type: str
       returned: when the record can be read
     netns:
-      description: Path of the network namespace, or empty if the record does not have it.
+      description: Path of the network namespace, or empty if neither the record nor its result has it.
       type: str
       returned: when the record can be read
     netns_state:
       description:
         - V(present), V(gone), V(replaced) by another network namespace at the same path, or V(unknown) if the record of
-          another runtime does not say.
+          another runtime and its result do not say.
       type: str
       returned: when the record can be read
     network_state:

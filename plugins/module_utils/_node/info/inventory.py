@@ -96,7 +96,8 @@ def list_attachments(cache_dir: str, conf_path: str, lease_dir: str, *, drift: b
         drift: Compare each attachment with the kernel.
     """
     directory = conf_dir.load(conf_path)
-    records, broken = RecordStore.of_records(cache_dir).read_all()
+    recorded, broken = RecordStore.of_records(cache_dir).read_all()
+    records = [record.with_netns_of_result() for record in recorded]
     pending, broken_intents = RecordStore.of_intents(cache_dir).read_all()
     interrupted = {intent.attachment.key: intent for intent in pending}
     described = [_attachment(record, directory, interrupted.pop(record.attachment.key, None)) for record in records]

@@ -119,15 +119,28 @@ def test_foreign_and_broken_records_are_listed(node: FakeNode) -> None:
     assert all(attachments[str(path)].keys() == {"path", "error"} for path in broken)
 
 
-def test_a_record_without_a_namespace_has_an_unknown_state(node: FakeNode) -> None:
+@pytest.mark.parametrize(
+    ("sandbox", "netns", "state"),
+    [("{path}", "{path}", "present"), ("/nowhere", "/nowhere", "gone"), ("a-machine", "", "unknown")],
+)
+def test_a_record_without_a_namespace_has_that_of_its_result(
+    node: FakeNode, sandbox: str, netns: str, state: str
+) -> None:
     """libcni before 1.2, and so podman, CRI-O and others, did not record the namespace."""
     node.make_namespace()
     node.ensure(node.attachment())
+    path = node.attachment().netns
     foreign = json.loads(node.record_file().read_text(encoding="utf-8"))
     del foreign["cni.node"], foreign["netns"]
+    interface = {"name": foreign["ifName"], "sandbox": sandbox.format(path=path)}
+    foreign["result"] = {"cniVersion": "1.0.0", "interfaces": [{"name": "veth1"}, interface]}
     node.record_file().write_text(json.dumps(foreign), encoding="utf-8")
     (attachment,) = _read_attachments(node).values()
-    assert (attachment["own"], attachment["netns"], attachment["netns_state"]) == (False, "", "unknown")
+    assert (attachment["own"], attachment["netns"], attachment["netns_state"]) == (
+        False,
+        netns.format(path=path),
+        state,
+    )
 
 
 def test_namespaces_are_sorted_and_other_files_are_left_out(

@@ -21,6 +21,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
+from ansible_collections.cni.node.plugins.module_utils._linux.link_message import MODES
 
 LIBRARY: t.Final = "pyroute2"
 
@@ -96,6 +97,12 @@ class KernelWriter:
     def set_queue_length(self, ifindex: int, length: int) -> None:
         with _wrap_errors("change the length of the queue"):
             self._route.link("set", index=ifindex, txqlen=length)
+
+    def set_mode(self, ifindex: int, kind: str, mode: str) -> None:
+        """Change the mode of a macvlan or an ipvlan. The kernel changes it for all ipvlans of one parent."""
+        number = next(number for number, name in MODES[kind].items() if name == mode)
+        with _wrap_errors(f"change the mode to {mode}"):
+            self._route.link("set", index=ifindex, kind=kind, **{f"{kind}_mode": number})
 
     def set_promiscuous(self, ifindex: int) -> None:
         with _wrap_errors("make the link promiscuous"):

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux.netlink import attributes, number, text
@@ -21,11 +22,18 @@ _IFLA_LINKINFO, _IFLA_LINK_NETNSID = 18, 37
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_INFO_SLAVE_KIND, _IFLA_INFO_SLAVE_DATA = 1, 2, 4, 5
 _IFLA_BR_VLAN_FILTERING, _IFLA_BRPORT_MODE, _IFLA_BRPORT_ISOLATED = 7, 4, 33
 _IFLA_VRF_TABLE: t.Final = 1
+_INFO_MODE: t.Final = 1
 
 # The message of a link: family, type, index, flags, mask of flags.
 MESSAGE: t.Final = struct.Struct("=BxHiII")
 # Kinds of links.
-BRIDGE, VRF = _DESCRIBED = ("bridge", "vrf")
+BRIDGE, VRF, MACVLAN, IPVLAN = _DESCRIBED = ("bridge", "vrf", "macvlan", "ipvlan")
+PASSTHRU: t.Final = "passthru"
+# The kernel's numbers of the modes of a kind.
+MODES: t.Final[t.Mapping[str, t.Mapping[int, str]]] = {
+    MACVLAN: {1: "private", 2: "vepa", 4: "bridge", 8: PASSTHRU, 16: "source"},
+    IPVLAN: {0: "l2", 1: "l3", 2: "l3s"},
+}
 
 
 class Link(t.NamedTuple):
@@ -43,6 +51,7 @@ class Link(t.NamedTuple):
         is_hairpin, is_isolated: Flags of a port of a bridge.
         filters_vlans: Whether a bridge keeps VLANs apart.
         table: The routing table of a VRF, or 0.
+        mode: The mode of a macvlan or an ipvlan; empty for other kinds.
     """
 
     ifindex: int
@@ -61,6 +70,7 @@ class Link(t.NamedTuple):
     is_isolated: bool = False
     filters_vlans: bool = False
     table: int = 0
+    mode: str = ""
 
 
 def decode(answer: bytes, start: int, end: int) -> Link:
@@ -89,6 +99,7 @@ def decode(answer: bytes, start: int, end: int) -> Link:
         is_isolated=_flag(answer, port, _IFLA_BRPORT_ISOLATED),
         filters_vlans=kind == BRIDGE and _flag(answer, data, _IFLA_BR_VLAN_FILTERING),
         table=number(answer, data, _IFLA_VRF_TABLE) if kind == VRF else 0,
+        mode=_mode(answer, data, MODES[kind]) if kind in MODES else "",
     )
 
 
@@ -96,4 +107,12 @@ def _flag(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) -> 
     return kind in places and any(answer[slice(*places[kind])])
 
 
-__all__ = ("BRIDGE", "MESSAGE", "VRF", "Link", "decode")
+def _mode(answer: bytes, data: t.Mapping[int, tuple[int, int]], names: t.Mapping[int, str]) -> str:
+    """Return the mode, which has four bytes in a macvlan and two in an ipvlan."""
+    if _INFO_MODE not in data:
+        return ""
+    value = int.from_bytes(answer[slice(*data[_INFO_MODE])], sys.byteorder)
+    return names.get(value, str(value))
+
+
+__all__ = ("BRIDGE", "IPVLAN", "MACVLAN", "MESSAGE", "MODES", "PASSTHRU", "VRF", "Link", "decode")

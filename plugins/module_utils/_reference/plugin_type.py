@@ -102,6 +102,7 @@ class PluginType(t.NamedTuple):
         limits_bandwidth: Whether it limits the rates of an interface.
         tunes_interface: Whether it may change the MAC and the MTU of an interface without changing the result.
         sets_mtu: Whether it understands ``mtu``, for the interface that it makes.
+        default_mode: The mode of the interface if the configuration has no ``mode``; empty if its kind has no modes.
         moves_routes: Whether it moves the routes of an interface out of the main table.
         routes_by_source: Whether it makes a routing rule for each address.
         vrf_key: The key that names the VRF to which it adds the interface.
@@ -134,6 +135,7 @@ class PluginType(t.NamedTuple):
     limits_bandwidth: bool = False
     tunes_interface: bool = False
     sets_mtu: bool = False
+    default_mode: str = ""
     moves_routes: bool = False
     routes_by_source: bool = False
     vrf_key: str = ""

@@ -354,6 +354,9 @@ def test_drift_of_a_macvlan_is_put_back(node: EngineNode, engine: Engine, blue: 
         "interface eth0 is down",
         "address {address}/16 is missing",
     )
+    for mode in ("private", "vepa"):
+        command = f"inside ip link set eth0 type macvlan mode {mode}"
+        repaired.spoil_and_repair(command, f"interface eth0 has macvlan mode {mode}, not bridge")
     repaired.reach(reference_networks.WORLD)
 
 

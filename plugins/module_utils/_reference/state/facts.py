@@ -86,6 +86,12 @@ class Facts:
         return f"{self.bridge}.{self.vlan}" if self.vlan else self.bridge or self.host_end
 
     @property
+    def mode(self) -> str:
+        """The mode of the container's interface; an empty string if its kind has none."""
+        default = self.maker.row.default_mode
+        return str(self.maker.keys.get("mode") or default) if default else ""
+
+    @property
     def vlan(self) -> int:
         """The VLAN of the container on its bridge, or 0."""
         l2 = self.maker.row.l2

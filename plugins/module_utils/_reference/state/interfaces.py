@@ -79,7 +79,7 @@ def _container_links(known: Facts) -> t.Iterator[Link]:
             mtu=item.get("mtu") or _configured_mtu(known),
             is_up=is_up,
         )
-        yield chained.tune(known, link) if link.name == known.ifname else link
+        yield chained.tune(known, link._replace(mode=known.mode)) if link.name == known.ifname else link
 
 
 def _configured_mtu(known: Facts) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._linux.link_message import PASSTHRU
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
@@ -25,7 +26,7 @@ def compare(expected: resources.Link, link: Link) -> t.Iterator[Difference]:
     """Yield a difference for each property of a link that is not as expected."""
     bare = resources.Link(expected.name, expected.inside)
     for resource, message in _differences(expected, bare, link):
-        yield Difference(resource, message, link=link)
+        yield Difference(resource, message, _can_be_changed(resource, link), link)
 
 
 def _differences(expected: resources.Link, bare: resources.Link, link: Link) -> t.Iterator[tuple[resources.Link, str]]:
@@ -47,6 +48,13 @@ def _differences(expected: resources.Link, bare: resources.Link, link: Link) -> 
     if expected.queue_length is not None and link.queue_length != expected.queue_length:
         message = f"the queue of {short} has {link.queue_length} places, not {expected.queue_length}"
         yield bare._replace(queue_length=expected.queue_length), message
+    if expected.mode and link.mode and link.mode != expected.mode:
+        yield bare._replace(mode=expected.mode), f"{which} has {link.kind} mode {link.mode}, not {expected.mode}"
+
+
+def _can_be_changed(expected: resources.Link, link: Link) -> bool:
+    """Return whether the kernel changes the property in place. A macvlan cannot enter or leave the mode passthru."""
+    return not expected.mode or PASSTHRU not in (expected.mode, link.mode)
 
 
 __all__ = ("compare", "place")

@@ -26,6 +26,7 @@ class Link(t.NamedTuple):
         mac: In lower case.
         minimum_mtu: The least MTU, if several networks share the link.
         queue_length: In packets.
+        mode: That of a macvlan or an ipvlan.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Link(t.NamedTuple):
     is_promiscuous: bool = False
     all_multicast: bool | None = None
     queue_length: int | None = None
+    mode: str = ""
 
 
 class Bridge(t.NamedTuple):

@@ -103,7 +103,10 @@ def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bri
 
 
 def _write_link(writer: KernelWriter, difference: Difference, link: resources.Link) -> None:
-    ifindex = _verify_link(difference).ifindex
+    current = _verify_link(difference)
+    ifindex = current.ifindex
+    if link.mode:
+        writer.set_mode(ifindex, current.kind, link.mode)
     if link.mac:
         writer.set_mac(ifindex, link.mac)
     if link.mtu:

@@ -89,6 +89,25 @@ def test_messages_from_other_senders_are_ignored(stray: Datagram) -> None:
     assert answer.name == "eth0"
 
 
+# The mode of a macvlan has four bytes, that of an ipvlan two.
+MODES = {
+    "private": (b"macvlan", "=I", 1),
+    "l3s": (b"ipvlan", "=H", 2),
+    "32": (b"macvlan", "=I", 32),
+    "": (b"veth", "=I", 1),
+}
+
+
+@pytest.mark.parametrize(("mode", "sent"), MODES.items(), ids=MODES)
+def test_the_mode_of_a_link_is_read(mode: str, sent: tuple[bytes, str, int]) -> None:
+    kind, form, number = sent
+    data = attribute(2, attribute(1, struct.pack(form, number)))
+    info = attribute(18, attribute(1, kind + b"\0") + data)
+    answer = request_link(Datagram(message(NEWLINK, bytes(16) + attribute(3, b"eth0\0") + info)))
+    assert answer is not None
+    assert answer.mode == mode
+
+
 BROKEN = {
     "nothing": (Datagram(b""), "cannot be read"),
     "length of 0": (Datagram(bytes(16)), "cannot be read"),

@@ -31,7 +31,7 @@ OTHER_MEANINGS = {
     "module_utils/_cni/attachment_values.py": {"bandwidth"},  # a capability
     "module_utils/_cni/execute.py": {"dummy"},  # parameters of VERSION
     "module_utils/_linux/kernel_module.py": {"vrf"},  # a kernel module
-    "module_utils/_linux/link_message.py": {"bridge", "vrf"},  # the kernel's kinds of links
+    "module_utils/_linux/link_message.py": {"bridge", "ipvlan", "macvlan", "vrf"},  # the kernel's kinds of links
     "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/conflists/bridge_checks.py": {"vlan"},  # a key
     "module_utils/_node/gc/network_users.py": {"bridge"},  # a key

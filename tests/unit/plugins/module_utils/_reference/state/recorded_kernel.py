@@ -14,6 +14,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import qdiscs, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.link_message import MACVLAN
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.routing_rules import Rule
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, Address, Link, Route, View
@@ -118,6 +119,7 @@ class RecordedKernel:
             queue_length=keys["txqlen"],
             is_hairpin=bool(port.get("hairpin")),
             is_isolated=bool(port.get("isolated")),
+            mode=keys.get("data", {}).get("mode", "") if keys.get("kind") == MACVLAN else "",
         )
 
     def addresses(self, netns: str) -> tuple[Address, ...]:

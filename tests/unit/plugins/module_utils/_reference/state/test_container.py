@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ipaddress
 
+import pytest
+
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, Rule, View
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
@@ -73,6 +75,26 @@ def test_membership_in_a_vrf_is_named_but_not_put_back() -> None:
         assert (difference.message, difference.is_repairable) == (message, False)
     (down,) = differences(MEMBERSHIP, View((member, VRF._replace(is_up=False)), (), ()))
     assert (down.message, down.is_repairable) == ("VRF red is down", True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "expected", "is_repairable"),
+    [
+        ("macvlan", "private", "bridge", True),
+        ("macvlan", "passthru", "bridge", False),
+        ("macvlan", "vepa", "passthru", False),
+        ("ipvlan", "l3", "l2", True),
+    ],
+)
+def test_another_mode_is_put_back_where_the_kernel_changes_it(
+    kind: str, mode: str, expected: str, is_repairable: bool
+) -> None:
+    state = (resources.Link("eth0", inside=True, mode=expected),)
+    link = ETH0._replace(kind=kind, mode=mode)
+    (difference,) = differences(state, View((link,), (), ()))
+    assert difference.message == f"interface eth0 has {kind} mode {mode}, not {expected}"
+    assert (difference.resource, difference.is_repairable) == (*state, is_repairable)
+    assert differences(state, View((link._replace(mode=expected),), (), ())) == []
 
 
 def test_an_address_on_another_interface_is_missing() -> None:

@@ -58,6 +58,21 @@ def test_a_delegated_bridge_is_a_gateway_by_default() -> None:
     assert resources.Sysctl("net/ipv4/ip_forward", "1", inside=False) in found
 
 
+MODES = (
+    ({"type": "macvlan"}, "bridge"),
+    ({"type": "macvlan", "mode": "private"}, "private"),
+    ({"type": "ipvlan", "mode": ""}, "l2"),
+    ({"type": "ipvlan", "mode": "l3s"}, "l3s"),
+    ({"type": "bridge", "mode": "private"}, ""),
+)
+
+
+@pytest.mark.parametrize(("plugin", "mode"), MODES)
+def test_an_interface_has_the_configured_mode_or_that_of_its_plugin(plugin: JsonObject, mode: str) -> None:
+    found = state({**plugin, "master": "up0"})
+    assert [each.mode for each in found if isinstance(each, resources.Link) and each.name == "eth0"] == [mode]
+
+
 def test_the_routes_of_a_vrf_are_in_its_table() -> None:
     result = {**RESULT, "routes": [{"dst": "0.0.0.0/0"}]}
     found = state({"type": "bridge"}, {"type": "vrf", "vrfname": "red", "table": 10}, result=result)

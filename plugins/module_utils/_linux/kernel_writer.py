@@ -21,6 +21,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
+from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import ACCESS
 from ansible_collections.cni.node.plugins.module_utils._linux.link_message import MODES
 
 LIBRARY: t.Final = "pyroute2"
@@ -76,11 +77,15 @@ class KernelWriter:
     def __init__(self, route: t.Any) -> None:
         self._route = route
 
-    def create_link(self, name: str, kind: str, *, mtu: int, mac: str = "") -> None:
-        """Create a link; by default with the MTU and MAC that the kernel chooses."""
+    def create_link(self, name: str, kind: str, *, mtu: int = 0, mac: str = "", **properties: int) -> None:
+        """Create a link; by default with the MTU and MAC that the kernel chooses.
+
+        Args:
+            properties: Those of its kind, as pyroute2 calls them.
+        """
         keys = {**({"mtu": mtu} if mtu else {}), **({"address": mac} if mac else {})}
         with _wrap_errors(f"create the {kind} {name}", errno.EEXIST):
-            self._route.link("add", ifname=name, kind=kind, **keys)
+            self._route.link("add", ifname=name, kind=kind, **keys, **properties)
 
     def set_up(self, ifindex: int) -> None:
         with _wrap_errors("set the link up"):
@@ -123,6 +128,16 @@ class KernelWriter:
     def set_isolated(self, ifindex: int) -> None:
         with _wrap_errors("isolate the port"):
             self._route.brport("set", index=ifindex, isolated=1)
+
+    def add_vlan(self, ifindex: int, vlan: int, *, is_access: bool) -> None:
+        """Add a VLAN to a port of a bridge: the one of packets without a tag, or one of packets with a tag."""
+        with _wrap_errors(f"add VLAN {vlan} to the port"):
+            self._route.vlan_filter("add", index=ifindex, vlan_info={"vid": vlan, "flags": ACCESS if is_access else 0})
+
+    def remove_vlan(self, ifindex: int, vlan: int) -> None:
+        """Remove a VLAN from a port of a bridge; do nothing if it does not have it."""
+        with _wrap_errors(f"remove VLAN {vlan} from the port", errno.ENOENT):
+            self._route.vlan_filter("del", index=ifindex, vlan_info={"vid": vlan, "flags": 0})
 
     def add_address(self, ifindex: int, address: IpInterface) -> None:
         """Add an address. It can be used at once, as the kernel does not look for duplicates of an IPv6 address."""

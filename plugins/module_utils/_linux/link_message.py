@@ -20,7 +20,7 @@ _IFF_UP, _IFF_PROMISC, _IFF_ALLMULTI = 0x1, 0x100, 0x200
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINK, _IFLA_MASTER, _IFLA_TXQLEN = 1, 3, 4, 5, 10, 13
 _IFLA_LINKINFO, _IFLA_LINK_NETNSID = 18, 37
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_INFO_SLAVE_KIND, _IFLA_INFO_SLAVE_DATA = 1, 2, 4, 5
-_IFLA_BR_VLAN_FILTERING, _IFLA_BRPORT_MODE, _IFLA_BRPORT_ISOLATED = 7, 4, 33
+_IFLA_BR_VLAN_FILTERING, _IFLA_BR_VLAN_DEFAULT_PVID, _IFLA_BRPORT_MODE, _IFLA_BRPORT_ISOLATED = 7, 39, 4, 33
 _IFLA_VRF_TABLE: t.Final = 1
 _INFO_MODE: t.Final = 1
 
@@ -50,6 +50,7 @@ class Link(t.NamedTuple):
         queue_length: In packets.
         is_hairpin, is_isolated: Flags of a port of a bridge.
         filters_vlans: Whether a bridge keeps VLANs apart.
+        default_vlan: The VLAN that a bridge gives to a new port, or 0.
         table: The routing table of a VRF, or 0.
         mode: The mode of a macvlan or an ipvlan; empty for other kinds.
     """
@@ -69,6 +70,7 @@ class Link(t.NamedTuple):
     is_hairpin: bool = False
     is_isolated: bool = False
     filters_vlans: bool = False
+    default_vlan: int = 0
     table: int = 0
     mode: str = ""
 
@@ -98,6 +100,7 @@ def decode(answer: bytes, start: int, end: int) -> Link:
         is_hairpin=_flag(answer, port, _IFLA_BRPORT_MODE),
         is_isolated=_flag(answer, port, _IFLA_BRPORT_ISOLATED),
         filters_vlans=kind == BRIDGE and _flag(answer, data, _IFLA_BR_VLAN_FILTERING),
+        default_vlan=_integer(answer, data, _IFLA_BR_VLAN_DEFAULT_PVID) if kind == BRIDGE else 0,
         table=number(answer, data, _IFLA_VRF_TABLE) if kind == VRF else 0,
         mode=_mode(answer, data, MODES[kind]) if kind in MODES else "",
     )
@@ -111,8 +114,13 @@ def _mode(answer: bytes, data: t.Mapping[int, tuple[int, int]], names: t.Mapping
     """Return the mode, which has four bytes in a macvlan and two in an ipvlan."""
     if _INFO_MODE not in data:
         return ""
-    value = int.from_bytes(answer[slice(*data[_INFO_MODE])], sys.byteorder)
+    value = _integer(answer, data, _INFO_MODE)
     return names.get(value, str(value))
+
+
+def _integer(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) -> int:
+    """Return an attribute of any size, or 0 without it."""
+    return int.from_bytes(answer[slice(*places[kind])], sys.byteorder) if kind in places else 0
 
 
 __all__ = ("BRIDGE", "IPVLAN", "MACVLAN", "MESSAGE", "MODES", "PASSTHRU", "VRF", "Link", "decode")

@@ -173,6 +173,23 @@ def attributes(answer: bytes, start: int, end: int) -> dict[int, tuple[int, int]
     return places
 
 
+def repeated(answer: bytes, start: int, end: int, wanted: int) -> t.Iterator[tuple[int, int]]:
+    """Yield the start and the end of the value of each attribute of one type, which may be there more than once.
+
+    Raises:
+        OSError: The attributes are malformed.
+    """
+    while start < end:
+        if end - start < ATTRIBUTE.size:
+            raise _decode_error()
+        length, kind = ATTRIBUTE.unpack_from(answer, start)
+        if not ATTRIBUTE.size <= length <= end - start:
+            raise _decode_error()
+        if kind & _ATTRIBUTE_TYPE == wanted:
+            yield start + ATTRIBUTE.size, start + length
+        start += (length + 3) & ~3
+
+
 def list_entries(
     connection: Connection, kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None]
 ) -> tuple[T, ...]:
@@ -206,4 +223,4 @@ def _decode_error() -> OSError:
     return OSError(errno.EBADMSG, "the kernel's answer cannot be read")
 
 
-__all__ = ("ATTRIBUTE", "Connection", "Place", "attributes", "list_entries", "messages", "number", "text")
+__all__ = ("ATTRIBUTE", "Connection", "Place", "attributes", "list_entries", "messages", "number", "repeated", "text")

@@ -81,7 +81,7 @@ def snapshot(path: str = "", *, routes: bool = True, rules: bool = False) -> Vie
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with _wrap_errors("the links of", path or "the network namespace"), connect(path) as connection:
+    with wrap_errors("the links of", path or "the network namespace"), connect(path) as connection:
         return View(
             _links(connection),
             list_entries(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
@@ -96,7 +96,7 @@ def addresses(ifindex: int = 0) -> tuple[Address, ...]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with _wrap_errors("the addresses of", "the network namespace"), connect("", strict=bool(ifindex)) as connection:
+    with wrap_errors("the addresses of", "the network namespace"), connect("", strict=bool(ifindex)) as connection:
         found = list_entries(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, ifindex), _address)
     return tuple(address for address in found if ifindex in (0, address.link))
 
@@ -112,7 +112,7 @@ def routes(ifindex: int = 0) -> tuple[Route, ...]:
     table, protocol = (0, 0) if ifindex else (MAIN_TABLE, _RTPROT_BOOT)
     link = ATTRIBUTE.pack(8, _RTA_OIF) + _NUMBER.pack(ifindex) if ifindex else b""
     found: list[Route] = []
-    with _wrap_errors("the routes of", "the network namespace"), connect("", strict=True) as connection:
+    with wrap_errors("the routes of", "the network namespace"), connect("", strict=True) as connection:
         for family in (socket.AF_INET, socket.AF_INET6):
             request = _ROUTE.pack(family, 0, 0, 0, table, protocol, 0, 0, 0) + link
             try:
@@ -129,7 +129,7 @@ def links() -> tuple[Link, ...]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with _wrap_errors("the links of", "the network namespace"), connect("") as connection:
+    with wrap_errors("the links of", "the network namespace"), connect("") as connection:
         return _links(connection)
 
 
@@ -156,7 +156,7 @@ def link_by_index(ifindex: int) -> Link | None:
 
 
 def _request_link(request: bytes, what: str, path: str) -> Link | None:
-    with _wrap_errors("the link", what), connect(path) as connection:
+    with wrap_errors("the link", what), connect(path) as connection:
         try:
             return link_message.decode(*connection.get(_RTM_GETLINK, request + _NO_STATISTICS))
         except OSError as exc:
@@ -166,7 +166,13 @@ def _request_link(request: bytes, what: str, path: str) -> Link | None:
 
 
 @contextlib.contextmanager
-def _wrap_errors(what: str, which: str) -> t.Iterator[None]:
+def wrap_errors(what: str, which: str) -> t.Iterator[None]:
+    """Raise ``IO_FAILURE`` for what goes wrong while the kernel is read.
+
+    Args:
+        what: What is read.
+        which: Where it is.
+    """
     try:
         yield
     except OSError as exc:
@@ -245,4 +251,5 @@ __all__ = (
     "links",
     "routes",
     "snapshot",
+    "wrap_errors",
 )

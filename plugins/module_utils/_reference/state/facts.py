@@ -19,6 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import PluginType
 
+_LAST_VLAN: t.Final = 4094
+
 
 class ContainerIp(t.NamedTuple):
     """An address of a container.
@@ -100,7 +102,22 @@ class Facts:
     @property
     def has_vlans(self) -> bool:
         """Return whether the bridge keeps VLANs apart."""
-        return bool(self.bridge and (self.vlan or self.maker.keys.get("vlanTrunk")))
+        return bool(self.vlan or self.trunk)
+
+    @functools.cached_property
+    def trunk(self) -> tuple[int, ...]:
+        """The VLANs in which the container sends and receives packets with a tag, in order."""
+        vlans: set[int] = set()
+        for item in self.maker.keys.get("vlanTrunk") or () if self.bridge and not self.vlan else ():
+            first, last, single = item.get("minID"), item.get("maxID"), item.get("id")
+            vlans.update(range(first, min(last, _LAST_VLAN) + 1) if first and last else ())
+            vlans.update((single,) if single else ())
+        return tuple(sorted(vlans))
+
+    @property
+    def keeps_default_vlan(self) -> bool:
+        """Return whether the container's port stays in the default VLAN of its bridge."""
+        return self.maker.keys.get("preserveDefaultVlan") is not False
 
     def is_vlan_gateway(self, name: str) -> bool:
         """Return whether a link of the node is the gateway of a VLAN of the bridge."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import OTHER_LIMIT
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state import links, resources
@@ -34,7 +35,7 @@ def _compare_bridge(expected: resources.Bridge, node: Node) -> t.Iterator[Differ
     link = node.link(expected.name)
     which = links.place(expected.name, False)
     if link is None:
-        yield Difference(expected, f"{which} is gone", not expected.filters_vlans)
+        yield Difference(expected, f"{which} is gone")
     elif link.kind != BRIDGE:
         yield Difference(expected, f"{which} is no bridge", False, link)
     else:
@@ -60,17 +61,41 @@ def _compare_port(expected: resources.Port, node: Node) -> t.Iterator[Difference
         return
     which = links.place(expected.name, False)
     port = _peer(link, node) if expected.by_peer else link
+    subject = f"the peer of {which}" if expected.by_peer else which
     if bridge is None or port is None or port.master != bridge.ifindex:
-        subject = f"the peer of {which}" if expected.by_peer else which
-        is_repairable = not (expected.by_peer or expected.has_vlans)
         message = f"{subject} is not a port of {expected.master}"
-        yield Difference(expected, message, is_repairable, link, follows=bridge is None)
+        yield Difference(expected, message, port is not None, link, follows=bridge is None)
         return
-    bare = resources.Port(expected.name, expected.master)
+    bare = resources.Port(expected.name, expected.master, by_peer=expected.by_peer)
     if expected.is_hairpin and not port.is_hairpin:
         yield Difference(bare._replace(is_hairpin=True), f"{which} does not have hairpin mode", link=link)
     if expected.is_isolated and not port.is_isolated:
         yield Difference(bare._replace(is_isolated=True), f"{which} is not isolated from other ports", link=link)
+    if expected.has_vlans and bridge.filters_vlans:
+        for resource, lack in _missing_vlans(expected, bare, bridge, node.vlans(port.ifindex)):
+            yield Difference(resource, f"{subject} {lack}", link=link)
+
+
+def _missing_vlans(
+    expected: resources.Port, bare: resources.Port, bridge: Link, vlans: PortVlans
+) -> t.Iterator[tuple[resources.Port, str]]:
+    """Yield what a port lacks of its VLANs. It may have others: an operator may have added them."""
+    access = expected.vlan
+    if not access and expected.keeps_default_vlan and bridge.default_vlan not in expected.trunk:
+        access = bridge.default_vlan
+    if access and (vlans.pvid != access or access not in vlans.untagged):
+        yield bare._replace(vlan=access), f"does not have VLAN {access} without tags"
+    trunk = tuple(vlan for vlan in expected.trunk if vlan not in vlans.tagged)
+    if trunk:
+        yield bare._replace(trunk=trunk), f"does not have VLAN {_join_ranges(trunk)} with tags"
+
+
+def _join_ranges(numbers: t.Collection[int]) -> str:
+    """Return numbers in order as a text such as ``1, 3-5``."""
+    known = frozenset(numbers)
+    firsts = [number for number in numbers if number - 1 not in known]
+    lasts = [number for number in numbers if number + 1 not in known]
+    return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in zip(firsts, lasts))
 
 
 def _peer(link: Link, node: Node) -> Link | None:

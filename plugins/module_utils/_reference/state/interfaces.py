@@ -129,13 +129,19 @@ def _node_links(known: Facts) -> t.Iterator[Link]:
 def _ports(known: Facts) -> t.Iterator[Port]:
     keys = known.maker.keys
     if known.host_end:
-        is_hairpin, is_isolated = keys.get("hairpinMode") is True, keys.get("portIsolation") is True
         yield Port(
-            known.host_end, known.bridge, is_hairpin=is_hairpin, is_isolated=is_isolated, has_vlans=known.has_vlans
+            known.host_end,
+            known.bridge,
+            is_hairpin=keys.get("hairpinMode") is True,
+            is_isolated=keys.get("portIsolation") is True,
+            vlan=known.vlan,
+            trunk=known.trunk,
+            keeps_default_vlan=known.keeps_default_vlan,
         )
     for name in (str(item["name"]) for item in known.on_node):
         if known.is_vlan_gateway(name):
-            yield Port(name, known.bridge, by_peer=True, has_vlans=True)
+            keeps_default = known.keeps_default_vlan
+            yield Port(name, known.bridge, by_peer=True, vlan=known.vlan, keeps_default_vlan=keeps_default)
 
 
 def _gateways(known: Facts) -> t.Iterator[Address | Route]:

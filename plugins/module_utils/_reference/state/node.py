@@ -14,7 +14,8 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
-from ansible_collections.cni.node.plugins.module_utils._linux import qdiscs, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans, qdiscs, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
@@ -29,6 +30,9 @@ class Node(t.Protocol):
 
     def link_by_index(self, ifindex: int) -> Link | None:
         """Return the link with an index, or None."""
+
+    def vlans(self, ifindex: int) -> PortVlans:
+        """Return the VLANs of a port of a bridge."""
 
     def addresses(self, ifindex: int) -> t.Collection[IpInterface]:
         """Return the addresses of a link."""
@@ -57,6 +61,9 @@ class LiveNode:
 
     def link_by_index(self, ifindex: int) -> Link | None:
         return rtnetlink.link_by_index(ifindex)
+
+    def vlans(self, ifindex: int) -> PortVlans:
+        return bridge_vlans.read().get(ifindex, PortVlans())
 
     def addresses(self, ifindex: int) -> t.Collection[IpInterface]:
         return [address.interface for address in rtnetlink.addresses(ifindex)]
@@ -99,6 +106,9 @@ class NodeSnapshot:
 
     def link_by_index(self, ifindex: int) -> Link | None:
         return self._once("links", _links)[1].get(ifindex)
+
+    def vlans(self, ifindex: int) -> PortVlans:
+        return self._once("VLANs", bridge_vlans.read).get(ifindex, PortVlans())
 
     def addresses(self, ifindex: int) -> t.Collection[IpInterface]:
         return self._once("addresses", _addresses).get(ifindex, ())

@@ -47,7 +47,7 @@ class Bridge(t.NamedTuple):
     Attributes:
         mac: The MAC of a new bridge, which containers know as that of their gateway.
         mtu: The least MTU.
-        filters_vlans: Whether it keeps VLANs apart. Such a bridge is not created again: its ports would lose their VLANs.
+        filters_vlans: Whether it keeps VLANs apart.
     """
 
     name: str
@@ -63,7 +63,9 @@ class Port(t.NamedTuple):
 
     Attributes:
         by_peer: Whether the peer of the link belongs to the master, as the gateway of a VLAN does.
-        has_vlans: Whether it has VLANs of its own, which it loses with its membership.
+        vlan: The VLAN of its packets without a tag, if it is not the bridge's default VLAN.
+        trunk: The VLANs of its packets with a tag.
+        keeps_default_vlan: Whether it stays in the bridge's default VLAN when it becomes a port.
     """
 
     name: str
@@ -72,7 +74,14 @@ class Port(t.NamedTuple):
     is_hairpin: bool = False
     is_isolated: bool = False
     by_peer: bool = False
-    has_vlans: bool = False
+    vlan: int = 0
+    trunk: tuple[int, ...] = ()
+    keeps_default_vlan: bool = True
+
+    @property
+    def has_vlans(self) -> bool:
+        """Return whether it has VLANs of its own, which it loses with its membership."""
+        return bool(self.vlan or self.trunk)
 
 
 class Vrf(t.NamedTuple):

@@ -90,7 +90,8 @@ def _write(writer: KernelWriter, difference: Difference) -> None:
 
 
 def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bridge) -> None:
-    writer.create_link(bridge.name, BRIDGE, mtu=bridge.mtu, mac=bridge.mac)
+    filtering = {"br_vlan_filtering": 1} if bridge.filters_vlans else {}
+    writer.create_link(bridge.name, BRIDGE, mtu=bridge.mtu, mac=bridge.mac, **filtering)
     link = _find_link(bridge.name)
     if link.kind != BRIDGE:
         problem = f"another link has the name {bridge.name}, and is no bridge"
@@ -132,7 +133,7 @@ def _write_ifb(writer: KernelWriter, difference: Difference, ifb: resources.Ifb)
 
 
 def _write_port(writer: KernelWriter, difference: Difference, port: resources.Port) -> None:
-    ifindex, bridge = _verify_link(difference).ifindex, _find_link(port.master)
+    ifindex, bridge = _find_port(difference, port).ifindex, _find_link(port.master)
     if bridge.kind != BRIDGE:
         raise CniError(Code.LIMITED_CONNECTIVITY, f"{port.master} is no bridge", "remove or rename that link")
     writer.set_master(ifindex, bridge.ifindex)
@@ -140,6 +141,28 @@ def _write_port(writer: KernelWriter, difference: Difference, port: resources.Po
         writer.set_hairpin(ifindex)
     if port.is_isolated:
         writer.set_isolated(ifindex)
+    if port.has_vlans:
+        _write_vlans(writer, ifindex, port, bridge)
+
+
+def _find_port(difference: Difference, port: resources.Port) -> Link:
+    """Return the link that belongs to the master: the link of the difference, or its peer."""
+    link = _verify_link(difference)
+    if not port.by_peer:
+        return link
+    peer = rtnetlink.link_by_index(link.peer)
+    if peer is None or peer.peer != link.ifindex:
+        raise CniError(Code.LIMITED_CONNECTIVITY, f"the peer of {link.name} is not in this network namespace")
+    return peer
+
+
+def _write_vlans(writer: KernelWriter, ifindex: int, port: resources.Port, bridge: Link) -> None:
+    if not port.keeps_default_vlan and bridge.default_vlan:
+        writer.remove_vlan(ifindex, bridge.default_vlan)
+    if port.vlan:
+        writer.add_vlan(ifindex, port.vlan, is_access=True)
+    for vlan in port.trunk:
+        writer.add_vlan(ifindex, vlan, is_access=False)
 
 
 def _write_address(writer: KernelWriter, difference: Difference, address: resources.Address) -> None:

@@ -16,7 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, Rule, View
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
@@ -88,6 +89,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> DriftedKernel:
     monkeypatch.setattr(rtnetlink, "links", lambda: tuple(made.node.values()))
     monkeypatch.setattr(rtnetlink, "link", made.link)
     monkeypatch.setattr(rtnetlink, "link_by_index", made.link_by_index)
+    monkeypatch.setattr(bridge_vlans, "read", lambda: {VETH.ifindex: IN_VLAN, VLAN_PORT.ifindex: IN_VLAN})
     monkeypatch.setattr(sysctl, "read_at", lambda path: "1")
     return made
 
@@ -148,6 +150,7 @@ VLAN_RESULT: JsonObject = {
 }
 VLAN_LINK = VETH._replace(ifindex=8, name="cni0.100", master=0, peer=9)
 VLAN_PORT = VETH._replace(ifindex=9, name="veth9", master=3, peer=8)
+IN_VLAN = PortVlans(100, frozenset((1, 100)))
 VLAN_DRIFT: dict[str, tuple[list[Link], list[str]]] = {
     "as it was made": ([VLAN_LINK, VLAN_PORT], []),
     "gone": ([], ["interface cni0.100 of the node is gone"]),

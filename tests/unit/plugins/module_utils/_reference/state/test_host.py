@@ -11,6 +11,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
 from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
@@ -21,7 +22,7 @@ GATEWAY = ipaddress.ip_interface("10.1.0.1/16")
 
 
 class FakeNode:
-    """A node with these links, addresses and limits, and a lease."""
+    """A node with these links, addresses and limits, and a lease. All ports have the same VLANs."""
 
     def __init__(
         self,
@@ -29,8 +30,10 @@ class FakeNode:
         addresses: t.Collection[str] = (),
         bucket: TokenBucket | None = None,
         lease: Lease | None = None,
+        vlans: PortVlans | None = None,
     ) -> None:
         self._links = links
+        self._vlans = vlans
         self._addresses = [ipaddress.ip_interface(text) for text in addresses]
         self._bucket = bucket
         self._lease = lease
@@ -40,6 +43,10 @@ class FakeNode:
 
     def link_by_index(self, ifindex: int) -> Link | None:
         return next((link for link in self._links if link.ifindex == ifindex), None)
+
+    def vlans(self, dummy: int) -> PortVlans:
+        assert self._vlans is not None
+        return self._vlans
 
     def addresses(self, dummy: int) -> t.Collection[t.Any]:
         return self._addresses
@@ -65,12 +72,47 @@ def compare(node: FakeNode, *state: resources.Resource) -> list[tuple[str, bool,
     return [(each.message, each.is_repairable, each.follows) for each in host.find(state, node)]
 
 
-def test_a_bridge_with_vlans_is_not_created_again() -> None:
-    bridge = resources.Bridge("cni0", filters_vlans=True)
-    assert compare(FakeNode(), bridge) == [("interface cni0 of the node is gone", False, False)]
-    port = resources.Port("veth7", "cni0", has_vlans=True)
-    message = "interface veth7 of the node is not a port of cni0"
-    assert compare(FakeNode(CNI0, VETH._replace(master=0)), port) == [(message, False, False)]
+FILTERING = CNI0._replace(filters_vlans=True, default_vlan=1)
+# The VLANs that a port should have, those that it has, and what it lacks.
+VLANS: dict[str, tuple[dict[str, t.Any], PortVlans, list[str]]] = {
+    "the default stays": ({"vlan": 100}, PortVlans(100, frozenset((1, 100))), []),
+    "the default is gone": ({"vlan": 100, "keeps_default_vlan": False}, PortVlans(100, frozenset((100,))), []),
+    "another one was added": ({"vlan": 100}, PortVlans(100, frozenset((1, 100)), frozenset((7,))), []),
+    "not in its VLAN": ({"vlan": 100}, PortVlans(1, frozenset((1,))), ["VLAN 100 without tags"]),
+    "received into another": ({"vlan": 100}, PortVlans(1, frozenset((1, 100))), ["VLAN 100 without tags"]),
+    "sent with a tag": ({"vlan": 100}, PortVlans(100, frozenset((1,)), frozenset((100,))), ["VLAN 100 without tags"]),
+    "a trunk": ({"trunk": (2, 5, 6)}, PortVlans(1, frozenset((1,)), frozenset((2, 5, 6))), []),
+    "a trunk lacks all": ({"trunk": (2, 5, 6)}, PortVlans(1, frozenset((1,))), ["VLAN 2, 5-6 with tags"]),
+    "a trunk lacks one": ({"trunk": (2, 5)}, PortVlans(1, frozenset((1, 2)), frozenset((5,))), ["VLAN 2 with tags"]),
+    "a trunk lacks the default": ({"trunk": (2,)}, PortVlans(0, tagged=frozenset((2,))), ["VLAN 1 without tags"]),
+    "a trunk without the default": (
+        {"trunk": (2,), "keeps_default_vlan": False},
+        PortVlans(0, tagged=frozenset((2,))),
+        [],
+    ),
+    "a trunk has the default": ({"trunk": (1, 2)}, PortVlans(0, tagged=frozenset((1, 2))), []),
+}
+
+
+@pytest.mark.parametrize(("keys", "vlans", "lacks"), VLANS.values(), ids=VLANS)
+def test_a_port_needs_the_vlans_of_its_network(keys: dict[str, t.Any], vlans: PortVlans, lacks: list[str]) -> None:
+    port = resources.Port("veth7", "cni0", **keys)
+    found = compare(FakeNode(FILTERING, VETH, vlans=vlans), port)
+    assert found == [(f"interface veth7 of the node does not have {lack}", True, False) for lack in lacks]
+    # A bridge that does not keep VLANs apart is drift already.
+    assert compare(FakeNode(CNI0, VETH), port) == []
+
+
+def test_the_vlan_of_a_gateway_is_on_the_peer_of_its_link() -> None:
+    gateway = VETH._replace(ifindex=8, name="cni0.100", master=0, peer=9)
+    peer = VETH._replace(ifindex=9, name="veth9", peer=8)
+    port = resources.Port("cni0.100", "cni0", by_peer=True, vlan=100)
+    (lost,) = host.find((port,), FakeNode(FILTERING, gateway, peer, vlans=PortVlans(1, frozenset((1,)))))
+    assert lost.message == "the peer of interface cni0.100 of the node does not have VLAN 100 without tags"
+    assert (lost.resource, lost.link) == (port, gateway)
+    message = "the peer of interface cni0.100 of the node is not a port of cni0"
+    assert compare(FakeNode(FILTERING, gateway, peer._replace(master=0)), port) == [(message, True, False)]
+    assert compare(FakeNode(FILTERING, gateway), port) == [(message, False, False)]
 
 
 def test_a_bridge_that_does_not_keep_vlans_apart_is_drift() -> None:

@@ -45,10 +45,31 @@ def test_the_gateway_of_a_vlan_is_on_a_link_of_its_own() -> None:
         ("cni0.100", "10.1.0.1/16"),
     ]
     assert [each for each in found if isinstance(each, resources.Port)] == [
-        resources.Port("veth7", "cni0", has_vlans=True),
-        resources.Port("cni0.100", "cni0", by_peer=True, has_vlans=True),
+        resources.Port("veth7", "cni0", vlan=100),
+        resources.Port("cni0.100", "cni0", by_peer=True, vlan=100),
     ]
     assert [each.filters_vlans for each in found if isinstance(each, resources.Bridge)] == [True]
+
+
+PORTS: dict[str, tuple[JsonObject, resources.Port]] = {
+    "access": (
+        {"vlan": 7, "preserveDefaultVlan": False},
+        resources.Port("veth7", "cni0", vlan=7, keeps_default_vlan=False),
+    ),
+    "trunk": (
+        {"vlanTrunk": [{"id": 9}, {"minID": 3, "maxID": 5}, {"minID": 4, "maxID": 5, "id": 2}]},
+        resources.Port("veth7", "cni0", trunk=(2, 3, 4, 5, 9)),
+    ),
+    "none": ({"vlan": 0, "vlanTrunk": []}, resources.Port("veth7", "cni0")),
+}
+
+
+@pytest.mark.parametrize(("keys", "port"), PORTS.values(), ids=PORTS)
+def test_a_port_has_the_configured_vlans(keys: JsonObject, port: resources.Port) -> None:
+    found = state({"type": "bridge", **keys})
+    assert [each for each in found if isinstance(each, resources.Port)] == [port]
+    bridges = [each for each in found if isinstance(each, resources.Bridge)]
+    assert [bridge.filters_vlans for bridge in bridges] == [port.has_vlans]
 
 
 def test_a_delegated_bridge_is_a_gateway_by_default() -> None:

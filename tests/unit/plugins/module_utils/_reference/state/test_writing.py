@@ -34,7 +34,8 @@ class RecordingWriter:
         def write(*arguments: t.Any, **dummy: t.Any) -> None:
             if name == self.failing:
                 raise CniError(Code.IO_FAILURE, f"cannot {name}")
-            self.written.append(f"{name} {arguments[0]}")
+            vlan = f" {arguments[1]}" if name.endswith("_vlan") else ""
+            self.written.append(f"{name} {arguments[0]}{vlan}")
             if name == "create_link":
                 self.links.setdefault(arguments[0], CNI0._replace(ifindex=20, name=arguments[0], kind=arguments[1]))
 
@@ -96,6 +97,26 @@ def test_a_failure_does_not_keep_the_rest_from_being_written(writer: RecordingWr
     repaired = repair(DIFFERENCES)
     assert [str(error) for error in repaired.errors] == ["no port: cannot set_master"]
     assert repaired.done == ("no bridge", "down", "no address", "no route", "not forwarding")
+
+
+def test_a_port_returns_to_its_vlans(writer: RecordingWriter) -> None:
+    writer.links["cni0"] = CNI0._replace(filters_vlans=True, default_vlan=1)
+    port = resources.Port("veth7", "cni0", trunk=(2, 3), keeps_default_vlan=False)
+    assert repair([Difference(port, "no port", link=VETH)]).errors == ()
+    assert writer.written == ["set_master 7", "remove_vlan 7 1", "add_vlan 7 2", "add_vlan 7 3"]
+    writer.written.clear()
+    assert repair([Difference(resources.Port("veth7", "cni0", vlan=5), "no VLAN", link=VETH)]).errors == ()
+    assert writer.written == ["set_master 7", "add_vlan 7 5"]
+
+
+def test_the_vlan_of_a_gateway_returns_to_the_peer_of_its_link(writer: RecordingWriter) -> None:
+    gateway = VETH._replace(ifindex=8, name="cni0.5", master=0, peer=9)
+    writer.links.update({"cni0": CNI0, "cni0.5": gateway, "veth9": VETH._replace(ifindex=9, name="veth9", peer=8)})
+    lost = Difference(resources.Port("cni0.5", "cni0", by_peer=True, vlan=5), "no port", link=gateway)
+    assert repair([lost]).errors == ()
+    assert writer.written == ["set_master 9", "add_vlan 9 5"]
+    writer.links["veth9"] = VETH._replace(ifindex=9, name="veth9", peer=99)
+    assert "the peer of cni0.5 is not in this network namespace" in str(repair([lost]).errors[0])
 
 
 OTHERS = {

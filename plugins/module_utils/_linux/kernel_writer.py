@@ -118,7 +118,7 @@ class KernelWriter:
             self._route.link("set", index=ifindex, flags=_IFF_ALLMULTI if value else 0, change=_IFF_ALLMULTI)
 
     def set_master(self, ifindex: int, master: int) -> None:
-        with _wrap_errors("add the link to its bridge"):
+        with _wrap_errors("add the link to its bridge or VRF"):
             self._route.link("set", index=ifindex, master=master)
 
     def set_hairpin(self, ifindex: int) -> None:

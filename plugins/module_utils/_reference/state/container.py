@@ -36,6 +36,8 @@ class ContainerComparison:
         self._view = view
         self._settings = settings
         self._links = {link.name: link for link in view.links}
+        # Interfaces outside their VRF.
+        self._strays: set[str] = set()
 
     def find(self) -> t.Iterator[Difference]:
         """Yield the differences. The addresses and routes of a link that is gone are not compared."""
@@ -83,7 +85,8 @@ class ContainerComparison:
     def _compare_vrf(self, expected: resources.Vrf) -> t.Iterator[Difference]:
         vrf = self._links.get(expected.name)
         if vrf is None or vrf.kind != VRF:
-            yield Difference(expected, f"VRF {expected.name} is gone", False)
+            created = expected._replace(table=self._vrf_table(expected))
+            yield Difference(created, f"VRF {expected.name} is gone", vrf is None)
         elif expected.table not in (0, vrf.table):
             yield Difference(expected, f"the table of VRF {expected.name} is {vrf.table}, not {expected.table}", False)
         elif not vrf.is_up:
@@ -91,15 +94,33 @@ class ContainerComparison:
             yield Difference(up, f"VRF {expected.name} is down", link=vrf)
 
     def _compare_membership(self, expected: resources.Port) -> t.Iterator[Difference]:
-        link, master = self._links.get(expected.name), self._links.get(expected.master)
-        if link and master and link.master != master.ifindex:
-            # The kernel would drop addresses and routes that others have added.
-            yield Difference(expected, f"interface {expected.name} is not in VRF {expected.master}", False, link)
+        link, vrf = self._links.get(expected.name), self._links.get(expected.master)
+        if link is None or (vrf is not None and (vrf.kind != VRF or link.master == vrf.ifindex)):
+            return
+        self._strays.add(link.name)
+        message = f"interface {expected.name} is not in VRF {expected.master}"
+        yield Difference(expected, message, link=link, follows=vrf is None)
+
+    def _vrf_table(self, vrf: resources.Vrf) -> int:
+        """Return the table of a VRF: its own, else that of the configuration, else the first one that no VRF has."""
+        tables = {link.name: link.table for link in self._view.links if link.kind == VRF}
+        free = (table for table in range(1, 2**31) if table not in tables.values())
+        return tables.get(vrf.name) or vrf.table or next(free)
+
+    @functools.cached_property
+    def _member_tables(self) -> t.Mapping[str, int]:
+        """The table of the VRF of each interface that belongs to one."""
+        tables = {vrf.name: self._vrf_table(vrf) for vrf in self._state if isinstance(vrf, resources.Vrf)}
+        ports = [port for port in self._state if isinstance(port, resources.Port) and port.inside]
+        return {port.name: tables[port.master] for port in ports if port.master in tables}
 
     def _compare_address(self, expected: resources.Address) -> t.Iterator[Difference]:
         link = self._links.get(expected.link)
-        if link is None or (link.ifindex, expected.interface) not in self._addresses:
-            yield Difference(expected, f"address {expected.interface} is missing", link is not None, link)
+        # The kernel may drop it when the interface returns to its VRF.
+        follows = expected.link in self._strays
+        if follows or link is None or (link.ifindex, expected.interface) not in self._addresses:
+            message = f"address {expected.interface} is missing"
+            yield Difference(expected, message, link is not None, link, follows)
 
     @functools.cached_property
     def _addresses(self) -> t.Container[tuple[int, IpInterface]]:
@@ -120,16 +141,18 @@ class ContainerComparison:
 
     def _compare_route(self, expected: resources.Route) -> t.Iterator[Difference]:
         table = self._tables[expected.moved_for] if expected.moved_for else expected.table or MAIN_TABLE
+        table = self._member_tables.get(expected.link, table) if table == ANY_TABLE else table
+        follows = expected.link in self._strays
         link = self._links.get(expected.link)
         candidates = [
             route
             for route in self._routes.get(expected.destination, ())
             if link is None or route.link in (0, link.ifindex)
         ]
-        if not any(is_route(route, expected, table) for route in candidates):
+        if follows or not any(is_route(route, expected, table) for route in candidates):
             is_repairable = link is not None and table != ANY_TABLE
             message = f"the route to {describe(expected)} is missing"
-            yield Difference(expected._replace(table=table), message, is_repairable, link)
+            yield Difference(expected._replace(table=table), message, is_repairable, link, follows)
 
     @functools.cached_property
     def _routes(self) -> t.Mapping[IpNetwork, list[Route]]:

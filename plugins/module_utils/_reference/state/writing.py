@@ -13,9 +13,10 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state.container import is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 
 # What comes later may need what comes before.
@@ -132,17 +133,27 @@ def _write_ifb(writer: KernelWriter, difference: Difference, ifb: resources.Ifb)
     writer.redirect(host_end.ifindex, link.ifindex)
 
 
+def _write_vrf(writer: KernelWriter, dummy: Difference, vrf: resources.Vrf) -> None:
+    writer.create_link(vrf.name, VRF, vrf_table=vrf.table)
+    link = _find_link(vrf.name)
+    if (link.kind, link.table) != (VRF, vrf.table):
+        problem = f"another link has the name {vrf.name}, and is no VRF with table {vrf.table}"
+        raise CniError(Code.LIMITED_CONNECTIVITY, problem, "remove or rename that link")
+    writer.set_up(link.ifindex)
+
+
 def _write_port(writer: KernelWriter, difference: Difference, port: resources.Port) -> None:
-    ifindex, bridge = _find_port(difference, port).ifindex, _find_link(port.master)
-    if bridge.kind != BRIDGE:
-        raise CniError(Code.LIMITED_CONNECTIVITY, f"{port.master} is no bridge", "remove or rename that link")
-    writer.set_master(ifindex, bridge.ifindex)
+    ifindex, master = _find_port(difference, port).ifindex, _find_link(port.master)
+    kind, noun = (VRF, "VRF") if port.inside else (BRIDGE, "bridge")
+    if master.kind != kind:
+        raise CniError(Code.LIMITED_CONNECTIVITY, f"{port.master} is no {noun}", "remove or rename that link")
+    writer.set_master(ifindex, master.ifindex)
     if port.is_hairpin:
         writer.set_hairpin(ifindex)
     if port.is_isolated:
         writer.set_isolated(ifindex)
     if port.has_vlans:
-        _write_vlans(writer, ifindex, port, bridge)
+        _write_vlans(writer, ifindex, port, master)
 
 
 def _find_port(difference: Difference, port: resources.Port) -> Link:
@@ -179,16 +190,18 @@ def _write_route(writer: KernelWriter, difference: Difference, route: resources.
     ifindex = _verify_link(difference).ifindex
     table = route.table or MAIN_TABLE
     rivals = [known for known in rtnetlink.routes(ifindex) if known.destination == route.destination]
-    writer.add_route(
-        ifindex,
-        route.destination,
-        table,
-        replace=any(known.table == table for known in rivals),
-        gateway=route.gateway,
-        scope=route.scope,
-        source=route.source,
-        priority=route.priority,
-    )
+    # The kernel makes the route of a network itself, in the table of a VRF, too.
+    if not any(is_route(known, route, table) for known in rivals):
+        writer.add_route(
+            ifindex,
+            route.destination,
+            table,
+            replace=any(known.table == table for known in rivals),
+            gateway=route.gateway,
+            scope=route.scope,
+            source=route.source,
+            priority=route.priority,
+        )
     if route.moved_for and any(known.table == MAIN_TABLE for known in rivals):
         # The kernel has made this route again for an address or a link that was put back.
         writer.remove_route(ifindex, route.destination, MAIN_TABLE)
@@ -234,6 +247,7 @@ _WRITERS: t.Final[t.Mapping[type, t.Callable[[KernelWriter, Difference, t.Any], 
     resources.Bridge: _write_bridge,
     resources.Link: _write_link,
     resources.Ifb: _write_ifb,
+    resources.Vrf: _write_vrf,
     resources.Port: _write_port,
     resources.Address: _write_address,
     resources.Route: _write_route,

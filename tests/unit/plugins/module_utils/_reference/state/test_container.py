@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state import r
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
+from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import ETH0
 
 V4, V6 = ipaddress.ip_address("10.1.0.2"), ipaddress.ip_address("fd00::2")
@@ -63,18 +64,54 @@ VRF = Link(ifindex=9, name="red", mac="", mtu=1500, is_up=True, master=0, peer=0
 MEMBERSHIP: State = (resources.Vrf("red", 10), resources.Port("eth0", "red", inside=True))
 
 
-def test_membership_in_a_vrf_is_named_but_not_put_back() -> None:
-    member = ETH0._replace(master=9)
-    assert differences(MEMBERSHIP, View((member, VRF), (), ())) == []
-    for links, message in (
-        ((member,), "VRF red is gone"),
-        ((ETH0, VRF), "interface eth0 is not in VRF red"),
-        ((member, VRF._replace(table=11)), "the table of VRF red is 11, not 10"),
-    ):
-        (difference,) = differences(MEMBERSHIP, View(links, (), ()))
-        assert (difference.message, difference.is_repairable) == (message, False)
-    (down,) = differences(MEMBERSHIP, View((member, VRF._replace(is_up=False)), (), ()))
-    assert (down.message, down.is_repairable) == ("VRF red is down", True)
+MEMBER = ETH0._replace(master=9)
+VRF_DRIFT: dict[str, tuple[tuple[Link, ...], str, bool]] = {
+    "gone": ((ETH0,), "VRF red is gone", True),
+    "another link of the name": ((ETH0, VRF._replace(kind="dummy", table=0)), "VRF red is gone", False),
+    "not a member": ((ETH0, VRF), "interface eth0 is not in VRF red", True),
+    "member of another one": (
+        (ETH0._replace(master=8), VRF, VRF._replace(ifindex=8, name="blue")),
+        "interface eth0 is not in VRF red",
+        True,
+    ),
+    "another table": ((MEMBER, VRF._replace(table=11)), "the table of VRF red is 11, not 10", False),
+    "down": ((MEMBER, VRF._replace(is_up=False)), "VRF red is down", True),
+}
+
+
+@pytest.mark.parametrize(("links", "message", "is_repairable"), VRF_DRIFT.values(), ids=VRF_DRIFT)
+def test_a_vrf_and_its_members_are_put_back(links: tuple[Link, ...], message: str, is_repairable: bool) -> None:
+    assert differences(MEMBERSHIP, View((MEMBER, VRF), (), ())) == []
+    (found,) = [each for each in differences(MEMBERSHIP, View(links, (), ())) if not each.follows]
+    assert (found.message, found.is_repairable) == (message, is_repairable)
+
+
+IN_VRF: State = (
+    resources.Vrf("red"),
+    resources.Port("eth0", "red", inside=True),
+    resources.Address("eth0", ipaddress.ip_interface("10.1.0.2/16"), inside=True),
+    resources.Route("eth0", NETWORKS[0], None, True, table=ANY_TABLE),
+)
+
+
+def test_addresses_and_routes_are_put_back_with_the_membership_in_a_vrf() -> None:
+    # The kernel drops some of them when the interface returns, those included that are there.
+    addresses = (Address(2, ipaddress.ip_interface("10.1.0.2/16")),)
+    for links, table in (((ETH0, VRF), 10), ((ETH0,), 1), ((ETH0, VRF._replace(name="blue", table=1)), 2)):
+        found = differences(IN_VRF, View(links, addresses, (Route(NETWORKS[0], None, 2, table),)))
+        assert all(each.is_repairable for each in found)
+        assert [each.resource for each in found if not isinstance(each.resource, resources.Vrf)] == [
+            *IN_VRF[1:3],
+            resources.Route("eth0", NETWORKS[0], None, True, table=table),
+        ]
+        assert [each.message for each in found if not each.follows] == [found[0].message]
+
+
+def test_the_routes_of_an_interface_are_in_the_table_of_its_vrf() -> None:
+    addresses = (Address(2, ipaddress.ip_interface("10.1.0.2/16")),)
+    assert differences(IN_VRF, View((MEMBER, VRF), addresses, (Route(NETWORKS[0], None, 2, 10),))) == []
+    (missing,) = differences(IN_VRF, View((MEMBER, VRF), addresses, (Route(NETWORKS[0], None, 2, 254),)))
+    assert (missing.message, missing.is_repairable) == ("the route to 10.1.0.0/16 is missing", True)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import typing as t
+import unittest.mock
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink, sysctl
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
@@ -37,7 +38,8 @@ class RecordingWriter:
             vlan = f" {arguments[1]}" if name.endswith("_vlan") else ""
             self.written.append(f"{name} {arguments[0]}{vlan}")
             if name == "create_link":
-                self.links.setdefault(arguments[0], CNI0._replace(ifindex=20, name=arguments[0], kind=arguments[1]))
+                made = CNI0._replace(ifindex=20, name=arguments[0], kind=arguments[1], table=dummy.get("vrf_table", 0))
+                self.links.setdefault(arguments[0], made)
 
         return write
 
@@ -117,6 +119,29 @@ def test_the_vlan_of_a_gateway_returns_to_the_peer_of_its_link(writer: Recording
     assert writer.written == ["set_master 9", "add_vlan 9 5"]
     writer.links["veth9"] = VETH._replace(ifindex=9, name="veth9", peer=99)
     assert "the peer of cni0.5 is not in this network namespace" in str(repair([lost]).errors[0])
+
+
+def test_an_interface_returns_to_a_vrf_that_was_gone(writer: RecordingWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(netns, "run_inside", lambda dummy, run: run())
+    writer.links["eth0"] = eth0 = VETH._replace(ifindex=2, name="eth0", peer=7, master=0)
+    network, everywhere = ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("0.0.0.0/0")
+    monkeypatch.setattr(rtnetlink, "routes", lambda dummy: (Route(network, None, 2, 5),))  # made by the kernel
+    lost = (
+        Difference(resources.Route("eth0", everywhere, GATEWAY.interface.ip, True, table=5), "default", link=eth0),
+        Difference(resources.Route("eth0", network, None, True, table=5), "network", link=eth0),
+        Difference(resources.Address("eth0", ipaddress.ip_interface("fd00::2/64"), True), "address", link=eth0),
+        Difference(resources.Port("eth0", "red", inside=True), "no member", link=eth0),
+        Difference(resources.Vrf("red", 5), "no VRF"),
+    )
+    record = t.cast("t.Any", unittest.mock.Mock())
+    monkeypatch.setattr(sysctl, "read_at", lambda dummy: "0")
+    assert interface_repair.repair(record, lost).errors == ()
+    made = ["create_link red", "set_up 20", "set_master 2", "add_address 2", "add_route 2"]
+    assert writer.written == made
+    writer.links["red"] = writer.links["red"]._replace(table=6)
+    assert "another link has the name red, and is no VRF with table 5" in str(
+        interface_repair.repair(record, lost[-1:]).errors[0]
+    )
 
 
 OTHERS = {

@@ -60,7 +60,7 @@ def _port(answer: bytes, start: int, end: int) -> tuple[int, PortVlans] | None:
         return None
     entries = [
         _VLAN.unpack_from(answer, place)
-        for place, dummy in netlink.repeated(answer, *places[_IFLA_AF_SPEC], _IFLA_BRIDGE_VLAN_INFO)
+        for place, dummy in netlink.find_all(answer, *places[_IFLA_AF_SPEC], _IFLA_BRIDGE_VLAN_INFO)
     ]
     return (ifindex, _collect(entries)) if entries else None
 

@@ -173,7 +173,7 @@ def attributes(answer: bytes, start: int, end: int) -> dict[int, tuple[int, int]
     return places
 
 
-def repeated(answer: bytes, start: int, end: int, wanted: int) -> t.Iterator[tuple[int, int]]:
+def find_all(answer: bytes, start: int, end: int, wanted: int) -> t.Iterator[tuple[int, int]]:
     """Yield the start and the end of the value of each attribute of one type, which may be there more than once.
 
     Raises:
@@ -223,4 +223,4 @@ def _decode_error() -> OSError:
     return OSError(errno.EBADMSG, "the kernel's answer cannot be read")
 
 
-__all__ = ("ATTRIBUTE", "Connection", "Place", "attributes", "list_entries", "messages", "number", "repeated", "text")
+__all__ = ("ATTRIBUTE", "Connection", "Place", "attributes", "find_all", "list_entries", "messages", "number", "text")

@@ -144,7 +144,7 @@ def _write_vrf(writer: KernelWriter, dummy: Difference, vrf: resources.Vrf) -> N
 
 def _write_port(writer: KernelWriter, difference: Difference, port: resources.Port) -> None:
     ifindex, master = _find_port(difference, port).ifindex, _find_link(port.master)
-    kind, noun = (VRF, "VRF") if port.inside else (BRIDGE, "bridge")
+    kind, noun = (VRF, "VRF") if port.inside else (BRIDGE, BRIDGE)
     if master.kind != kind:
         raise CniError(Code.LIMITED_CONNECTIVITY, f"{port.master} is no {noun}", "remove or rename that link")
     writer.set_master(ifindex, master.ifindex)

@@ -101,6 +101,19 @@ def test_an_attachment_is_repaired_in_the_namespace_of_its_result_if_its_record_
     assert "default" in blue.run("ip", "route").stdout
 
 
+def test_ports_are_repaired_if_the_record_has_the_names_of_containerd(node: EngineNode, attached: JsonObject) -> None:
+    as_other_runtime(node, attached)
+    path = node.record_of(attached)
+    record = json.loads(path.read_text(encoding="utf-8"))
+    # Plugins read names without regard to case.
+    ports = [{"HostPort": 8080, "ContainerPort": 80, "Protocol": "tcp", "HostIP": ""}]
+    path.write_text(json.dumps({**record, "capabilityArgs": {"portMappings": ports}}), encoding="utf-8")
+    before = rules()
+    flush()
+    node.run("repair").succeeded()
+    assert rules() == before
+
+
 def test_rules_of_others_keep_their_place(node: EngineNode, attached: JsonObject) -> None:
     foreign = [
         "iptables -t nat -I POSTROUTING -d 192.0.2.1 -j ACCEPT",

@@ -197,14 +197,16 @@ def _add_drift(
 def _ports(record: Record) -> list[str]:
     """Return the host ports that are mapped to an attachment, without entries that some plugins cannot read."""
     mappings = record.attachment.capability_args.get("portMappings")
-    entries = [entry for entry in mappings if isinstance(entry, dict)] if isinstance(mappings, list) else []
-    return [_port(entry) for entry in entries if "hostPort" in entry and "containerPort" in entry]
+    written = [entry for entry in mappings if isinstance(entry, dict)] if isinstance(mappings, list) else []
+    # Other runtimes may write the keys in upper or lower case.
+    entries = [{key.lower(): value for key, value in entry.items()} for entry in written]
+    return [_port(entry) for entry in entries if "hostport" in entry and "containerport" in entry]
 
 
 def _port(entry: JsonObject) -> str:
-    host = str(entry.get("hostIP") or "")
+    host = str(entry.get("hostip") or "")
     host = f"[{host}]:" if ":" in host else f"{host}:" if host else ""
-    return f"{host}{entry['hostPort']}->{entry['containerPort']}/{entry.get('protocol') or 'tcp'}"
+    return f"{host}{entry['hostport']}->{entry['containerport']}/{entry.get('protocol') or 'tcp'}"
 
 
 def _netns_state(record: Record) -> str:

@@ -69,11 +69,13 @@ def parse_mappings(entries: t.Any) -> list[Mapping]:
 
 
 def _mapping(entry: t.Mapping[str, t.Any]) -> Mapping:
-    host_ip = ipaddress.ip_address(entry["hostIP"]) if entry.get("hostIP") else None
-    protocol = entry["protocol"].lower()
+    # The plugin reads names without regard to case, and containerd writes them as in Go.
+    values = {name.lower(): value for name, value in entry.items()}
+    host_ip = ipaddress.ip_address(values["hostip"]) if values.get("hostip") else None
+    protocol = values["protocol"].lower()
     if not (protocol.isascii() and protocol.isalnum()):
         raise ValueError(protocol)
-    return Mapping(host_ip, int(entry["hostPort"]), int(entry["containerPort"]), protocol)
+    return Mapping(host_ip, int(values["hostport"]), int(values["containerport"]), protocol)
 
 
 def describe_port_mapping(

@@ -143,6 +143,18 @@ def test_a_record_without_a_namespace_has_that_of_its_result(
     )
 
 
+def test_ports_of_containerd_are_listed(node: FakeNode) -> None:
+    """containerd writes the names of the keys as in Go."""
+    node.make_namespace()
+    node.ensure(node.attachment())
+    foreign = json.loads(node.record_file().read_text(encoding="utf-8"))
+    del foreign["cni.node"]
+    ports = [{"HostPort": 8080, "ContainerPort": 80, "Protocol": "udp", "HostIP": ""}]
+    node.record_file().write_text(json.dumps({**foreign, "capabilityArgs": {"portMappings": ports}}), encoding="utf-8")
+    (attachment,) = _read_attachments(node).values()
+    assert attachment["ports"] == ["8080->80/udp"]
+
+
 def test_namespaces_are_sorted_and_other_files_are_left_out(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,8 +5,8 @@
 """Hold TCP connections of containers: `connections.py open` starts a process with one of each, `connections.py check` uses them.
 
 `open` connects to the node's mapped ports, and then waits for a connection from a container behind the node's address. `check`
-fails unless the containers send back what they receive. It prints the ID of each container, the index of its interface and the
-path of its network namespace.
+fails unless the containers send back what they receive, over new connections to the ports as well. It prints the ID of each
+container, the index of its interface and the path of its network namespace.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ def hold() -> None:
         sys.exit(f"the connection comes from {peer[0]} instead of {NODE}")
     while True:
         with checks.accept()[0] as asking:
-            asking.sendall("".join(use(*item) for item in connections.items()).encode())
+            problems = [use(*item) for item in connections.items()]
+            for port in MAPPED_PORTS:
+                with connect(port) as new:
+                    problems.append(use(f"to port {port}, a new one,", new))
+            asking.sendall("".join(problems).encode())
 
 
 def connect(port: int) -> socket.socket:

@@ -42,7 +42,7 @@ class ForeignRecords:
             store: Where its record is.
             loss: Why its network namespace is lost, or an empty string.
         """
-        path = store.path_of(record.attachment.key)
+        record, path = record.with_netns_of_result(), store.path_of(record.attachment.key)
         verdict = self._loss.judge(record, path)
         if not loss and not verdict.proofs:
             return None
@@ -52,6 +52,7 @@ class ForeignRecords:
 
     def check_interrupted(self, record: Record, store: RecordStore, leak: Leak) -> Leak:
         """Finish a DEL that a run of this collection has begun, if the attachment is still lost."""
+        record = record.with_netns_of_result()
         verdict = self._loss.judge(record, store.path_of(record.attachment.key))
         leak.proofs = verdict.proofs
         reason = verdict.reason or ("" if verdict.proofs else "nothing proves that the attachment is lost")

@@ -163,6 +163,23 @@ def test_two_proofs_delete_the_attachment_of_a_named_runtime(foreign: ForeignNod
     assert pathlib.Path(leak.saved).parent.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("runtime", ["containerd", "podman"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_record_of_an_old_libcni_names_the_namespace_in_its_result(
+    foreign: ForeignNode, runtime: str, exists: bool
+) -> None:
+    foreign.make_state(runtime, OTHER_POD)
+    foreign.netns |= {NETNS[runtime]} if exists else set()
+    result = {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0", "sandbox": NETNS[runtime]}]}
+    path = foreign.record(runtime, netns="", result=result)
+    leak = foreign.judge(runtime)
+    gone = f"its network namespace {NETNS[runtime]} is gone"
+    assert (gone in leak.proofs, len(leak.proofs)) == (not exists, 2 if exists else 3)
+    assert (leak.action, path.exists()) == ("deleted", False)
+    netns_of_del = NETNS[runtime] if exists else ""
+    assert foreign.netns_of_del() == [("b", netns_of_del), ("a", netns_of_del)]
+
+
 @pytest.mark.parametrize("runtime", CONTAINERS)
 def test_a_container_that_its_runtime_lists_is_kept(foreign: ForeignNode, runtime: str) -> None:
     foreign.make_state(runtime, CONTAINERS[runtime])

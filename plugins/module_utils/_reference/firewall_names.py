@@ -30,8 +30,17 @@ MASQUERADE_HOOK: t.Final = "POSTROUTING"
 ENTRANCES: t.Final = (MASQUERADE_HOOK, PORTS_CHAIN)
 CHAIN_PREFIX: t.Final = "CNI-"
 
+FORWARD_CHAIN: t.Final = "CNI-FORWARD"
+ADMIN_CHAIN: t.Final = "CNI-ADMIN"
+ISOLATION_CHAINS: t.Final = ("CNI-ISOLATION-STAGE-1", "CNI-ISOLATION-STAGE-2")
+
 # How comments of iptables rules name their owner.
 _COMMENT: t.Final = re.compile(r'(?:dnat )?name: "([^"]+)" id: "([^"]+)"')
+
+_CHAIN: t.Final = re.compile(r"CNI-(DN-[0-9a-f]{21}|[0-9a-f]{24})")
+_IFB: t.Final = re.compile(r"bwp[0-9a-f]{12}")
+# Digests of the network and of the interface and container identify the owner. The names after them may be cut off.
+_INSTANCE: t.Final = re.compile(r"([0-9a-f]{16}-[0-9a-f]{16}), net: ([^,]+), if: [^,]+, id: (.*)")
 
 _CHAIN_LENGTH: t.Final = 28
 _LINK_LENGTH: t.Final = 15
@@ -47,9 +56,30 @@ def ports_chain(network: str, container_id: str) -> str:
     return _digest(f"{CHAIN_PREFIX}DN-", network + container_id, _CHAIN_LENGTH)
 
 
+def container_chains(network: str, container_id: str) -> tuple[str, str]:
+    """Return the iptables chains that belong to a container."""
+    return masquerade_chain(network, container_id), ports_chain(network, container_id)
+
+
+def is_container_chain(name: str) -> bool:
+    """Return whether a chain has a name of `container_chains`."""
+    return _CHAIN.fullmatch(name) is not None
+
+
 def ifb(network: str, container_id: str) -> str:
     """Return the name of the link that bandwidth makes for a container."""
     return _digest("bwp", network + container_id, _LINK_LENGTH)
+
+
+def is_ifb(name: str) -> bool:
+    """Return whether a link has a name of `ifb`."""
+    return _IFB.fullmatch(name) is not None
+
+
+def parse_instance(comment: str) -> tuple[str, str, str] | None:
+    """Return the `instance`, the network and the container in a comment of `MASQUERADE_TABLE`, None for another comment."""
+    match = _INSTANCE.fullmatch(comment)
+    return (match[1], match[2], match[3]) if match else None
 
 
 def instance(network: str, container_id: str, ifname: str) -> str:
@@ -70,6 +100,12 @@ def spoof_chains(owner: str) -> tuple[str, str]:
     return f"{SPOOF_CHAIN_PREFIX}{owner}", f"{SPOOF_CHAIN_PREFIX}{owner}-mac"
 
 
+def spoof_names(container_id: str, ifname: str) -> tuple[str, str, str]:
+    """Return the chains of an interface in `SPOOF_TABLE`, and the comment of their rules."""
+    name = spoof_owner(container_id, ifname)
+    return (*spoof_chains(name), f"{SPOOF_COMMENT_PREFIX}{name}")
+
+
 def owner(comment: str) -> tuple[str, str] | None:
     """Return the network and the container in the comment of an iptables rule, None for another comment."""
     match = _COMMENT.fullmatch(comment)
@@ -83,8 +119,11 @@ def _digest(prefix: str, text: str, length: int) -> str:
 
 
 __all__ = (
+    "ADMIN_CHAIN",
     "CHAIN_PREFIX",
     "ENTRANCES",
+    "FORWARD_CHAIN",
+    "ISOLATION_CHAINS",
     "MASQUERADE_HOOK",
     "MASQUERADE_TABLE",
     "PORTS_CHAIN",
@@ -94,11 +133,16 @@ __all__ = (
     "SPOOF_COMMENT_PREFIX",
     "SPOOF_FAMILY",
     "SPOOF_TABLE",
+    "container_chains",
     "ifb",
     "instance",
+    "is_container_chain",
+    "is_ifb",
     "masquerade_chain",
     "owner",
+    "parse_instance",
     "ports_chain",
     "spoof_chains",
+    "spoof_names",
     "spoof_owner",
 )

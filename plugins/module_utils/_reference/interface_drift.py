@@ -12,7 +12,6 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
@@ -58,11 +57,6 @@ def find_drift(record: Record, network: NetworkConfiguration, snapshot: NodeSnap
     return LinkDrift(_messages(inside), _messages(on_node), (*inside, *on_node))
 
 
-def moves_routes(network: NetworkConfiguration) -> bool:
-    """Return whether a plugin moves the routes of the interface out of the main table, where other plugins expect them."""
-    return any(catalogue.find_plugin_type(plugin.type).moves_routes for plugin in network.plugins)
-
-
 def _container_differences(state: State, netns: str) -> list[Difference]:
     inside = [resource for resource in state if resource.inside]
     view = rtnetlink.snapshot(netns, routes=_has(inside, resources.Route), rules=_has(inside, resources.Rule))
@@ -79,4 +73,4 @@ def _messages(differences: t.Iterable[Difference]) -> tuple[str, ...]:
     return tuple(difference.message for difference in differences if not difference.follows)
 
 
-__all__ = ("LinkDrift", "find_drift", "moves_routes")
+__all__ = ("LinkDrift", "find_drift")

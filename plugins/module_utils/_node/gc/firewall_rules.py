@@ -8,19 +8,17 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_names import FORWARD_CHAIN
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import ContainerAddress
+from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import address_rules
 
 _TABLE: t.Final = "filter"
-_CHAIN: t.Final = "CNI-FORWARD"
-# The two rules that the plugin firewall makes for an address.
-_TO: t.Final = rf"-A {_CHAIN} -d (\S+)/(?:32|128) -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"
-_FROM: t.Final = rf"-A {_CHAIN} -s (\S+)/(?:32|128) -j ACCEPT"
 
 
 class AddressRules(t.NamedTuple):
@@ -47,7 +45,7 @@ class FirewallRuleFinder:
         recorded = {address for record in owners.records for address in record.addresses} if items else set()
         for pair in items.values():
             if pair.address not in recorded:
-                subject = f"{iptables.tool(pair.family)} {_TABLE} {_CHAIN}: {pair.address}"
+                subject = f"{iptables.tool(pair.family)} {_TABLE} {FORWARD_CHAIN}: {pair.address}"
                 leak = Leak(Kind.RULE, "", subject, "no runtime has a record of an attachment with this address")
                 yield Suspect(leak, (pair,), proof=", and the address is not in use")
 
@@ -66,14 +64,16 @@ class FirewallRuleFinder:
 
 def _pairs(family: int, table: iptables.Table) -> t.Iterator[AddressRules]:
     """Yield the two rules of each address that has both. A single rule may have been added by hand."""
-    to, source = (_by_address(table.rules.get(_CHAIN, ()), pattern) for pattern in (_TO, _FROM))
-    for address in to:
-        if address in source:
-            yield AddressRules(str(ipaddress.ip_address(address)), family, (to[address], source[address]))
-
-
-def _by_address(rules: t.Iterable[str], pattern: str) -> dict[str, str]:
-    return {match[1]: rule for rule in rules if (match := re.fullmatch(pattern, rule))}
+    present = dict.fromkeys(table.rules.get(FORWARD_CHAIN, ()))
+    for source in (iptables.value(iptables.words(line), "-s") for line in present):
+        try:
+            address = ipaddress.ip_interface(source).ip
+        except ValueError:
+            continue
+        host = ContainerAddress(str(address), "", family, address.max_prefixlen)
+        to, from_ = (rule.line for rule in address_rules(host))
+        if to in present and from_ in present:
+            yield AddressRules(host.address, family, (to, from_))
 
 
 def _reason_by_incomplete_add(owners: Owners) -> str:

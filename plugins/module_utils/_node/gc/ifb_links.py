@@ -8,15 +8,12 @@
 from __future__ import annotations
 
 import functools
-import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-
-_NAME: t.Final = r"bwp[0-9a-f]{12}"
 
 
 class IfbLinkFinder:
@@ -28,7 +25,7 @@ class IfbLinkFinder:
         pass
 
     def snapshot(self, node: NodeSnapshot) -> Items[str]:
-        return {name: name for name in sorted(node.link_names) if re.fullmatch(_NAME, name)}
+        return {name: name for name in sorted(node.link_names) if firewall_names.is_ifb(name)}
 
     def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[str]]:
         # Their names contain only a digest of network and container.

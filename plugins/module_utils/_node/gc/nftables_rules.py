@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
@@ -16,9 +15,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Gc
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-
-# Digests of the network and of the interface and container identify the owner. The names after them may be cut off.
-_COMMENT: t.Final = r"([0-9a-f]{16}-[0-9a-f]{16}), net: ([^,]+), if: ([^,]+), id: (.*)"
 
 
 class _NftRuleFinder:
@@ -50,8 +46,8 @@ class NftMasqueradeFinder(_NftRuleFinder):
     def find(self, items: Items[NftRule], owners: Owners) -> t.Iterator[Suspect[NftRule]]:
         names = owners.live | owners.pending_removal
         owned = {firewall_names.instance(owners.network, *name) for name in names}
-        comments = ((rule, re.fullmatch(_COMMENT, rule.comment)) for rule in items.values())
-        rules = [rule for rule, named in comments if named and named[2] == owners.network and named[1] not in owned]
+        comments = ((rule, firewall_names.parse_instance(rule.comment)) for rule in items.values())
+        rules = [rule for rule, named in comments if named and named[1] == owners.network and named[0] not in owned]
         return _by_owner(rules, owners.network)
 
 
@@ -68,7 +64,7 @@ class NftPortMappingFinder(_NftRuleFinder):
 def list_networks(node: NodeSnapshot) -> set[str]:
     """Return the networks that the comments of masquerade rules name."""
     comments = (rule.comment for rule in node.nft_rules if rule.table == firewall_names.MASQUERADE_TABLE)
-    return {named[2] for named in (re.fullmatch(_COMMENT, comment) for comment in comments) if named}
+    return {named[1] for named in map(firewall_names.parse_instance, comments) if named}
 
 
 def _by_owner(rules: t.Iterable[NftRule], network: str) -> t.Iterator[Suspect[NftRule]]:
@@ -76,8 +72,9 @@ def _by_owner(rules: t.Iterable[NftRule], network: str) -> t.Iterator[Suspect[Nf
     for rule in rules:
         by_owner.setdefault((rule.family, rule.comment), []).append(rule)
     for (family, comment), owned in by_owner.items():
-        named = re.fullmatch(_COMMENT, comment) if owned[0].table == firewall_names.MASQUERADE_TABLE else None
-        container_id = named[4] if named else comment
+        is_masquerade = owned[0].table == firewall_names.MASQUERADE_TABLE
+        named = firewall_names.parse_instance(comment) if is_masquerade else None
+        container_id = named[2] if named else comment
         evidence = f"no runtime has a record of container {container_id}, which its comment names"
         leak = Leak(Kind.CHAIN, network, f"nft {family} {owned[0].table}: {comment}", evidence)
         yield Suspect(leak, tuple(owned), container_id=container_id)

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
@@ -15,8 +14,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Gc
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-
-_NAME: t.Final = r"CNI-(DN-[0-9a-f]{21}|[0-9a-f]{24})"
 
 
 class OrphanChain(t.NamedTuple):
@@ -42,7 +39,7 @@ class OrphanChainFinder:
             (family, name): OrphanChain(family, name, rules)
             for family, table in tables.items()
             for name, rules in table.rules.items()
-            if re.fullmatch(_NAME, name) and name not in table.jumps
+            if firewall_names.is_container_chain(name) and name not in table.jumps
         }
 
     def find(self, items: Items[OrphanChain], owners: Owners) -> t.Iterator[Suspect[OrphanChain]]:
@@ -66,9 +63,7 @@ class OrphanChainFinder:
         """Return the names of all attachments' chains. Attachments in `valid_attachments` may be of any checked network."""
         names = {record.attachment.key[:2] for record in owners.records}
         names |= {(network, container_id) for network in self._run.networks for container_id, dummy in owners.live}
-        return {
-            chain(*name) for name in names for chain in (firewall_names.masquerade_chain, firewall_names.ports_chain)
-        }
+        return {chain for name in names for chain in firewall_names.container_chains(*name)}
 
 
 def _owner(chain: OrphanChain) -> tuple[str, str]:

@@ -83,11 +83,15 @@ def _pending_ports(pending: t.Sequence[Record], view: View) -> set[str]:
 
 def _list_expected(pending: t.Iterable[Record], collected: t.Iterable[str]) -> ExpectedRemovals:
     names = [record.attachment.key[:2] for record in pending]
-    chains = {chain(*name) for name in names for chain in (firewall_names.ports_chain, firewall_names.masquerade_chain)}
+    chains = {chain for name in names for chain in firewall_names.container_chains(*name)}
     addresses = {address for record in pending for address in record.addresses}
     subjects = [subject.split(" ") for subject in collected]
     chains |= {words[2] for words in subjects if words[1:2] == ["nat"] and len(words) == 3}
-    addresses |= {words[3] for words in subjects if words[1:3] == ["filter", "CNI-FORWARD:"] and len(words) == 4}
+    addresses |= {
+        words[3]
+        for words in subjects
+        if words[1:3] == ["filter", f"{firewall_names.FORWARD_CHAIN}:"] and len(words) == 4
+    }
     return ExpectedRemovals(frozenset(chains), frozenset(addresses))
 
 
@@ -98,9 +102,7 @@ class _PendingComments:
         keys = [record.attachment.key for record in pending]
         self._containers = {key[1] for key in keys}
         self._instances = {firewall_names.instance(*key) for key in keys}
-        owners = {firewall_names.spoof_owner(*key[1:]) for key in keys}
-        self._spoof_checks = {f"{firewall_names.SPOOF_COMMENT_PREFIX}{owner}" for owner in owners}
-        self._spoof_checks |= {chain for owner in owners for chain in firewall_names.spoof_chains(owner)}
+        self._spoof_checks = {name for key in keys for name in firewall_names.spoof_names(*key[1:])}
         self._collected = [subject.partition(": ")[2] for subject in collected if subject.startswith("nft ")]
 
     def __call__(self, comment: str) -> bool:

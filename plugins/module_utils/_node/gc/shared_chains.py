@@ -19,9 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users im
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
 
-_ISOLATION: t.Final = ("CNI-ISOLATION-STAGE-1", "CNI-ISOLATION-STAGE-2")
-_ADMIN: t.Final = "CNI-ADMIN"
-
 
 class Group(t.NamedTuple):
     """Chains that a plugin makes once for all containers of a node, and never removes.
@@ -146,7 +143,7 @@ class SharedChains:
 def _groups(networks: t.Iterable[NetworkConfiguration]) -> list[Group]:
     plugins = [plugin for network in networks for plugin in all_plugins(network)]
     firewalls = [plugin.keys for plugin in plugins if plugin.type in _FILTERS]
-    admin = dict.fromkeys(str(keys.get("iptablesAdminChainName") or _ADMIN) for keys in firewalls)
+    admin = dict.fromkeys(str(keys.get("iptablesAdminChainName") or firewall_names.ADMIN_CHAIN) for keys in firewalls)
     groups = [_PORTS] if any(plugin.type in _PORT_MAPPERS for plugin in plugins) else []
     groups += [_firewall(tuple(admin))] if admin else []
     return groups + ([_isolation()] if admin else [])
@@ -154,18 +151,18 @@ def _groups(networks: t.Iterable[NetworkConfiguration]) -> list[Group]:
 
 def _firewall(admin: tuple[str, ...]) -> Group:
     to = "|".join(map(re.escape, admin))
-    own = re.compile(rf'-A CNI-FORWARD (?:-m comment --comment "[^"]*" )?-j (?:{to})')
-    return Group("/".join(_FILTERS), _FILTERS, "filter", ("CNI-FORWARD", *admin), ("FORWARD",), own)
+    own = re.compile(rf'-A {firewall_names.FORWARD_CHAIN} (?:-m comment --comment "[^"]*" )?-j (?:{to})')
+    return Group("/".join(_FILTERS), _FILTERS, "filter", (firewall_names.FORWARD_CHAIN, *admin), ("FORWARD",), own)
 
 
 def _isolation() -> Group:
-    comment = r'(?:-m comment --comment "[^"]*" )?'
+    comment, (first, second) = r'(?:-m comment --comment "[^"]*" )?', firewall_names.ISOLATION_CHAINS
     own = re.compile(
-        rf"-A {_ISOLATION[0]} -i \S+ (?:! )?-o \S+ {comment}-j (?:DROP|{_ISOLATION[1]})"
-        rf"|-A {_ISOLATION[1]} -o \S+ {comment}-j DROP"
-        rf"|-A (?:{'|'.join(_ISOLATION)}) {comment}-j RETURN"
+        rf"-A {first} -i \S+ (?:! )?-o \S+ {comment}-j (?:DROP|{second})"
+        rf"|-A {second} -o \S+ {comment}-j DROP"
+        rf"|-A (?:{first}|{second}) {comment}-j RETURN"
     )
-    return Group("/".join(_FILTERS), ("same-bridge", "isolated"), "filter", _ISOLATION, ("FORWARD",), own)
+    return Group("/".join(_FILTERS), ("same-bridge", "isolated"), "filter", (first, second), ("FORWARD",), own)
 
 
 def _deletion(rule: str) -> tuple[str, ...]:

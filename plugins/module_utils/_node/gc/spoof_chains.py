@@ -52,8 +52,7 @@ class SpoofChainFinder:
 
 
 def _chains(owners: Owners) -> set[str]:
-    names = (firewall_names.spoof_owner(*names) for names in owners.names())
-    return {chain for name in names for chain in firewall_names.spoof_chains(name)}
+    return {name for names in owners.names() for name in firewall_names.spoof_names(*names)}
 
 
 __all__ = ("SpoofChainFinder",)

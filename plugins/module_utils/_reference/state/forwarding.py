@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_names import (
+    ADMIN_CHAIN,
+    FORWARD_CHAIN,
+    ISOLATION_CHAINS,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
     FIREWALLD,
     IPTABLES,
@@ -21,11 +26,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     safe_zone,
 )
 
-_FORWARD: t.Final = "CNI-FORWARD"
-_ADMIN: t.Final = "CNI-ADMIN"
 _ZONE: t.Final = "trusted"
-_STAGE_1: t.Final = "CNI-ISOLATION-STAGE-1"
-_STAGE_2: t.Final = "CNI-ISOLATION-STAGE-2"
+_STAGE_1, _STAGE_2 = ISOLATION_CHAINS
 _RULES: t.Final = "CNI firewall plugin rules"
 _ISOLATED: t.Final = "isolated"
 _ISOLATING_POLICIES: t.Final = ("same-bridge", _ISOLATED)
@@ -58,8 +60,11 @@ def _admission(
 ) -> t.Iterator[FirewallPart]:
     """Yield what lets the traffic of addresses pass; nothing if a name is unusual. The default backend is either one."""
     backend = keys.get("backend") or ""
-    admin, zone = safe_chain(keys.get("iptablesAdminChainName"), _ADMIN), safe_zone(keys.get("firewalldZone"), _ZONE)
-    rules = tuple(_shared_rules(admin)) + tuple(rule for address in addresses for rule in _address_rules(address))
+    admin, zone = (
+        safe_chain(keys.get("iptablesAdminChainName"), ADMIN_CHAIN),
+        safe_zone(keys.get("firewalldZone"), _ZONE),
+    )
+    rules = tuple(_shared_rules(admin)) + tuple(rule for address in addresses for rule in address_rules(address))
     sources = tuple(_source(zone, address) for address in addresses)
     if backend == FIREWALLD and zone:
         yield FirewallPart(family, FIREWALLD, sources=sources)
@@ -72,19 +77,20 @@ def _source(zone: str, address: ContainerAddress) -> ZoneSource:
 
 
 def _shared_rules(admin: str) -> t.Iterator[IptablesRule]:
-    text = f"-m comment --comment {quote(_RULES)} -j {_FORWARD}"
-    lost = f"the jump from FORWARD to {_FORWARD} is gone"
-    yield IptablesRule("filter", "FORWARD", text, lost, target=_FORWARD, is_first=True, is_shared=True)
+    text = f"-m comment --comment {quote(_RULES)} -j {FORWARD_CHAIN}"
+    lost = f"the jump from FORWARD to {FORWARD_CHAIN} is gone"
+    yield IptablesRule("filter", "FORWARD", text, lost, target=FORWARD_CHAIN, is_first=True, is_shared=True)
     text = f"-m comment --comment {quote('CNI firewall plugin admin overrides')} -j {admin}"
-    lost = f"the jump from {_FORWARD} to {admin} is gone"
-    yield IptablesRule("filter", _FORWARD, text, lost, target=admin, is_first=True, is_shared=True)
+    lost = f"the jump from {FORWARD_CHAIN} to {admin} is gone"
+    yield IptablesRule("filter", FORWARD_CHAIN, text, lost, target=admin, is_first=True, is_shared=True)
 
 
-def _address_rules(address: ContainerAddress) -> t.Iterator[IptablesRule]:
+def address_rules(address: ContainerAddress) -> t.Iterator[IptablesRule]:
+    """Yield the two rules of an address."""
     lost = f"a rule that lets the traffic of {address.address} pass is gone"
     text = f"-d {address.host} -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"
-    yield IptablesRule("filter", _FORWARD, text, lost, is_main=True)
-    yield IptablesRule("filter", _FORWARD, f"-s {address.host} -j ACCEPT", lost, is_main=True)
+    yield IptablesRule("filter", FORWARD_CHAIN, text, lost, is_main=True)
+    yield IptablesRule("filter", FORWARD_CHAIN, f"-s {address.host} -j ACCEPT", lost, is_main=True)
 
 
 def _isolation(bridge: str, policy: str) -> t.Iterator[IptablesRule]:
@@ -105,4 +111,4 @@ def _isolation(bridge: str, policy: str) -> t.Iterator[IptablesRule]:
     yield rule(_STAGE_2, f"{common} RETURN", is_first=False)
 
 
-__all__ = ("describe_forwarding",)
+__all__ = ("address_rules", "describe_forwarding")

@@ -29,9 +29,7 @@ def describe_spoof_checking(attachment: Attachment, ports: t.Sequence[str], mac:
         ports: The node's interfaces in the result, the bridge first; empty for an old result.
         mac: The container's MAC; empty if another plugin may have changed it since.
     """
-    owner = firewall_names.spoof_owner(*attachment.key[1:])
-    chain, mac_chain = firewall_names.spoof_chains(owner)
-    comment = f"{firewall_names.SPOOF_COMMENT_PREFIX}{owner}"
+    chain, mac_chain, comment = firewall_names.spoof_names(*attachment.key[1:])
     incomplete = f"the chain {chain} lacks rules to check MACs"
     can_write = len(ports) > 1 and bool(mac)
 

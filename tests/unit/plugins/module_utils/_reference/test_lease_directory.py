@@ -39,7 +39,7 @@ def test_a_lease_is_written_as_host_local_writes_it(directory: pathlib.Path) -> 
 @pytest.mark.parametrize("content", ["", " \n", OWN, "blue"])
 def test_an_empty_lease_is_written_again_and_an_own_one_is_kept(directory: pathlib.Path, content: str) -> None:
     directory.mkdir(parents=True)
-    (directory / ADDRESS).write_text(content, encoding="utf-8", newline="")
+    (directory / ADDRESS).write_bytes(content.encode())
     assign(directory)
     kept = (directory / ADDRESS).read_bytes().decode()
     assert kept == (content if content.strip() else OWN)

@@ -38,6 +38,11 @@ class _NotJson(ValueError):
     """JSON that Python accepts, but `decode` and `encode` refuse."""
 
 
+def lower_keys(keys: JsonMapping) -> JsonObject:
+    """Return an object with its keys in lower case, because Go does not distinguish them when it decodes an object."""
+    return {str(key).lower(): value for key, value in keys.items()}
+
+
 def decode(content: bytes, what: str, *, unique_keys: bool = False, recorded: bool = False) -> t.Any:
     """Read one JSON text (RFC 8259) without Python's extensions.
 
@@ -181,4 +186,4 @@ _STRICT: t.Final = json.JSONDecoder(
 )
 _ENCODER: t.Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
-__all__ = ("JsonMapping", "JsonObject", "as_object", "decode", "encode", "is_same", "kind")
+__all__ = ("JsonMapping", "JsonObject", "as_object", "decode", "encode", "is_same", "kind", "lower_keys")

@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table, program
 
-PROGRAM: t.Final = "firewall-cmd"
+_PROGRAM: t.Final = "firewall-cmd"
 _SOURCES: t.Final = "  sources:"
 
 
@@ -27,7 +27,7 @@ def list_sources() -> frozenset[str]:
     """Return the sources of all zones, as they were added: addresses, networks, MACs, names of sets.
 
     Raises:
-        CniError: ``IO_FAILURE``; ``NOT_AVAILABLE`` without `PROGRAM`.
+        CniError: ``IO_FAILURE``; ``NOT_AVAILABLE`` without ``firewall-cmd``.
     """
     lines = _run("--get-active-zones").splitlines()
     return frozenset(source for line in lines if line.startswith(_SOURCES) for source in line.split()[1:])
@@ -48,10 +48,10 @@ def remove_sources(zone: str, sources: t.Iterable[str]) -> None:
 
 
 def _run(*arguments: str) -> str:
-    path = program.find(PROGRAM)
+    path = program.find(_PROGRAM)
     if path is None:
-        raise CniError(Code.NOT_AVAILABLE, f"{PROGRAM} is not installed", "install the package firewalld")
+        raise CniError(Code.NOT_AVAILABLE, f"{_PROGRAM} is not installed", "install the package firewalld")
     return program.output([path, *arguments])
 
 
-__all__ = ("PROGRAM", "add_sources", "is_running", "list_sources", "remove_sources")
+__all__ = ("add_sources", "is_running", "list_sources", "remove_sources")

@@ -156,37 +156,31 @@ def messages(answer: bytes) -> t.Iterator[tuple[tuple[int, int], int, int, Place
 
 
 def attributes(answer: bytes, start: int, end: int) -> dict[int, tuple[int, int]]:
-    """Return the start and the end of each attribute's value, by type.
+    """Return the start and the end of each attribute's value, by type; of a repeated type, that of the last one.
 
     Raises:
         OSError: The attributes are malformed.
     """
-    places = {}
-    while start < end:
-        if end - start < ATTRIBUTE.size:
-            raise _decode_error()
-        length, kind = ATTRIBUTE.unpack_from(answer, start)
-        if not ATTRIBUTE.size <= length <= end - start:
-            raise _decode_error()
-        places[kind & _ATTRIBUTE_TYPE] = (start + 4, start + length)
-        start += (length + 3) & ~3
-    return places
+    return dict(_attributes(answer, start, end))
 
 
 def find_all(answer: bytes, start: int, end: int, wanted: int) -> t.Iterator[tuple[int, int]]:
-    """Yield the start and the end of the value of each attribute of one type, which may be there more than once.
+    """Return the start and the end of the value of each attribute of one type, which may be there more than once.
 
     Raises:
         OSError: The attributes are malformed.
     """
+    return (place for kind, place in _attributes(answer, start, end) if kind == wanted)
+
+
+def _attributes(answer: bytes, start: int, end: int) -> t.Iterator[tuple[int, tuple[int, int]]]:
     while start < end:
         if end - start < ATTRIBUTE.size:
             raise _decode_error()
         length, kind = ATTRIBUTE.unpack_from(answer, start)
         if not ATTRIBUTE.size <= length <= end - start:
             raise _decode_error()
-        if kind & _ATTRIBUTE_TYPE == wanted:
-            yield start + ATTRIBUTE.size, start + length
+        yield kind & _ATTRIBUTE_TYPE, (start + ATTRIBUTE.size, start + length)
         start += (length + 3) & ~3
 
 

@@ -41,7 +41,7 @@ def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniErr
         The parts with rules that could not be put back, each with an error.
     """
     snapshot = FirewallSnapshot()
-    found = [compare(part, snapshot) for part in parts if part.sources]
+    found = [compare(part, snapshot) for part in parts if part.sources and snapshot.has_firewalld]
     in_zones = [drift for drift in found if drift and drift.backend == FIREWALLD]
     failed = _put_back_sources([drift for drift in in_zones if drift.missing])
     done = {id(drift.part) for drift in in_zones}

@@ -36,9 +36,9 @@ class InterfaceRepair(t.NamedTuple):
     errors: tuple[CniError, ...]
 
 
-def is_available() -> bool:
-    """Return whether more than settings can be put back."""
-    return kernel_writer.is_available()
+def can_write(difference: Difference) -> bool:
+    """Return whether a difference needs no library, or the library is there."""
+    return needs_no_library(difference) or kernel_writer.is_available()
 
 
 def repair(record: Record, differences: t.Sequence[Difference]) -> InterfaceRepair:
@@ -72,4 +72,4 @@ def take_back_leases(record: Record, differences: t.Iterable[Difference]) -> Non
         lease_directory.free(lease.directory, str(lease.address), *record.attachment.key[1:])
 
 
-__all__ = ("InterfaceRepair", "is_available", "needs_no_library", "repair", "take_back_leases")
+__all__ = ("InterfaceRepair", "can_write", "repair", "take_back_leases")

@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import lower_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import (
     Attachment,
     Key,
@@ -186,7 +187,7 @@ def _mappings(attachment: Attachment, addresses: t.Iterable[str] = ()) -> list[M
     mappings = []
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
-            mapping = _mapping({str(key).lower(): value for key, value in entry.items()})
+            mapping = _mapping(lower_keys(entry))
             if mapping is not None:
                 mapped = tuple(host for host in mapping.addresses if not families or host.version in families)
                 mappings.append(mapping._replace(addresses=mapped))

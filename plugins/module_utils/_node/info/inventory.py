@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import is_executable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, lower_keys
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
@@ -197,9 +197,9 @@ def _add_drift(
 def _ports(record: Record) -> list[str]:
     """Return the host ports that are mapped to an attachment, without entries that some plugins cannot read."""
     mappings = record.attachment.capability_args.get("portMappings")
-    written = [entry for entry in mappings if isinstance(entry, dict)] if isinstance(mappings, list) else []
+    written = mappings if isinstance(mappings, list) else []
     # Other runtimes may write the keys in upper or lower case.
-    entries = [{key.lower(): value for key, value in entry.items()} for entry in written]
+    entries = [lower_keys(entry) for entry in written if isinstance(entry, dict)]
     return [_port(entry) for entry in entries if "hostport" in entry and "containerport" in entry]
 
 

@@ -204,10 +204,10 @@ def _compare(target: Target, snapshot: _Snapshot) -> _Item | Repair:
 
 
 def _can_write(difference: Difference) -> bool:
-    """Return whether a difference needs no library, or the library is there."""
+    # A run that finds no difference does not load it.
     from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 
-    return interface_repair.needs_no_library(difference) or interface_repair.is_available()
+    return interface_repair.can_write(difference)
 
 
 def _predict(item: _Item) -> Repair:

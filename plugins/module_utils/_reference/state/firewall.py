@@ -158,8 +158,8 @@ def main_messages(missing: t.Sequence[MissingRule]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(main or [message for dummy, message in missing]))
 
 
-# What may stand in a command: a record may come from another program, and its result from any plugin.
-# The kernel's limit of 28 bytes holds for chains, and firewalld's of 17 characters for zones.
+# What may stand in a command: a record may come from another program, and its result from any plugin. A chain has at most
+# 28 bytes, and a zone 17 characters.
 _CHAIN: t.Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,27}")
 _ZONE: t.Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,16}")
 _MAC: t.Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")

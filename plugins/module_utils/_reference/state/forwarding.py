@@ -60,20 +60,19 @@ def _admission(
 ) -> t.Iterator[FirewallPart]:
     """Yield what lets the traffic of addresses pass; nothing if a name is unusual. The default backend is either one."""
     backend = keys.get("backend") or ""
-    admin, zone = (
-        safe_chain(keys.get("iptablesAdminChainName"), ADMIN_CHAIN),
-        safe_zone(keys.get("firewalldZone"), _ZONE),
-    )
-    rules = tuple(_shared_rules(admin)) + tuple(rule for address in addresses for rule in address_rules(address))
-    sources = tuple(_source(zone, address) for address in addresses)
-    if backend == FIREWALLD and zone:
+    sources = tuple(_zone_sources(addresses, keys)) if backend in ("", FIREWALLD) else ()
+    if backend == FIREWALLD and sources:
         yield FirewallPart(family, FIREWALLD, sources=sources)
-    elif backend != FIREWALLD and admin:
-        yield FirewallPart(family, IPTABLES, rules, sources=() if backend or not zone else sources)
+    admin = safe_chain(keys.get("iptablesAdminChainName"), ADMIN_CHAIN)
+    if backend != FIREWALLD and admin:
+        rules = (*_shared_rules(admin), *(rule for address in addresses for rule in address_rules(address)))
+        yield FirewallPart(family, IPTABLES, rules, sources=sources)
 
 
-def _source(zone: str, address: ContainerAddress) -> ZoneSource:
-    return ZoneSource(zone, address.host, f"{address.address} is in no zone of firewalld")
+def _zone_sources(addresses: t.Iterable[ContainerAddress], keys: t.Mapping[str, t.Any]) -> t.Iterator[ZoneSource]:
+    zone = safe_zone(keys.get("firewalldZone"), _ZONE)
+    for address in addresses if zone else ():
+        yield ZoneSource(zone, address.host, f"{address.address} is in no zone of firewalld")
 
 
 def _shared_rules(admin: str) -> t.Iterator[IptablesRule]:

@@ -60,7 +60,7 @@ def _compare_port(expected: resources.Port, node: Node) -> t.Iterator[Difference
     if link is None or (bridge is not None and bridge.kind != BRIDGE):
         return
     which = links.place(expected.name, False)
-    port = _peer(link, node) if expected.by_peer else link
+    port = find_peer(link, node) if expected.by_peer else link
     subject = f"the peer of {which}" if expected.by_peer else which
     if bridge is None or port is None or port.master != bridge.ifindex:
         message = f"{subject} is not a port of {expected.master}"
@@ -98,7 +98,7 @@ def _join_ranges(numbers: t.Collection[int]) -> str:
     return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in zip(firsts, lasts))
 
 
-def _peer(link: Link, node: Node) -> Link | None:
+def find_peer(link: Link, node: Node) -> Link | None:
     """Return the other end of a veth pair. A VLAN's gateway address is on the end that is not a port."""
     peer = node.link_by_index(link.peer)
     return peer if peer is not None and peer.peer == link.ifindex else None
@@ -187,4 +187,4 @@ _COMPARISONS: t.Final[t.Mapping[type, t.Callable[[t.Any, Node], t.Iterator[Diffe
     resources.Lease: _compare_lease,
 }
 
-__all__ = ("find",)
+__all__ = ("find", "find_peer")

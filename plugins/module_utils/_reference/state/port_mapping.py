@@ -11,6 +11,7 @@ import ipaddress
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import lower_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
@@ -70,7 +71,7 @@ def parse_mappings(entries: t.Any) -> list[Mapping]:
 
 def _mapping(entry: t.Mapping[str, t.Any]) -> Mapping:
     # The plugin reads names without regard to case, and containerd writes them as in Go.
-    values = {name.lower(): value for name, value in entry.items()}
+    values = lower_keys(entry)
     host_ip = ipaddress.ip_address(values["hostip"]) if values.get("hostip") else None
     protocol = values["protocol"].lower()
     if not (protocol.isascii() and protocol.isalnum()):

@@ -18,6 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference import lease_d
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+from ansible_collections.cni.node.plugins.module_utils._reference.state.host import find_peer
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
 
 # What comes later may need what comes before.
 ORDER: t.Final = (
@@ -161,8 +163,8 @@ def _find_port(difference: Difference, port: resources.Port) -> Link:
     link = _verify_link(difference)
     if not port.by_peer:
         return link
-    peer = rtnetlink.link_by_index(link.peer)
-    if peer is None or peer.peer != link.ifindex:
+    peer = find_peer(link, LiveNode())
+    if peer is None:
         raise CniError(Code.LIMITED_CONNECTIVITY, f"the peer of {link.name} is not in this network namespace")
     return peer
 

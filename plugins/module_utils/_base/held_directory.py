@@ -76,20 +76,42 @@ class HeldDirectory:
             return None
         return SmallFile(content, status.st_mtime, _identity(status))
 
-    def create(self, name: str, content: bytes) -> None:
-        """Write a new file that only its owner may read, and flush it. A killed process may leave it incomplete.
+    def create(self, name: str, content: bytes, *, flush: bool = True) -> bool:
+        """Return whether a new file that only its owner may read was written; it is not if the name exists.
+
+        A killed process may leave it incomplete.
+
+        Args:
+            flush: Whether it must survive a loss of power.
 
         Raises:
-            CniError: ``IO_FAILURE``, also if the name exists.
+            CniError: ``IO_FAILURE``.
         """
         try:
             with open(name, "xb", buffering=0, opener=self._open) as stream:
                 os.fchmod(stream.fileno(), 0o600)
                 stream.write(content)
-                os.fsync(stream.fileno())
-            os.fsync(self.descriptor)
+                if flush:
+                    os.fsync(stream.fileno())
+            if flush:
+                os.fsync(self.descriptor)
+        except FileExistsError:
+            return False
         except OSError as exc:
             raise io_error("create", self.path_of(name), exc) from exc
+        return True
+
+    def overwrite(self, name: str, content: bytes) -> None:
+        """Write a file that only its owner may read, without flushing it; other programs may read half of it.
+
+        Raises:
+            CniError: ``IO_FAILURE``, also if it is no regular file.
+        """
+        try:
+            with open(name, "wb", buffering=0, opener=self._open) as stream:
+                stream.write(content)
+        except OSError as exc:
+            raise io_error("write", self.path_of(name), exc) from exc
 
     def remove_unchanged(self, name: str, identity: tuple[int, ...]) -> None:
         """Remove a file unless it has changed since it was read.

@@ -22,7 +22,14 @@ _LONGEST_PAUSE = 0.05
 
 @contextlib.contextmanager
 def hold_lock(
-    path: str, *, exclusive: bool, timeout: float, what: str, keep: bool = False, within: int | None = None
+    path: str,
+    *,
+    exclusive: bool,
+    timeout: float,
+    what: str,
+    keep: bool = False,
+    within: int | None = None,
+    mode: int = 0o600,
 ) -> t.Iterator[None]:
     """Hold a lock against other processes and other threads.
 
@@ -34,11 +41,12 @@ def hold_lock(
         what: The locked object, as the error message names it.
         keep: Do not remove the file, because other programs lock it too.
         within: Descriptor of the file's directory, needed where other users can replace the directory or the file.
+        mode: The mode of a new file.
 
     Raises:
         CniError: ``TRY_AGAIN`` on a timeout, ``IO_FAILURE`` if the file cannot be opened or locked.
     """
-    descriptor = _acquire(path, exclusive, time.monotonic() + timeout, what, timeout, within)
+    descriptor = _acquire(path, exclusive, time.monotonic() + timeout, what, timeout, within, mode)
     try:
         yield
     finally:
@@ -48,10 +56,12 @@ def hold_lock(
         os.close(descriptor)
 
 
-def _acquire(path: str, exclusive: bool, deadline: float, what: str, timeout: float, within: int | None) -> int:
+def _acquire(
+    path: str, exclusive: bool, deadline: float, what: str, timeout: float, within: int | None, mode: int
+) -> int:
     pause = _FIRST_PAUSE
     while True:
-        descriptor = _try(path, exclusive, within)
+        descriptor = _try(path, exclusive, within, mode)
         if descriptor is not None:
             return descriptor
         if time.monotonic() >= deadline:
@@ -64,8 +74,8 @@ def _acquire(path: str, exclusive: bool, deadline: float, what: str, timeout: fl
         pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def _try(path: str, exclusive: bool, within: int | None) -> int | None:
-    descriptor = _open(path, within)
+def _try(path: str, exclusive: bool, within: int | None, mode: int) -> int | None:
+    descriptor = _open(path, within, mode)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
         if _is_still_at(path, descriptor, within):
@@ -79,18 +89,18 @@ def _try(path: str, exclusive: bool, within: int | None) -> int | None:
     return None
 
 
-def _open(path: str, within: int | None) -> int:
+def _open(path: str, within: int | None, mode: int) -> int:
     """Open or create the lock file; below a held directory, do not follow links."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
         if within is not None:
             flags |= os.O_NOFOLLOW | os.O_NONBLOCK
-            return os.open(os.path.basename(path), flags, 0o600, dir_fd=within)
+            return os.open(os.path.basename(path), flags, mode, dir_fd=within)
         try:
-            return os.open(path, flags, 0o600)
+            return os.open(path, flags, mode)
         except FileNotFoundError:
             make_directory(os.path.dirname(path), mode=0o700)
-            return os.open(path, flags, 0o600)
+            return os.open(path, flags, mode)
     except OSError as exc:
         raise io_error("open the lock", path, exc) from exc
 

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import L
 
 # linux/rtnetlink.h, linux/if_link.h, linux/if.h
 _RTM_NEWLINK, _RTM_DELLINK = 16, 17
-_IFLA_IFNAME: t.Final = 3
+_IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_MACVLAN_BC_QUEUE_LEN = 3, 18, 1, 2, 7
 _IFF_UP: t.Final = 0x1
 _LINK: t.Final = struct.Struct("=BxHiII")
 
@@ -35,8 +35,7 @@ def rename(link: Link, name: str, path: str) -> None:
     Raises:
         CniError: ``IO_FAILURE``, for example if another link has the name.
     """
-    encoded = name.encode() + b"\0"
-    attribute = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
+    attribute = _attribute(_IFLA_IFNAME, name.encode() + b"\0")
     with _wrap_errors("rename the link", link.name, path), rtnetlink.connect(path) as connection:
         connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, _IFF_UP))
         try:
@@ -65,6 +64,25 @@ def remove(ifindex: int, name: str, path: str = "") -> None:
                 raise
 
 
+def set_broadcast_queue(link: Link, length: int, path: str) -> None:
+    """Set the number of broadcast packets that wait for the parent of a macvlan. pyroute2 does not know the attribute.
+
+    Args:
+        path: Path of the link's network namespace.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    data = _attribute(_IFLA_MACVLAN_BC_QUEUE_LEN, struct.pack("=I", length))
+    info = _attribute(_IFLA_INFO_KIND, b"macvlan") + _attribute(_IFLA_INFO_DATA, data)
+    with _wrap_errors("change the queue of", link.name, path), rtnetlink.connect(path) as connection:
+        connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + _attribute(_IFLA_LINKINFO, info))
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    return ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value + bytes(-len(value) % 4)
+
+
 @contextlib.contextmanager
 def _wrap_errors(what: str, name: str, path: str) -> t.Iterator[None]:
     try:
@@ -73,4 +91,4 @@ def _wrap_errors(what: str, name: str, path: str) -> t.Iterator[None]:
         raise io_error(what, f"{name} in {path or 'the network namespace of the node'}", exc) from exc
 
 
-__all__ = ("remove", "rename")
+__all__ = ("remove", "rename", "set_broadcast_queue")

@@ -16,7 +16,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._linux.netlink import attributes, number, text
 
 # linux/if_link.h, linux/if.h
-_IFF_UP, _IFF_PROMISC, _IFF_ALLMULTI = 0x1, 0x100, 0x200
+_IFF_UP, _IFF_PROMISC, _IFF_ALLMULTI, _IFF_LOWER_UP = 0x1, 0x100, 0x200, 0x10000
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINK, _IFLA_MASTER, _IFLA_TXQLEN = 1, 3, 4, 5, 10, 13
 _IFLA_LINKINFO, _IFLA_LINK_NETNSID = 18, 37
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_INFO_SLAVE_KIND, _IFLA_INFO_SLAVE_DATA = 1, 2, 4, 5
@@ -53,6 +53,7 @@ class Link(t.NamedTuple):
         default_vlan: The VLAN that a bridge gives to a new port, or 0.
         table: The routing table of a VRF, or 0.
         mode: The mode of a macvlan or an ipvlan; empty for other kinds.
+        has_carrier: Whether it can send.
     """
 
     ifindex: int
@@ -73,6 +74,7 @@ class Link(t.NamedTuple):
     default_vlan: int = 0
     table: int = 0
     mode: str = ""
+    has_carrier: bool = True
 
 
 def decode(answer: bytes, start: int, end: int) -> Link:
@@ -103,6 +105,7 @@ def decode(answer: bytes, start: int, end: int) -> Link:
         default_vlan=_integer(answer, data, _IFLA_BR_VLAN_DEFAULT_PVID) if kind == BRIDGE else 0,
         table=number(answer, data, _IFLA_VRF_TABLE) if kind == VRF else 0,
         mode=_mode(answer, data, MODES[kind]) if kind in MODES else "",
+        has_carrier=bool(flags & _IFF_LOWER_UP),
     )
 
 

@@ -80,13 +80,16 @@ class Connection:
             return place
         raise OSError(errno.EBADMSG, "the kernel's answer is empty")
 
-    def change(self, kind: int, body: bytes) -> None:
+    def change(self, kind: int, body: bytes, flags: int = 0) -> None:
         """Send a request that changes something and wait for its acknowledgement.
+
+        Args:
+            flags: Further flags of the request.
 
         Raises:
             OSError: As `get`.
         """
-        self._send(kind, _NLM_F_ACK, body)
+        self._send(kind, _NLM_F_ACK | flags, body)
         for dummy in self._answers():
             pass
 

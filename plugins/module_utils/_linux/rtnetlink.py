@@ -24,12 +24,13 @@ from ansible_collections.cni.node.plugins.module_utils._linux.netlink import (
     attributes,
     list_entries,
     number,
+    text,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.routing_rules import Rule
 
 # linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h
 _RTM_GETLINK, _RTM_GETADDR, _RTM_GETROUTE = 18, 22, 26
-_IFLA_IFNAME, _IFLA_EXT_MASK = 3, 29
+_IFLA_IFNAME, _IFLA_IFALIAS, _IFLA_EXT_MASK = 3, 20, 29
 _RTEXT_FILTER_SKIP_STATS: t.Final = 0x8
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_TABLE, _RTA_VIA = 1, 4, 5, 15, 18
@@ -85,7 +86,9 @@ def snapshot(path: str = "", *, routes: bool = True, rules: bool = False) -> Vie
         return View(
             _links(connection),
             list_entries(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
-            list_entries(connection, _RTM_GETROUTE, _ROUTE.pack(0, 0, 0, 0, 0, 0, 0, 0, 0), _route) if routes else (),
+            list_entries(connection, _RTM_GETROUTE, _ROUTE.pack(0, 0, 0, 0, 0, 0, 0, 0, 0), decode_route)
+            if routes
+            else (),
             routing_rules.read(connection) if rules else (),
         )
 
@@ -116,11 +119,30 @@ def routes(ifindex: int = 0) -> tuple[Route, ...]:
         for family in (socket.AF_INET, socket.AF_INET6):
             request = _ROUTE.pack(family, 0, 0, 0, table, protocol, 0, 0, 0) + link
             try:
-                found += list_entries(connection, _RTM_GETROUTE, request, _route)
+                found += list_entries(connection, _RTM_GETROUTE, request, decode_route)
             except OSError as exc:
                 if exc.errno not in (errno.ENOENT, errno.EAFNOSUPPORT):  # a table without any route does not exist
                     raise
     return tuple(route for route in found if ifindex in (0, route.link))
+
+
+def link_to(address: IpAddress) -> Link | None:
+    """Return the link through which this thread's network namespace reaches an address; None if it reaches it nowhere.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    destination = ATTRIBUTE.pack(ATTRIBUTE.size + len(address.packed), _RTA_DST) + address.packed
+    request = _ROUTE.pack(family, address.max_prefixlen, 0, 0, 0, 0, 0, 0, 0) + destination
+    with wrap_errors("the route to", str(address)), connect("") as connection:
+        try:
+            answer, start, end = connection.get(_RTM_GETROUTE, request)
+        except OSError as exc:
+            if exc.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH):
+                return None
+            raise
+    return link_by_index(number(answer, attributes(answer, start + _ROUTE.size, end), _RTA_OIF))
 
 
 def links() -> tuple[Link, ...]:
@@ -153,6 +175,19 @@ def link_by_index(ifindex: int) -> Link | None:
         CniError: ``IO_FAILURE``.
     """
     return _request_link(link_message.MESSAGE.pack(0, 0, ifindex, 0, 0), f"number {ifindex}", "") if ifindex else None
+
+
+def alias(ifindex: int) -> str:
+    """Return the alias of a link in this thread's network namespace; an empty string if it has none.
+
+    Raises:
+        CniError: ``IO_FAILURE``, also if there is no such link.
+    """
+    request = link_message.MESSAGE.pack(0, 0, ifindex, 0, 0) + _NO_STATISTICS
+    with wrap_errors("the alias of the link", f"number {ifindex}"), connect("") as connection:
+        answer, start, end = connection.get(_RTM_GETLINK, request)
+    places = attributes(answer, start + link_message.MESSAGE.size, end)
+    return text(answer, places[_IFLA_IFALIAS]) if _IFLA_IFALIAS in places else ""
 
 
 def _request_link(request: bytes, what: str, path: str) -> Link | None:
@@ -211,7 +246,8 @@ def _address(answer: bytes, start: int, end: int) -> Address | None:
     return Address(index, ipaddress.ip_interface((answer[slice(*place)], length)))
 
 
-def _route(answer: bytes, start: int, end: int) -> Route | None:
+def decode_route(answer: bytes, start: int, end: int) -> Route | None:
+    """Return the route of a message; None for one that is not unicast."""
     family, length, dummy, dummy, table, dummy, dummy, kind, dummy = _ROUTE.unpack_from(answer, start)
     if kind != _RTN_UNICAST or family not in (socket.AF_INET, socket.AF_INET6):
         return None
@@ -245,9 +281,12 @@ __all__ = (
     "Rule",
     "View",
     "addresses",
+    "alias",
     "connect",
+    "decode_route",
     "link",
     "link_by_index",
+    "link_to",
     "links",
     "routes",
     "snapshot",

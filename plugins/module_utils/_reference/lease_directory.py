@@ -12,13 +12,15 @@ import os
 import stat
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import lock
 from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
-from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 
 _LOCK: t.Final = "lock"
+_LOCK_MODE: t.Final = 0o750  # as host-local creates it
 # Between the container's ID and the interface.
 _SEPARATOR: t.Final = "\r\n"
 _LAST_RESERVED: t.Final = "last_reserved_ip."
@@ -74,7 +76,9 @@ class LeaseDirectory:
         """
         path, what = self._directory.path_of(_LOCK), f"host-local's {self.path}"
         within = self._directory.descriptor
-        return hold_lock(path, exclusive=True, timeout=timeout, what=what, keep=True, within=within)
+        return lock.hold_lock(
+            path, exclusive=True, timeout=timeout, what=what, keep=True, within=within, mode=_LOCK_MODE
+        )
 
     def leases(self) -> list[Lease]:
         """Read every lease.
@@ -85,6 +89,14 @@ class LeaseDirectory:
         addresses = host_local.by_name(self._directory.names())
         leases = (self._lease(name, str(address)) for name, address in addresses.items())
         return [lease for lease in leases if lease is not None]
+
+    def leases_of(self, container_id: str, ifname: str) -> list[Lease]:
+        """Return the leases of an interface of a container; errors as `leases`."""
+        return [lease for lease in self.leases() if lease.is_of(container_id, ifname)]
+
+    def addresses(self) -> list[IpAddress]:
+        """Return the addresses that have a lease, without reading the leases; errors as `leases`."""
+        return list(host_local.by_name(self._directory.names()).values())
 
     def other_names(self, leases: t.Collection[str]) -> list[str]:
         """Return the names in the directory that are neither these leases nor files that host-local needs itself.
@@ -123,7 +135,31 @@ class LeaseDirectory:
             raise CniError(Code.LIMITED_CONNECTIVITY, f"{lease.path} is the lease of {lease}", advice)
         if lease is not None:
             self.free(lease)
-        self._directory.create(address, f"{container_id}{_SEPARATOR}{ifname}".encode())
+        self.reserve(address, container_id, ifname, flush=True)
+
+    def reserve(self, address: str, container_id: str, ifname: str, *, flush: bool = False) -> bool:
+        """Return whether a new lease has been written, because its address had none; the caller holds the lock.
+
+        Args:
+            flush: Whether it must survive a loss of power. A container does not, and its lease may be lost with it.
+
+        Raises:
+            CniError: ``IO_FAILURE``.
+        """
+        return self._directory.create(address, f"{container_id}{_SEPARATOR}{ifname}".encode(), flush=flush)
+
+    def last_reserved(self, range_set: int) -> str:
+        """Return the address that was reserved last from a range set, or an empty string."""
+        file = self._directory.read(f"{_LAST_RESERVED}{range_set}", _LEASE_LIMIT)
+        return file.content.decode("utf-8", "replace").strip() if file else ""
+
+    def set_last_reserved(self, range_set: int, address: str) -> None:
+        """Note the address from which the next search in a range set continues.
+
+        Raises:
+            CniError: ``IO_FAILURE``.
+        """
+        self._directory.overwrite(f"{_LAST_RESERVED}{range_set}", address.encode())
 
     def free(self, lease: Lease) -> None:
         """Remove a lease unless it has changed since it was read.
@@ -163,6 +199,26 @@ class LeaseDirectory:
         return status is None or stat.S_ISREG(status.st_mode)
 
 
+def hold_lock(directory: LeaseDirectory) -> t.ContextManager[None]:
+    """Hold host-local's lock for as long as host-local itself would; errors as `LeaseDirectory.lock`."""
+    return directory.lock(_LOCK_TIMEOUT)
+
+
+@contextlib.contextmanager
+def hold_locked(path: str) -> t.Iterator[LeaseDirectory]:
+    """Create a network's directory if it does not exist, and hold host-local's lock on it.
+
+    Raises:
+        CniError: ``TRY_AGAIN`` if host-local keeps its lock; ``IO_FAILURE``.
+    """
+    make_directory(path)
+    with hold(path) as directory:
+        if directory is None:
+            raise CniError(Code.IO_FAILURE, f"{path} is not a directory")
+        with hold_lock(directory):
+            yield directory
+
+
 @contextlib.contextmanager
 def hold(path: str) -> t.Iterator[LeaseDirectory | None]:
     """Hold a network's directory open; yield None if the path does not exist or is not a directory.
@@ -191,22 +247,18 @@ def assign(path: str, address: str, container_id: str, ifname: str) -> None:
         CniError: ``LIMITED_CONNECTIVITY`` if another container has the address; ``TRY_AGAIN`` if host-local keeps its lock;
             ``IO_FAILURE``.
     """
-    make_directory(path)
-    with hold(path) as directory:
-        if directory is None:
-            raise CniError(Code.IO_FAILURE, f"{path} is not a directory")
-        with directory.lock(_LOCK_TIMEOUT):
-            directory.assign(address, container_id, ifname)
+    with hold_locked(path) as directory:
+        directory.assign(address, container_id, ifname)
 
 
 def free(path: str, address: str, container_id: str, ifname: str) -> None:
     """Free an address if it is assigned to this interface of a container; errors as `assign`."""
     with hold(path) as directory:
         if directory is not None:
-            with directory.lock(_LOCK_TIMEOUT):
+            with hold_lock(directory):
                 lease = directory.find(address)
                 if lease is not None and lease.is_of(container_id, ifname):
                     directory.free(lease)
 
 
-__all__ = ("Lease", "LeaseDirectory", "assign", "find", "free", "hold")
+__all__ = ("Lease", "LeaseDirectory", "assign", "find", "free", "hold", "hold_lock", "hold_locked")

@@ -11,7 +11,10 @@ import json
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
 PLUGIN: t.Final = "tuning"
@@ -19,6 +22,7 @@ PLUGIN: t.Final = "tuning"
 _ENDING: t.Final = ".json"
 # Bytes; tuning writes at most five short values.
 _LIMIT: t.Final = 4096
+_MODE: t.Final = 0o600
 _KEYS: t.Final = frozenset(("mac", "promisc", "mtu", "allmulti", "txQLen"))
 
 
@@ -90,6 +94,17 @@ def find(directory: str, container_id: str, ifname: str) -> TuningFile | None:
         return _read(opened, f"{owner(container_id, ifname)}{_ENDING}") if opened is not None else None
 
 
+def write(directory: str, container_id: str, ifname: str, values: JsonObject) -> None:
+    """Write the file of one attachment, as tuning does. It need not survive a loss of power, as the interface does not.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    make_directory(directory, mode=_MODE)
+    content = json.dumps(values, indent=1).encode()
+    durable.write(os.path.join(directory, f"{owner(container_id, ifname)}{_ENDING}"), content, flush=False)
+
+
 def _read(directory: HeldDirectory, name: str) -> TuningFile | None:
     stem, ending = os.path.splitext(name)
     file = directory.read(name, _LIMIT) if ending == _ENDING and "_" in stem else None
@@ -106,4 +121,4 @@ def _is_written_by_tuning(content: bytes) -> bool:
     return isinstance(keys, dict) and _KEYS.issuperset(keys)
 
 
-__all__ = ("PLUGIN", "TuningFile", "directories", "find", "listing", "owner")
+__all__ = ("PLUGIN", "TuningFile", "directories", "find", "listing", "owner", "write")

@@ -57,11 +57,12 @@ def settings(known: Facts) -> t.Iterator[Sysctl]:
     for plugin in known.chained:
         if plugin.row.tunes_interface:
             written = {**_object(plugin.keys.get("sysctl")), **_object(_config_args(plugin).get("sysctl"))}
-            values.update({_sysctl_path(key, known.ifname): str(value) for key, value in written.items()})
+            values.update({sysctl_path(key, known.ifname): str(value) for key, value in written.items()})
     yield from (Sysctl(path, value, inside=True) for path, value in values.items() if path.startswith("net/"))
 
 
-def _sysctl_path(key: str, ifname: str) -> str:
+def sysctl_path(key: str, ifname: str) -> str:
+    """Return the path below ``/proc/sys`` of a setting in the configuration of tuning."""
     return os.path.normpath(key.replace(".", "/").replace("IFNAME", ifname, 1)).lstrip("/")
 
 
@@ -116,4 +117,4 @@ def _object(value: t.Any) -> t.Mapping[str, t.Any]:
     return value if isinstance(value, dict) else {}
 
 
-__all__ = ("ifb_name", "local_routing", "rates", "settings", "tune", "vrf_memberships")
+__all__ = ("ifb_name", "local_routing", "rates", "settings", "sysctl_path", "tune", "vrf_memberships")

@@ -99,14 +99,14 @@ class _Builder:
         """The addresses of the container's interface, and those for which the result names no interface."""
         interfaces = dict(enumerate(self._result.get("interfaces") or ()))
         return [
-            _container_address(ip["address"])
+            container_address(ip["address"])
             for ip in self._result.get("ips") or ()
             if self._is_own(interfaces.get(ip.get("interface")))
         ]
 
     @functools.cached_property
     def _all_addresses(self) -> list[ContainerAddress]:
-        return [_container_address(ip["address"]) for ip in self._result.get("ips") or ()]
+        return [container_address(ip["address"]) for ip in self._result.get("ips") or ()]
 
     def _is_own(self, interface: t.Mapping[str, t.Any] | None) -> bool:
         return interface is None or (
@@ -114,7 +114,7 @@ class _Builder:
         )
 
 
-def _container_address(text: str) -> ContainerAddress:
+def container_address(text: str) -> ContainerAddress:
     interface = ipaddress.ip_interface(text)
     return ContainerAddress(str(interface.ip), _text(interface.network), interface.version, interface.max_prefixlen)
 
@@ -125,4 +125,4 @@ def _text(network: IpNetwork) -> str:
     return str(network)
 
 
-__all__ = ("firewall_state",)
+__all__ = ("container_address", "firewall_state")

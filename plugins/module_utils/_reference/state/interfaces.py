@@ -31,7 +31,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.resource
 )
 
 _LOOPBACK: t.Final = "lo"
-_FORWARDING: t.Final = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwarding"}
+FORWARDING: t.Final = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwarding"}
 # RT_SCOPE_HOST
 _HOST: t.Final = 254
 
@@ -96,7 +96,7 @@ def _on_node(known: Facts) -> t.Iterator[Resource]:
         yield from _ports(known)
     if known.routed_link:
         yield from _gateways(known)
-        yield from (Sysctl(_FORWARDING[family], "1", inside=False) for family in _families(known.ips))
+        yield from (Sysctl(FORWARDING[family], "1", inside=False) for family in _families(known.ips))
         yield from chained.local_routing(known)
     yield from chained.rates(known)
 
@@ -177,4 +177,4 @@ def _families(ips: t.Iterable[ContainerIp]) -> list[int]:
     return list(dict.fromkeys(ip.interface.version for ip in ips))
 
 
-__all__ = ("expected_state",)
+__all__ = ("FORWARDING", "expected_state")

@@ -35,8 +35,6 @@ ORDER: t.Final = (
     resources.Rate,
     resources.Lease,
 )
-# The kernel's own rule for the main table; a new rule comes before all others.
-_MAIN_RULE: t.Final = 32766
 
 
 class NamespaceRepair:
@@ -210,10 +208,7 @@ def _write_route(writer: KernelWriter, difference: Difference, route: resources.
 
 
 def _write_rule(writer: KernelWriter, dummy: Difference, rule: resources.Rule) -> None:
-    family = 2 if rule.source.version == 4 else 10
-    known = rtnetlink.snapshot(routes=False, rules=True).rules
-    priorities = [other.priority for other in known if other.family == family and other.priority]
-    writer.add_rule(rule.source, rule.table, min(priorities, default=_MAIN_RULE) - 1)
+    writer.add_rule(rule.source, rule.table)
 
 
 def _write_rate(writer: KernelWriter, difference: Difference, rate: resources.Rate) -> None:

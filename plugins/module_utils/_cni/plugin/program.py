@@ -1,0 +1,90 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Run plugins as executables: the protocol of section 2 with an environment, standard input and an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
+from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
+    check_container_id,
+    check_ifname,
+)
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+
+# Gets the directories of CNI_PATH and returns what runs delegated plugins.
+MakeExecutor = t.Callable[[t.Sequence[str]], Executor]
+
+
+def run(plugin: Plugin, make_executor: MakeExecutor) -> int:
+    """Run the operation that the environment names; print its result or its error; return the exit status."""
+    content = b""
+    try:
+        command = os.environ.get("CNI_COMMAND", "")
+        content = b"" if command == "VERSION" else sys.stdin.buffer.read()
+        parameters = _read_parameters(command, content)
+        executor = make_executor([path for path in os.environ.get("CNI_PATH", "").split(":") if path])
+        sys.stdout.buffer.write(protocol.call(plugin, content, parameters, executor))
+    except Exception as exc:
+        error = {"cniVersion": _version_of(content), **as_error(exc).as_dict()}
+        sys.stdout.buffer.write(json_text.encode(error))
+        return 1
+    return 0
+
+
+def _read_parameters(command: str, content: bytes) -> Parameters:
+    if command not in protocol.ATTACHMENT_COMMANDS:
+        return Parameters(command)
+    names = {"CNI_CONTAINERID": True, "CNI_NETNS": command != "DEL", "CNI_IFNAME": True}
+    missing = [name for name, is_required in names.items() if is_required and not os.environ.get(name)]
+    if missing:
+        what = f"the environment has no {', '.join(missing)}"
+        raise CniError(Code.INVALID_ENVIRONMENT, what, f"expected: the parameters of {command}")
+    container_id = check_container_id(os.environ["CNI_CONTAINERID"])
+    ifname = check_ifname(os.environ["CNI_IFNAME"])
+    return Parameters(
+        command, Attachment(_name_of(content), container_id, ifname, os.environ.get("CNI_NETNS", ""), _args())
+    )
+
+
+def _args() -> dict[str, str]:
+    """Return the pairs of CNI_ARGS.
+
+    Raises:
+        CniError: A part is no pair.
+    """
+    pairs = [part.split("=") for part in os.environ.get("CNI_ARGS", "").split(";") if part]
+    if any(len(pair) != 2 for pair in pairs):
+        raise refuse("CNI_ARGS is not a list of pairs", "expected: KEY=VALUE, with semicolons between pairs")
+    return dict(pairs)
+
+
+def _name_of(content: bytes) -> str:
+    keys = json_text.as_object(json_text.decode(content, "the request", recorded=True), "the request")
+    return str(keys.get("name") or "")
+
+
+def _version_of(content: bytes) -> str:
+    """Return the version in which an error is printed, as far as the request tells it."""
+    try:
+        named = json_text.as_object(json_text.decode(content, "", recorded=True), "").get("cniVersion")
+    except CniError:
+        return version.LATEST
+    return named if named in version.KNOWN else version.LATEST
+
+
+__all__ = ("MakeExecutor", "run")

@@ -1,0 +1,341 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The plugin bridge: it connects a container to a bridge of the node by a veth pair."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans, kernel_writer, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, Link
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
+    addressing,
+    forwarding,
+    interface_check,
+    ipam_config,
+    rules,
+    sandbox,
+    veth_pair,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.veth_pair import VethPair
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import FirewallPart
+from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_masquerading
+from ansible_collections.cni.node.plugins.module_utils._reference.state.spoof_checking import describe_spoof_checking
+
+_LAST_VLAN: t.Final = 4094
+_LONGEST_NAME: t.Final = 15
+
+
+class BridgeConfig(t.NamedTuple):
+    """The keys of a configuration.
+
+    Attributes:
+        trunk: The VLANs of packets with a tag, in order.
+        has_trunk: Whether ``vlanTrunk`` is there, even if it is empty: the bridge then filters VLANs.
+    """
+
+    bridge: str
+    is_gateway: bool
+    is_default_gateway: bool
+    force_address: bool
+    masquerades: bool
+    masquerade_backend: str
+    mtu: int
+    is_hairpin: bool
+    is_promiscuous: bool
+    is_isolated: bool
+    vlan: int
+    trunk: tuple[int, ...]
+    has_trunk: bool
+    keeps_default_vlan: bool
+    checks_macs: bool
+    finds_duplicates: bool
+    leaves_down: bool
+    mac: str
+    dns: JsonObject
+
+    @property
+    def filters_vlans(self) -> bool:
+        return bool(self.vlan or self.has_trunk)
+
+
+def read_config(request: PluginRequest) -> BridgeConfig:
+    """Return the configuration of a request.
+
+    Raises:
+        CniError: A value is not valid, or two keys contradict each other.
+    """
+    keys = request.config
+    config = BridgeConfig(
+        bridge=keys.text("bridge") or catalogue.DEFAULT_BRIDGE,
+        is_gateway=keys.flag("isGateway") or keys.flag("isDefaultGateway"),
+        is_default_gateway=keys.flag("isDefaultGateway"),
+        force_address=keys.flag("forceAddress"),
+        masquerades=keys.flag("ipMasq"),
+        masquerade_backend=keys.text("ipMasqBackend"),
+        mtu=keys.integer("mtu"),
+        is_hairpin=keys.flag("hairpinMode"),
+        is_promiscuous=keys.flag("promiscMode"),
+        is_isolated=keys.flag("portIsolation"),
+        vlan=_read_vlan(keys, "vlan"),
+        trunk=_read_trunk(keys),
+        has_trunk="vlanTrunk" in keys,
+        keeps_default_vlan=keys.flag("preserveDefaultVlan"),
+        checks_macs=keys.flag("macspoofchk"),
+        finds_duplicates=keys.flag("enabledad"),
+        leaves_down=keys.flag("disableContainerInterface"),
+        mac=veth_pair.read_mac(request, (request.runtime_config, request.config_args)),
+        dns=ipam_config.read_dns(keys.section("dns")),
+    )
+    _require_consistent(config, addressing.ipam_type(request))
+    return config
+
+
+def _require_consistent(config: BridgeConfig, ipam_type: str) -> None:
+    if not 0 <= config.mtu < 1 << 31:
+        raise refuse(f"/mtu: {config.mtu} is not a size in bytes")
+    if len(config.bridge.encode()) > _LONGEST_NAME:
+        raise refuse(f"/bridge: {config.bridge!r} is too long", f"expected: at most {_LONGEST_NAME} bytes")
+    if ipam_type and config.leaves_down:
+        raise refuse("/disableContainerInterface excludes /ipam", "expected: one of both")
+    if config.is_hairpin and config.is_promiscuous:
+        raise refuse("/hairpinMode excludes /promiscMode", "expected: one of both")
+
+
+def _read_vlan(keys: Keys, key: str, first: int = 0) -> int:
+    number = keys.integer(key)
+    if not first <= number <= _LAST_VLAN:
+        raise refuse(f"{keys.pointer(key)}: {number} is not a VLAN", f"expected: {first} to {_LAST_VLAN}")
+    return number
+
+
+def _read_trunk(keys: Keys) -> tuple[int, ...]:
+    vlans: set[int] = set()
+    for item in keys.sections("vlanTrunk"):
+        ends = [key for key in ("minID", "maxID") if key in item]
+        if len(ends) == 1:
+            raise refuse(f"{item.path}: {ends[0]} stands alone", "expected: both minID and maxID, or id")
+        if ends:
+            first, last = (_read_vlan(item, key, 1) for key in ends)
+            if first > last:
+                raise refuse(f"{item.path}: minID {first} is greater than maxID {last}")
+            vlans.update(range(first, last + 1))
+        if "id" in item:
+            vlans.add(_read_vlan(item, "id", 1))
+    return tuple(sorted(vlans))
+
+
+class Bridge(Plugin):
+    """Connects a container to a bridge, which it creates if it is missing."""
+
+    name = "bridge"
+
+    def add(self, request: PluginRequest) -> Result:
+        config = read_config(request)
+        with sandbox.open_sandbox(request.attachment), kernel_writer.connect() as writer, Undo() as undo:
+            return _Addition(request, config, writer, undo).run()
+
+    def check(self, request: PluginRequest) -> None:
+        config = read_config(request)
+        addressing.run_ipam(request)
+        interface_check.require(request)
+        rules.require(_expected_rules(request, config))
+
+    def delete(self, request: PluginRequest) -> None:
+        link = sandbox.remove_link(request.attachment)
+        addressing.run_ipam(request)
+        if request.keys.get("macspoofchk") is True:
+            rules.remove_spoof_checks(request.attachment)
+        if request.keys.get("ipMasq") is True:
+            rules.remove_masquerading(request.attachment, interface_check.own_addresses(request, link))
+
+    def gc(self, request: PluginRequest) -> None:
+        addressing.run_ipam(request)
+
+    def status(self, request: PluginRequest) -> None:
+        addressing.run_ipam(request)
+
+
+class _Addition:
+    """The steps of one ADD."""
+
+    def __init__(self, request: PluginRequest, config: BridgeConfig, writer: KernelWriter, undo: Undo) -> None:
+        self._request = request
+        self._config = config
+        self._writer = writer
+        self._undo = undo
+
+    def run(self) -> Result:
+        config, attachment = self._config, self._request.attachment
+        bridge = ensure_bridge(self._writer, config)
+        pair = veth_pair.create(self._writer, attachment, self._undo, mtu=config.mtu, mac=config.mac)
+        self._make_port(pair.host, bridge, config.trunk)
+        interfaces = [{"name": config.bridge}, pair.host_interface, pair.container_interface]
+        if config.checks_macs:
+            ports = [config.bridge, pair.host.name]
+            rules.write([describe_spoof_checking(attachment, ports, pair.mac)], self._undo)
+        given = addressing.allocate(self._request, self._undo)
+        if given.ips:
+            interfaces += self._address(pair, bridge, given)
+        elif not config.leaves_down:
+            sandbox.run_inside(
+                attachment, lambda writer: writer.set_up(sandbox.require_link(attachment.ifname).ifindex)
+            )
+        # A port or an address may have changed it.
+        interfaces[0]["mac"] = sandbox.require_link(config.bridge).mac
+        keys = {"interfaces": interfaces, "ips": given.ips, "routes": given.routes, "dns": config.dns or given.dns}
+        return Result(version.LATEST, keys)
+
+    def _make_port(self, link: Link, bridge: Link, trunk: t.Sequence[int] = ()) -> None:
+        """Add a link to the bridge, in the VLANs of the configuration."""
+        config, writer = self._config, self._writer
+        writer.set_master(link.ifindex, bridge.ifindex)
+        if config.is_hairpin:
+            writer.set_hairpin(link.ifindex)
+        if config.is_isolated:
+            writer.set_isolated(link.ifindex)
+        if not config.vlan and not trunk:
+            return
+        if not config.keeps_default_vlan:
+            vlans = bridge_vlans.read().get(link.ifindex, bridge_vlans.PortVlans())
+            for vlan in vlans.untagged | vlans.tagged:
+                writer.remove_vlan(link.ifindex, vlan)
+        for vlan in trunk:
+            writer.add_vlan(link.ifindex, vlan, is_access=False)
+        writer.add_vlan(link.ifindex, config.vlan or 1, is_access=True)
+
+    def _address(self, pair: VethPair, bridge: Link, given: Addressing) -> list[JsonObject]:
+        """Give the container its addresses, and the node those of the gateways; return further interfaces."""
+        config, request = self._config, self._request
+        given.place(2)
+        if config.is_gateway:
+            _complete_gateways(given, config.is_default_gateway)
+        sandbox.run_inside(request.attachment, lambda writer: self._configure(writer, given))
+        further = self._write_gateways(bridge, given) if config.is_gateway else []
+        if config.masquerades:
+            addresses = rules.container_addresses(given.interfaces)
+            backend = config.masquerade_backend
+            rules.write([describe_masquerading(request.attachment, each, backend) for each in addresses], self._undo)
+        return further
+
+    def _configure(self, writer: KernelWriter, given: Addressing) -> None:
+        ifname, finds_duplicates = self._request.attachment.ifname, self._config.finds_duplicates
+        with contextlib.suppress(CniError):  # the kernel may be without IPv6
+            if finds_duplicates:
+                sysctl.write_at(f"net/ipv6/conf/{ifname}/enhanced_dad", "1")
+            sysctl.write_at(f"net/ipv6/conf/{ifname}/accept_dad", "1" if finds_duplicates else "0")
+        sysctl.write_at(f"net/ipv4/conf/{ifname}/arp_notify", "1")
+        addressing.configure(writer, ifname, given)
+
+    def _write_gateways(self, bridge: Link, given: Addressing) -> list[JsonObject]:
+        config = self._config
+        link = self._ensure_vlan_gateway(bridge) if config.vlan else bridge
+        for interface, gateway in sorted(given.gateways, key=lambda each: each[0].version):
+            wanted = ipaddress.ip_interface(f"{gateway}/{interface.network.prefixlen}")
+            _ensure_address(self._writer, link, wanted, config.force_address)
+        forwarding.enable(given.interfaces)
+        return [{"name": link.name, "mac": link.mac}] if config.vlan else []
+
+    def _ensure_vlan_gateway(self, bridge: Link) -> Link:
+        """Return the link with the addresses of a VLAN's gateways, which is one end of a veth pair; create it if needed."""
+        name = f"{bridge.name}.{self._config.vlan}"
+        link = rtnetlink.link(name)
+        if link is not None:
+            return link
+        port = veth_pair.random_name()
+        self._writer.create_link(port, "veth", mtu=bridge.mtu, peer=name)
+        end = sandbox.require_link(port)
+        veth_pair.set_host_end_up(self._writer, end)
+        hairpin_free = self._config._replace(is_hairpin=False, is_isolated=False)
+        _Addition(self._request, hairpin_free, self._writer, self._undo)._make_port(end, bridge)
+        self._writer.set_up(sandbox.require_link(name).ifindex)
+        return sandbox.require_link(name)
+
+
+def ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> Link:
+    """Return the bridge, which is up; create it if it is missing.
+
+    Raises:
+        CniError: Another link has its name.
+    """
+    link = rtnetlink.link(config.bridge)
+    if link is None:
+        filtering: dict[str, t.Any] = {"br_vlan_filtering": 1} if config.filters_vlans else {}
+        writer.create_link(config.bridge, BRIDGE, mtu=config.mtu, **filtering)
+        link = sandbox.require_link(config.bridge)
+    if link.kind != BRIDGE:
+        raise refuse(f"the link {config.bridge} exists, and is no bridge", "rename it, or set /bridge to another name")
+    if config.is_promiscuous and not link.is_promiscuous:
+        writer.set_promiscuous(link.ifindex)
+    with contextlib.suppress(CniError):  # the kernel may be without IPv6
+        path = f"net/ipv6/conf/{link.name}/accept_ra"
+        if sysctl.read_at(path) != "0":
+            sysctl.write_at(path, "0")
+    if not link.is_up:
+        writer.set_up(link.ifindex)
+    return link
+
+
+def _ensure_address(writer: KernelWriter, link: Link, wanted: IpInterface, force: bool) -> None:
+    """Give a link of the node the address of a gateway, and make its MAC permanent.
+
+    Raises:
+        CniError: It has another address of IPv4, or one of an overlapping network, which must not be replaced.
+    """
+    present = [each.interface for each in rtnetlink.addresses(link.ifindex) if each.interface.version == wanted.version]
+    if wanted in present:
+        return
+    for other in present:
+        if wanted.version == 4 or wanted.network.overlaps(other.network):
+            if not force:
+                advice = 'set "forceAddress": true to replace it'
+                raise refuse(f"{link.name} has the address {other}, not {wanted}", advice)
+            writer.remove_address(link.ifindex, other)
+    writer.add_address(link.ifindex, wanted, finds_duplicates=True)
+    # Otherwise its MAC, which containers know as that of their gateway, would change with its ports.
+    writer.set_mac(link.ifindex, link.mac)
+
+
+def _complete_gateways(given: Addressing, is_default: bool) -> None:
+    """Choose the gateways that the IPAM plugin has not, and add the default routes."""
+    for ip, interface in zip(given.ips, given.interfaces):
+        if not ip.get("gateway"):
+            ip["gateway"] = str(interface.network.network_address + 1)
+    for interface, gateway in given.gateways if is_default else ():
+        everywhere = "0.0.0.0/0" if interface.version == 4 else "::/0"
+        if not any(route["dst"] == everywhere for route in given.routes):
+            given.routes.append({"dst": everywhere, "gw": str(gateway)})
+
+
+def _expected_rules(request: PluginRequest, config: BridgeConfig) -> list[FirewallPart]:
+    attachment = request.attachment
+    parts = []
+    if config.masquerades:
+        addresses = rules.container_addresses(interface_check.own_interfaces(request))
+        parts = [describe_masquerading(attachment, each, config.masquerade_backend) for each in addresses]
+    if config.checks_macs:
+        interfaces = request.require_prev_result().keys.get("interfaces") or ()
+        ports = [str(item["name"]) for item in interfaces if not item.get("sandbox")]
+        parts.append(describe_spoof_checking(attachment, ports, ""))
+    return parts
+
+
+__all__ = ("Bridge", "BridgeConfig", "ensure_bridge", "read_config")

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Compare an attachment with the state that its plugin made, for CHECK."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface, parse_interface
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
+
+# What later plugins of the list may change.
+_NOT_COMPARED: t.Final = ("prevResult", "runtimeConfig", "mtu", "ipMasq", "macspoofchk")
+
+
+def require(request: PluginRequest) -> None:
+    """Raise an error if a link, an address, a route or a setting that the plugin made is missing."""
+    result = request.require_prev_result()
+    with sandbox.open_sandbox(request.attachment):
+        record = Record(request.attachment, _network(request), result, request.version)
+        drift = interface_drift.find_drift(record, record.network(), NodeSnapshot())
+    faults = (*drift.inside, *drift.on_node) if drift else ()
+    if faults:
+        raise refuse(faults[0], "\n".join(faults[1:]))
+
+
+def _network(request: PluginRequest) -> bytes:
+    """Return a list of the plugin alone."""
+    plugin = {key: value for key, value in request.keys.items() if key not in _NOT_COMPARED}
+    return json_text.encode({"cniVersion": request.version, "name": request.network, "plugins": [plugin]})
+
+
+def own_interfaces(request: PluginRequest) -> list[IpInterface]:
+    """Return the addresses of the container's interface in the previous result."""
+    keys = request.prev_result.keys if request.prev_result else {}
+    interfaces = dict(enumerate(keys.get("interfaces") or ()))
+    own = [
+        parse_interface(ip["address"])
+        for ip in keys.get("ips") or ()
+        if interfaces.get(ip.get("interface"), {}).get("name", request.attachment.ifname) == request.attachment.ifname
+    ]
+    return [interface for interface in own if interface]
+
+
+def own_addresses(request: PluginRequest, removed: Link | None) -> frozenset[str]:
+    """Return the addresses that the container's interface had, for DEL; empty if they are not known."""
+    return frozenset(str(interface.ip) for interface in own_interfaces(request))
+
+
+__all__ = ("own_addresses", "own_interfaces", "require")

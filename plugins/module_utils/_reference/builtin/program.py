@@ -1,0 +1,38 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Run a built-in plugin as an executable; the name under which it was started decides which one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin import program
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, BuiltinExecutor
+
+# Seconds that a delegated executable may run; the runtime has a limit of its own.
+_TIMEOUT: t.Final = 120.0
+
+
+def main(name: str) -> int:
+    """Run the plugin of a name; return the exit status."""
+    plugin = registry.find(os.path.basename(name))
+    if plugin is None:
+        sys.stderr.write(f"{name}: no built-in plugin has this name; known: {', '.join(sorted(registry.TYPES))}\n")
+        return 1
+    return program.run(plugin, _make_executor)
+
+
+def _make_executor(directories: t.Sequence[str]) -> Executor:
+    return BuiltinExecutor(ProcessExecutor(directories, _TIMEOUT), MISSING)
+
+
+__all__ = ("main",)

@@ -1,0 +1,117 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The plugin ptp: it connects a container with the node by a veth pair alone."""
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
+from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer
+from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
+    addressing,
+    forwarding,
+    interface_check,
+    ipam_config,
+    rules,
+    sandbox,
+    veth_pair,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_masquerading
+
+# RT_SCOPE_LINK
+_LINK: t.Final = 253
+
+
+class Ptp(Plugin):
+    """Makes a veth pair, and routes all traffic of the container to the node."""
+
+    name = "ptp"
+
+    def add(self, request: PluginRequest) -> Result:
+        config, attachment = request.config, request.attachment
+        dns = ipam_config.read_dns(config.section("dns"))
+        mtu = config.integer("mtu")
+        masquerades, backend = config.flag("ipMasq"), config.text("ipMasqBackend")
+        with sandbox.open_sandbox(attachment), kernel_writer.connect() as writer, Undo() as undo:
+            given = addressing.allocate(request, undo)
+            gateways = _require_gateways(given)
+            given.place(1)
+            forwarding.enable(given.interfaces)
+            pair = veth_pair.create(writer, attachment, undo, mtu=mtu)
+            sandbox.run_inside(attachment, lambda inside: _configure(inside, attachment.ifname, given, gateways))
+            _write_host_end(writer, pair.host, gateways)
+            if masquerades:
+                addresses = rules.container_addresses(given.interfaces)
+                rules.write([describe_masquerading(attachment, each, backend) for each in addresses], undo)
+        keys = {"interfaces": [pair.host_interface, pair.container_interface], "ips": given.ips, "routes": given.routes}
+        return Result(version.LATEST, {**keys, "dns": dns or given.dns})
+
+    def check(self, request: PluginRequest) -> None:
+        addressing.run_ipam(request)
+        interface_check.require(request)
+        if request.config.flag("ipMasq"):
+            backend = request.config.text("ipMasqBackend")
+            addresses = rules.container_addresses(interface_check.own_interfaces(request))
+            rules.require(describe_masquerading(request.attachment, each, backend) for each in addresses)
+
+    def delete(self, request: PluginRequest) -> None:
+        addressing.run_ipam(request)
+        link = sandbox.remove_link(request.attachment)
+        if request.keys.get("ipMasq") is True:
+            rules.remove_masquerading(request.attachment, interface_check.own_addresses(request, link))
+
+    def gc(self, request: PluginRequest) -> None:
+        addressing.run_ipam(request)
+
+    def status(self, request: PluginRequest) -> None:
+        addressing.run_ipam(request)
+
+
+def _require_gateways(given: Addressing) -> list[tuple[IpInterface, IpAddress]]:
+    if not given.ips:
+        raise refuse("/ipam/type is missing", "expected: an IPAM plugin such as host-local")
+    gateways = []
+    for interface, gateway in given.gateways:
+        if gateway is None:
+            raise refuse(
+                f"the IPAM plugin returned {interface} without a gateway", "expected: a gateway for each address"
+            )
+        gateways.append((interface, gateway))
+    return gateways
+
+
+def _configure(
+    writer: KernelWriter, ifname: str, given: Addressing, gateways: list[tuple[IpInterface, IpAddress]]
+) -> None:
+    """Give the container its addresses; all traffic but that to the gateway itself goes through the gateway."""
+    addressing.configure(writer, ifname, given)
+    ifindex = sandbox.require_link(ifname).ifindex
+    for interface, gateway in gateways:
+        writer.remove_route(ifindex, interface.network, MAIN_TABLE)
+        only = ipaddress.ip_network(gateway)
+        writer.add_route(ifindex, only, MAIN_TABLE, replace=False, scope=_LINK, source=interface.ip)
+        writer.add_route(ifindex, interface.network, MAIN_TABLE, replace=False, gateway=gateway, source=interface.ip)
+
+
+def _write_host_end(writer: KernelWriter, host: Link, gateways: list[tuple[IpInterface, IpAddress]]) -> None:
+    for interface, gateway in gateways:
+        writer.add_address(host.ifindex, ipaddress.ip_interface(gateway), finds_duplicates=True)
+        writer.add_host_route(host.ifindex, interface.ip)
+
+
+__all__ = ("Ptp",)

@@ -1,0 +1,56 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The plugins of this process."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin
+
+# The release of the reference plugins whose behaviour the built-in ones have.
+RELEASE: t.Final = "1.9.1"
+
+# Module and class of each plugin. A run loads only those that it needs.
+_PLUGINS: t.Final[t.Mapping[str, tuple[str, str]]] = {
+    "bandwidth": ("bandwidth", "Bandwidth"),
+    "bridge": ("bridge", "Bridge"),
+    "dummy": ("single_link", "Dummy"),
+    "firewall": ("firewall", "Firewall"),
+    "host-device": ("host_device", "HostDevice"),
+    "host-local": ("host_local", "HostLocal"),
+    "ipvlan": ("single_link", "Ipvlan"),
+    "loopback": ("loopback", "Loopback"),
+    "macvlan": ("single_link", "Macvlan"),
+    "portmap": ("portmap", "Portmap"),
+    "ptp": ("ptp", "Ptp"),
+    "sbr": ("sbr", "SourceBasedRouting"),
+    "static": ("static", "Static"),
+    "tap": ("tap", "Tap"),
+    "tuning": ("tuning", "Tuning"),
+    "vlan": ("single_link", "Vlan"),
+    "vrf": ("vrf", "Vrf"),
+}
+_PACKAGE: t.Final = "ansible_collections.cni.node.plugins.module_utils._reference.builtin"
+
+TYPES: t.Final = frozenset(_PLUGINS)
+
+
+@functools.cache
+def find(plugin_type: str) -> Plugin | None:
+    """Return the built-in plugin of a type, or None."""
+    if plugin_type not in _PLUGINS:
+        return None
+    module, name = _PLUGINS[plugin_type]
+    plugin = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), name)()
+    return t.cast(Plugin, plugin)
+
+
+__all__ = ("RELEASE", "TYPES", "find")

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The network namespace of a container, in which plugins read and write."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+
+T = t.TypeVar("T")
+
+
+@contextlib.contextmanager
+def open_sandbox(attachment: Attachment) -> t.Iterator[int]:
+    """Yield a descriptor of the container's network namespace.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT`` if there is none, or if it is the node's own.
+    """
+    netns.require_foreign(attachment.netns)
+    try:
+        descriptor = os.open(attachment.netns, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as exc:
+        raise io_error("open", attachment.netns, exc) from exc
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def exists(attachment: Attachment) -> bool:
+    """Return whether the container's network namespace is there, for DEL."""
+    return bool(attachment.netns) and netns.is_namespace(attachment.netns)
+
+
+def run_inside(attachment: Attachment, operation: t.Callable[[KernelWriter], T]) -> T:
+    """Call a function in the container's network namespace, with a writer for it.
+
+    Raises:
+        CniError: ``IO_FAILURE``, or an error of the function.
+    """
+
+    def run() -> T:
+        with kernel_writer.connect() as writer:
+            return operation(writer)
+
+    return call_inside(attachment, run)
+
+
+def call_inside(attachment: Attachment, operation: t.Callable[[], T]) -> T:
+    """Call a function that only reads in the container's network namespace; errors as `run_inside`."""
+    try:
+        return netns.run_inside(attachment.netns, operation)
+    except OSError as exc:
+        raise io_error("enter", attachment.netns, exc) from exc
+
+
+def require_link(name: str) -> Link:
+    """Return a link of this thread's network namespace; raise an error if there is none."""
+    link = rtnetlink.link(name)
+    if link is None:
+        raise refuse(f"there is no link {name}")
+    return link
+
+
+def require_link_inside(attachment: Attachment) -> Link:
+    """Return the container's interface; raise an error if there is none."""
+    link = rtnetlink.link(attachment.ifname, attachment.netns)
+    if link is None:
+        raise refuse(f"there is no interface {attachment.ifname} in {attachment.netns}")
+    return link
+
+
+def remove_link(attachment: Attachment) -> Link | None:
+    """Remove the container's interface and return it as it was; None if it or the namespace is gone.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    if not exists(attachment):
+        return None
+    link = rtnetlink.link(attachment.ifname, attachment.netns)
+    if link is not None:
+        run_inside(attachment, lambda writer: writer.remove_link(link.ifindex))
+    return link
+
+
+__all__ = ("call_inside", "exists", "open_sandbox", "remove_link", "require_link", "require_link_inside", "run_inside")

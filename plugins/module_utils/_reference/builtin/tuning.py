@@ -1,0 +1,221 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The plugin tuning: it changes settings and properties of an interface that another plugin has made."""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.state import chained, links, resources
+
+_ALLOWLIST: t.Final = "/etc/cni/tuning/allowlist.conf"
+_NET: t.Final = "net/"
+
+
+class _Values(t.NamedTuple):
+    """The values that an interface and its namespace shall have; None and 0 leave a value as it is.
+
+    Attributes:
+        settings: Settings of the namespace, by their paths below ``/proc/sys``.
+    """
+
+    settings: t.Mapping[str, str]
+    mac: str
+    mtu: int
+    is_promiscuous: bool
+    all_multicast: bool | None
+    queue_length: int | None
+
+    @property
+    def changes_link(self) -> bool:
+        return bool(self.mac or self.mtu or self.is_promiscuous) or (self.all_multicast, self.queue_length) != (
+            None,
+            None,
+        )
+
+    def link(self, name: str) -> resources.Link:
+        """Return the interface as it shall be."""
+        return resources.Link(
+            name,
+            inside=True,
+            mac=self.mac,
+            mtu=self.mtu,
+            is_promiscuous=self.is_promiscuous,
+            all_multicast=self.all_multicast,
+            queue_length=self.queue_length,
+        )
+
+
+class Tuning(Plugin):
+    """Sets values, and keeps the former ones in a file, from which DEL restores them."""
+
+    name = saved_values.PLUGIN
+
+    def add(self, request: PluginRequest) -> Result:
+        result = request.require_prev_result()
+        values = _read_values(request)
+        _require_allowed(request)
+        with sandbox.open_sandbox(request.attachment), Undo() as undo:
+            undo.add(lambda: self.delete(request))
+            sandbox.run_inside(request.attachment, lambda writer: _write(writer, request, values))
+        return _with_mac(result, request.attachment.ifname, values.mac)
+
+    def check(self, request: PluginRequest) -> None:
+        request.require_prev_result()
+        values, ifname = _read_values(request), request.attachment.ifname
+        with sandbox.open_sandbox(request.attachment):
+            link = sandbox.require_link_inside(request.attachment)
+        wrong = [difference.message for difference in links.compare(values.link(ifname), link)]
+        if values.settings:
+            current = sysctl.read_inside(request.attachment.netns, values.settings)
+            wrong += [
+                f"{path} is {current[path]}, not {value}"
+                for path, value in values.settings.items()
+                if current[path] != " ".join(value.split())
+            ]
+        if wrong:
+            raise refuse(wrong[0], "\n".join(wrong[1:]))
+
+    def delete(self, request: PluginRequest) -> None:
+        directory = _data_dir(request)
+        file = saved_values.find(directory, *request.attachment.key[1:])
+        if file is None:
+            return
+        if sandbox.exists(request.attachment):
+            content = durable.read(file.path) or b"{}"
+            former = Keys(json_text.as_object(json_text.decode(content, file.path), file.path))
+            sandbox.run_inside(request.attachment, lambda writer: _restore(writer, request.attachment.ifname, former))
+        file.remove()
+
+
+def _data_dir(request: PluginRequest) -> str:
+    path = request.keys.get("dataDir")
+    return path if isinstance(path, str) and os.path.isabs(path) else NODE_PATHS.tuning_dir
+
+
+def _read_values(request: PluginRequest) -> _Values:
+    """Return the values of a request: those of ``args.cni`` come before the capability, and that before the file."""
+    config, given = request.config, request.config_args
+    ifname = request.attachment.ifname
+
+    def source(key: str) -> Keys:
+        return given if key in given else config
+
+    settings = {**_read_settings(config, ifname), **_read_settings(given, ifname)}
+    queue_length = source("txQLen").optional_integer("txQLen")
+    if queue_length is not None and queue_length < 0:
+        raise refuse(f"/txQLen: {queue_length} is negative")
+    return _Values(
+        settings,
+        veth_pair.read_mac(request, (given, request.runtime_config), (config,)),
+        source("mtu").integer("mtu"),
+        source("promisc").flag("promisc"),
+        source("allmulti").optional_flag("allmulti"),
+        queue_length,
+    )
+
+
+def _read_settings(keys: Keys, ifname: str) -> dict[str, str]:
+    settings = keys.section("sysctl")
+    values = {}
+    for key in settings.values:
+        path = chained.sysctl_path(key, ifname)
+        if not path.startswith(_NET):
+            raise refuse(f"{settings.pointer(key)} is not a network setting", "expected: a name that begins with net.")
+        values[path] = settings.text(key)
+    return values
+
+
+def _require_allowed(request: PluginRequest) -> None:
+    """Refuse settings that no pattern of the node's list allows, if there is one."""
+    content = durable.read(_ALLOWLIST)
+    if content is None:
+        return
+    patterns = [line.strip() for line in content.decode("utf-8", "replace").splitlines() if line.strip()]
+    for keys in (request.config, request.config_args):
+        for key in keys.section("sysctl").values:
+            if not any(_matches(pattern, key) for pattern in patterns):
+                raise refuse(f"the setting {key} is not allowed on this node", f"{_ALLOWLIST} lists the allowed ones")
+
+
+def _matches(pattern: str, key: str) -> bool:
+    try:
+        return re.search(pattern, key) is not None
+    except re.error as exc:
+        raise refuse(f"{_ALLOWLIST}: {pattern!r} is not a regular expression: {exc}") from exc
+
+
+def _write(writer: KernelWriter, request: PluginRequest, values: _Values) -> None:
+    for path, value in values.settings.items():
+        sysctl.write_at(path, value)
+    if values.changes_link:
+        link = sandbox.require_link(request.attachment.ifname)
+        _save(link, request, values)
+        _write_link(writer, link.ifindex, values)
+
+
+def _save(link: Link, request: PluginRequest, values: _Values) -> None:
+    """Write the former values to the file of the attachment, as tuning does."""
+    former: JsonObject = {
+        **({"mac": link.mac} if values.mac else {}),
+        **({"promisc": link.is_promiscuous} if values.is_promiscuous else {}),
+        **({"mtu": link.mtu} if values.mtu else {}),
+        **({"allmulti": link.is_all_multicast} if values.all_multicast is not None else {}),
+        **({"txQLen": link.queue_length} if values.queue_length is not None else {}),
+    }
+    saved_values.write(_data_dir(request), *request.attachment.key[1:], former)
+
+
+def _write_link(writer: KernelWriter, ifindex: int, values: _Values) -> None:
+    if values.mac:
+        writer.set_mac(ifindex, values.mac)
+    if values.is_promiscuous:
+        writer.set_promiscuous(ifindex)
+    if values.mtu:
+        writer.set_mtu(ifindex, values.mtu)
+    if values.all_multicast is not None:
+        writer.set_all_multicast(ifindex, values.all_multicast)
+    if values.queue_length is not None:
+        writer.set_queue_length(ifindex, values.queue_length)
+
+
+def _restore(writer: KernelWriter, ifname: str, former: Keys) -> None:
+    """Give the interface its former values; do nothing if it is gone."""
+    link = rtnetlink.link(ifname)
+    if link is None:
+        return
+    values = _Values({}, former.text("mac"), former.integer("mtu"), False, former.optional_flag("allmulti"), None)
+    _write_link(writer, link.ifindex, values._replace(queue_length=former.optional_integer("txQLen")))
+    if "promisc" in former:
+        writer.set_promiscuous(link.ifindex, former.flag("promisc"))
+
+
+def _with_mac(result: Result, ifname: str, mac: str) -> Result:
+    """Return the result with another MAC of the interface."""
+    interfaces = [
+        {**item, "mac": mac} if mac and item.get("name") == ifname else item
+        for item in result.keys.get("interfaces") or ()
+    ]
+    return result._replace(keys={**result.keys, "interfaces": interfaces})
+
+
+__all__ = ("Tuning",)

@@ -1,0 +1,43 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Undo the steps of an ADD that fails later."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+
+
+class Undo:
+    """A context that calls what was added to it, the last one first, if it is left with an exception."""
+
+    def __init__(self) -> None:
+        self._steps: list[t.Callable[[], object]] = []
+
+    def add(self, step: t.Callable[[], object]) -> None:
+        """Add a call that undoes a step. Its errors are ignored, because the first error is the one to report."""
+        self._steps.append(step)
+
+    def __enter__(self) -> Undo:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, dummy: BaseException | None, trace: types.TracebackType | None
+    ) -> None:
+        if kind is None:
+            return
+        for step in reversed(self._steps):
+            try:
+                step()
+            except CniError:
+                continue
+
+
+__all__ = ("Undo",)

@@ -1,0 +1,135 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Make the veth pair that connects a container with the node."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+
+_MAC: t.Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+
+
+class VethPair(t.NamedTuple):
+    """A veth pair with an end on the node, which is up, and one in the container, which is down.
+
+    Attributes:
+        mac, host_mac: The MACs of the ends.
+    """
+
+    attachment: Attachment
+    mac: str
+    host: Link
+    host_mac: str
+
+    @property
+    def container_interface(self) -> JsonObject:
+        """The container's end as it stands in a result."""
+        return {"name": self.attachment.ifname, "mac": self.mac, "sandbox": self.attachment.netns}
+
+    @property
+    def host_interface(self) -> JsonObject:
+        """The node's end as it stands in a result."""
+        return {"name": self.host.name, "mac": self.host_mac}
+
+
+def create(writer: KernelWriter, attachment: Attachment, undo: Undo, *, mtu: int = 0, mac: str = "") -> VethPair:
+    """Make the veth pair of an attachment.
+
+    Both MACs are chosen here, because udev may replace those that the kernel chooses.
+
+    Args:
+        mac: The MAC of the container's end.
+
+    Raises:
+        CniError: The container has an interface of this name, or the kernel refuses.
+    """
+    name, mac, host_mac = random_name(), mac or _random_mac(), _random_mac()
+    with sandbox.open_sandbox(attachment) as descriptor:
+        writer.create_veth(name, attachment.ifname, descriptor, mtu=mtu, mac=host_mac, peer_mac=mac)
+    host = sandbox.require_link(name)
+    undo.add(lambda: writer.remove_link(host.ifindex))
+    set_host_end_up(writer, host)
+    return VethPair(attachment, mac, host, host_mac)
+
+
+def set_host_end_up(writer: KernelWriter, host: Link) -> None:
+    """Set the node's end up; its routes are those of the plugin, not those of routers."""
+    writer.set_up(host.ifindex)
+    with contextlib.suppress(CniError):  # the kernel may be without IPv6
+        sysctl.write_at(f"net/ipv6/conf/{host.name}/accept_ra", "0")
+
+
+def random_name() -> str:
+    """Return a name for an end on the node, as the reference plugins choose it."""
+    return f"veth{os.urandom(4).hex()}"
+
+
+def parse_mac(pointer: str, text: str) -> str:
+    """Return a MAC in lower case, an empty string for an empty one.
+
+    Raises:
+        CniError: It is not valid.
+    """
+    mac = text.lower().replace("-", ":")
+    if mac and not _MAC.fullmatch(mac):
+        raise refuse(f"{pointer}: {text!r} is not a MAC", "expected: six bytes such as 02:00:00:00:00:01")
+    return mac
+
+
+def read_mac(request: PluginRequest, before: t.Iterable[Keys], after: t.Iterable[Keys] = ()) -> str:
+    """Return the requested MAC, or an empty string.
+
+    Args:
+        before: What comes before CNI_ARGS, the first source first.
+        after: What comes after CNI_ARGS.
+    """
+    texts = [(keys.pointer("mac"), keys.text("mac")) for keys in before]
+    texts += [("CNI_ARGS: MAC", text) for text in request.cni_args("MAC").values()]
+    texts += [(keys.pointer("mac"), keys.text("mac")) for keys in after]
+    pointer, text = next((each for each in texts if each[1]), ("", ""))
+    return parse_mac(pointer, text)
+
+
+def find_host_end(attachment: Attachment, result_interfaces: t.Iterable[JsonObject]) -> Link | None:
+    """Return the node's end of the container's veth pair, None if it is gone or the interface is no veth.
+
+    Args:
+        result_interfaces: Those of the previous result, which name the end if the container is gone.
+    """
+    inside = rtnetlink.link(attachment.ifname, attachment.netns) if sandbox.exists(attachment) else None
+    if inside is not None and inside.kind != "veth":
+        return None
+    names = [str(item.get("name")) for item in result_interfaces if item.get("name") and not item.get("sandbox")]
+    links = [link for link in map(rtnetlink.link, names) if link and link.kind == "veth"]
+    if inside is None:
+        return links[0] if links else None
+    found = next((link for link in links if link.ifindex == inside.peer), None)
+    return found or rtnetlink.link_by_index(inside.peer)
+
+
+def _random_mac() -> str:
+    """Return a MAC that is locally administered and of one device."""
+    first, *others = os.urandom(6)
+    return bytes([first & 0xFC | 0x02, *others]).hex(":")
+
+
+__all__ = ("VethPair", "create", "find_host_end", "parse_mac", "random_name", "read_mac", "set_host_end_up")

@@ -38,6 +38,18 @@ options:
       - By default such plugins are refused, because they run as root.
     type: bool
     default: false
+  builtin:
+    description:
+      - When to use the plugins that are built into this collection. They do what release 1.9.1 of the reference plugins does, inside
+        the module, so that a node needs no executables for them.
+      - With V(missing), a plugin is built in if none of O(plugin_dirs) has its executable.
+      - With V(always), all plugins that the collection has are built in, whatever the directories have.
+      - With V(never), only executables are run.
+      - The plugin C(dhcp) is not built in. Built-in plugins write to the kernel with the Python library C(pyroute2).
+      - An executable runs its IPAM plugin itself, and cannot run a built-in one.
+    type: str
+    choices: [missing, always, never]
+    default: missing
 """
 
     CACHE_DIR = r"""

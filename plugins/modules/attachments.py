@@ -374,6 +374,16 @@ attachments:
       type: float
       returned: always
       sample: 0.052
+    builtin_plugins:
+      description:
+        - The plugins of this attachment that this run has executed inside the module (see O(builtin)), with the release of the
+          reference plugins whose behaviour they have.
+      type: list
+      elements: str
+      returned: always
+      sample:
+        - bridge@1.9.1
+        - host-local@1.9.1
     stderr:
       description:
         - Standard error of plugins that succeeded, with C(type) and C(command) of each call. It is limited to the last 16 KiB of

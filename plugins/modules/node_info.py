@@ -189,10 +189,20 @@ networks:
       elements: str
       returned: when the file can be read
     missing_plugins:
-      description: Plugins of the network, IPAM plugins included, that are missing in all of O(plugin_dirs).
+      description:
+        - Plugins of the network, IPAM plugins included, that are missing in all of O(plugin_dirs) and are not built in.
       type: list
       elements: str
       returned: when the file can be read
+    builtin_plugins:
+      description:
+        - Plugins of the network that run inside modules (see O(builtin)), with the release of the reference plugins whose behaviour
+          they have.
+      type: list
+      elements: str
+      returned: when the file can be read
+      sample:
+        - bridge@1.9.1
     shadowed:
       description: Whether an earlier file defines a network of the same name.
       type: bool
@@ -247,6 +257,11 @@ attachments:
     own:
       description: Whether this collection added the attachment.
       type: bool
+      returned: when the record can be read
+    builtin_plugins:
+      description: The plugins that ran inside the module when it was added, with the release of the reference plugins.
+      type: list
+      elements: str
       returned: when the record can be read
     persist:
       description: Whether the attachment is restored after a reboot.
@@ -420,7 +435,7 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     gatherers: dict[str, t.Callable[[], t.Any]] = {
         "plugins": plugins,
         "releases": lambda: inventory.list_releases(params["cache_dir"]),
-        "networks": lambda: inventory.list_networks(params["conf_dir"], params["plugin_dirs"]),
+        "networks": lambda: inventory.list_networks(params["conf_dir"], params["plugin_dirs"], params["builtin"]),
         "attachments": lambda: inventory.list_attachments(
             params["cache_dir"], params["conf_dir"], paths.lease_dir, drift=params["drift"]
         ),
@@ -453,6 +468,7 @@ def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readine
         params["cache_dir"],
         timeout,
         allow_world_writable=params["allow_world_writable_plugins"],
+        builtin=params["builtin"],
     )
 
 

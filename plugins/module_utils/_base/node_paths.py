@@ -28,6 +28,7 @@ class NodePaths(t.NamedTuple):
         state_dir: Runtimes keep their records in ``results`` here, or in a directory below (``cache``, ``multus``).
         lease_dir: Default of host-local: a directory for each network, and in it a file for each address.
         tuning_dir: Default of tuning: a file for each interface with the original values, which DEL sets again.
+        tuning_allowlist: Lists the patterns of the settings that tuning may change; without the file, it may change all.
         modules_file: Lists the kernel modules that the next boot loads.
         sysctl_file: Lists the kernel settings that the next boot applies.
         kernel_lock: Held while kernel modules, settings, these files or the saved values change.
@@ -48,6 +49,7 @@ class NodePaths(t.NamedTuple):
     state_dir: str = "/var/lib/cni"
     lease_dir: str = "/var/lib/cni/networks"
     tuning_dir: str = "/run/cni/tuning"
+    tuning_allowlist: str = "/etc/cni/tuning/allowlist.conf"
     modules_file: str = "/etc/modules-load.d/cni.node.conf"
     sysctl_file: str = "/etc/sysctl.d/90-cni.node.conf"
     kernel_lock: str = "/run/cni-node-kernel.lock"

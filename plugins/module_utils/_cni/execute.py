@@ -36,6 +36,10 @@ class Parameters(t.NamedTuple):
     attachment: Attachment | None = None
 
 
+# What `Executor.require` returns for a plugin of this process begins with this.
+BUILTIN_PREFIX: t.Final = "builtin:"
+
+
 class NotFound(CniError):
     """A plugin is missing or not executable."""
 
@@ -52,7 +56,7 @@ class Executor(t.Protocol):
     """Interface that finds and runs plugins, as processes or in another way."""
 
     def require(self, plugin_type: str) -> str:
-        """Return the path of a plugin.
+        """Return the path of a plugin, or its type and release after `BUILTIN_PREFIX` if it runs in this process.
 
         Raises:
             NotFound: ``INVALID_CONFIG``.
@@ -207,4 +211,4 @@ def _executable(path: str) -> str:
     return path
 
 
-__all__ = ("Executor", "Listener", "NotFound", "Parameters", "ProcessExecutor", "UnsafePlugin")
+__all__ = ("BUILTIN_PREFIX", "Executor", "Listener", "NotFound", "Parameters", "ProcessExecutor", "UnsafePlugin")

@@ -28,6 +28,7 @@ _OWN_KEY: t.Final = "cni.node"
 RESTORE_KEY: t.Final = "restore"
 _CONFIG_ARGS_KEY: t.Final = "configArgs"
 _ALLOW_KEY: t.Final = "allowWorldWritablePlugins"
+_BUILTIN_KEY: t.Final = "builtin"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,16 +40,20 @@ class Restoration:
         timeout: Seconds that one plugin may run.
         allow_world_writable: Whether to run plugins that every user of the node can replace.
         addresses: The previous addresses. The restored attachment requests them, but does not depend on them.
+        builtin: When built-in plugins are used; empty for the default.
     """
 
     plugin_dirs: tuple[str, ...]
     timeout: float
     addresses: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     allow_world_writable: bool = False
+    builtin: str = ""
 
     def as_dict(self) -> JsonObject:
-        allowed = {_ALLOW_KEY: True} if self.allow_world_writable else {}
-        return {"pluginDirs": self.plugin_dirs, "timeout": self.timeout, "addresses": self.addresses, **allowed}
+        further: JsonObject = {_ALLOW_KEY: True} if self.allow_world_writable else {}
+        if self.builtin:
+            further[_BUILTIN_KEY] = self.builtin
+        return {"pluginDirs": self.plugin_dirs, "timeout": self.timeout, "addresses": self.addresses, **further}
 
 
 class Record(t.NamedTuple):
@@ -61,6 +66,7 @@ class Record(t.NamedTuple):
         netns_identity: The identity of the network namespace at ADD; empty in a record of another runtime.
         command: In an intent, the operation in progress.
         restoration: How it is restored after a reboot; None if it is not restored.
+        builtin: The plugins of ADD that ran in its process, each as ``TYPE@RELEASE``.
     """
 
     attachment: Attachment
@@ -70,6 +76,7 @@ class Record(t.NamedTuple):
     netns_identity: str = ""
     command: str = ""
     restoration: Restoration | None = None
+    builtin: tuple[str, ...] = ()
 
     @property
     def is_own(self) -> bool:
@@ -143,6 +150,8 @@ class Record(t.NamedTuple):
         own: JsonObject = {"cniVersion": self.version, "netns": self.netns_identity, "command": self.command}
         if attachment.config_args:
             own[_CONFIG_ARGS_KEY] = attachment.config_args
+        if self.builtin:
+            own[_BUILTIN_KEY] = self.builtin
         if self.restoration is not None:
             own[RESTORE_KEY] = self.restoration.as_dict()
         document[_OWN_KEY] = own
@@ -174,6 +183,7 @@ def decode(content: bytes, source: str) -> Record:
             netns_identity=own["netns"],
             command=own["command"],
             restoration=_restoration(document, source),
+            builtin=_builtin(document),
         )
     except CniError as exc:
         msg = exc.msg if source in exc.msg else f"{source} is not a record: {exc.msg}"
@@ -201,6 +211,13 @@ def decode_attachment(document: JsonObject) -> Attachment:
     ).require_identity()
 
 
+def _builtin(document: JsonObject) -> tuple[str, ...]:
+    names = (document.get(_OWN_KEY) or {}).get(_BUILTIN_KEY) or ()
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"under {_BUILTIN_KEY!r}, strings were expected: {names}")
+    return tuple(names)
+
+
 def _config_args(document: JsonObject) -> JsonObject:
     own = document.get(_OWN_KEY)
     return dict(own.get(_CONFIG_ARGS_KEY) or {}) if isinstance(own, dict) else {}
@@ -222,7 +239,8 @@ def _restoration(document: JsonObject, source: str) -> Restoration | None:
     plugin_dirs, timeout, addresses = means["pluginDirs"], means["timeout"], means.get("addresses") or []
     if not all(isinstance(text, str) for text in (*plugin_dirs, *addresses)) or not timeout > 0:
         raise TypeError(f"under {RESTORE_KEY!r}, directories, a time and addresses were expected: {means}")
-    return Restoration(tuple(plugin_dirs), timeout, tuple(addresses), means.get(_ALLOW_KEY) is True)
+    allows, builtin = means.get(_ALLOW_KEY) is True, str(means.get(_BUILTIN_KEY) or "")
+    return Restoration(tuple(plugin_dirs), timeout, tuple(addresses), allows, builtin)
 
 
 def _result(document: JsonObject, source: str) -> Result | None:

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import request, result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.conversation import (
     AddNotUndone,
     CheckOutcome,
@@ -26,7 +26,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conversation import 
     retry,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, UnsafePlugin
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
+    BUILTIN_PREFIX,
+    Executor,
+    NotFound,
+    Parameters,
+    UnsafePlugin,
+)
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
@@ -93,7 +99,7 @@ class Runtime:
             raise CniError(
                 Code.INVALID_CONFIG, f"{attachment}: the given configuration is that of network {network.name}"
             )
-        self.require_plugins(network)
+        builtin = self.require_plugins(network)
         with self.exclusion.lock_attachment(attachment):
             if self.records.read(attachment.key) is not None:
                 raise CniError(
@@ -108,18 +114,34 @@ class Runtime:
                 netns_identity=netns_identity(attachment.netns),
                 command="ADD",
                 restoration=restoration,
+                builtin=builtin,
             )
             return retry(lambda: self._add(network, intent, is_replacement, clean_up), self.exclusion.timeout)
 
-    def require_plugins(self, network: NetworkConfiguration) -> None:
-        """Raise an error if a plugin of a network, delegated ones included, is missing or unsafe.
+    def require_plugins(self, network: NetworkConfiguration) -> tuple[str, ...]:
+        """Return those plugins of a network that are built in, each as ``TYPE@RELEASE``.
 
         Raises:
-            CniError: ``INVALID_CONFIG``: a plugin is not installed or not executable.
+            CniError: ``INVALID_CONFIG``: a plugin is not installed or not executable. ``INVALID_ENVIRONMENT``: a plugin,
+                delegated ones included, is unsafe.
         """
-        for plugin_type in network.plugin_types:
-            self.executor.require(plugin_type)
+        builtin = [name for plugin in network.plugins for name in self._find_builtin(plugin)]
         self._require_safe(self._nested_types(network))
+        return tuple(dict.fromkeys(builtin))
+
+    def _find_builtin(self, plugin: PluginConfiguration) -> t.Iterator[str]:
+        """Yield a plugin if it is built in, and its IPAM plugin if that is."""
+        location = self.executor.require(plugin.type)
+        delegated = self.executor.require(plugin.delegated_type) if plugin.delegated_type else ""
+        is_builtin = location.startswith(BUILTIN_PREFIX)
+        if delegated.startswith(BUILTIN_PREFIX) and not is_builtin:
+            raise NotFound(
+                Code.INVALID_CONFIG,
+                f"plugin {plugin.delegated_type!r} is not installed, and {location} cannot run the built-in one",
+                "install it, or set builtin to always",
+            )
+        names = (location, delegated)
+        yield from (name[len(BUILTIN_PREFIX) :] for name in names if name.startswith(BUILTIN_PREFIX))
 
     def require_safe_plugins(self, record: Record) -> None:
         """Raise an error if a plugin of an attachment's network is unsafe; ignore missing plugins.

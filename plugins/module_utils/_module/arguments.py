@@ -23,6 +23,7 @@ PLUGIN_DIRS: t.Final[Spec] = {
         "default": ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"],
     },
     "allow_world_writable_plugins": {"type": "bool", "default": False},
+    "builtin": {"type": "str", "choices": ["missing", "always", "never"], "default": "missing"},
 }
 CACHE_DIR: t.Final[Spec] = {"cache_dir": {"type": "path", "default": "/var/lib/cni"}}
 TIMEOUT: t.Final[Spec] = {"timeout": {"type": "float", "default": 60.0}}

@@ -54,7 +54,9 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     workers = default_workers() if params["workers"] is None else int(positive("workers", params["workers"]))
     allowed = params["allow_world_writable_plugins"]
     log = stderr_log(module)
-    executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
+    executor = make_executor(
+        params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log, builtin=params["builtin"]
+    )
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
     networks = _networks(module)
     prepares_boot = _prepares_boot(params, paths)
@@ -72,7 +74,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     if module.check_mode:
         _warn_of_interruptions(module, runtime, networks, results)
     continuation = batch.continuation(results)
-    parts = report.entries_and_diff(results, executor.calls, log)
+    parts = report.entries_and_diff(results, executor, log)
     warn_of_omitted(module, log)
     if prepares_boot and not continuation:
         _prepare_boot(module, results, parts, paths)

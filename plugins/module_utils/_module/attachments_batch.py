@@ -26,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     AttachmentResult,
     DesiredAttachment,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -95,7 +96,10 @@ def _desired_attachments(params: t.Mapping[str, t.Any], netns_dir: str) -> list[
     """
     items = params["attachments"]
     restoration = Restoration(
-        tuple(params["plugin_dirs"]), params["timeout"], allow_world_writable=params["allow_world_writable_plugins"]
+        tuple(params["plugin_dirs"]),
+        params["timeout"],
+        allow_world_writable=params["allow_world_writable_plugins"],
+        builtin=params["builtin"] if params["builtin"] != MISSING else "",
     )
     for position, item in enumerate(items):
         if not item["container_id"] and item["netns"].startswith("/proc/"):

@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action, AttachmentResult
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import PluginCall
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import PluginCall, Stopwatch
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
 
 
 def entries_and_diff(
-    outcomes: t.Sequence[AttachmentResult], calls: t.Iterable[PluginCall], log: StderrLog | None = None
+    outcomes: t.Sequence[AttachmentResult], executor: Stopwatch, log: StderrLog | None = None
 ) -> JsonObject:
     """Return the entries of all attachments, and the diff of those that change.
 
@@ -29,11 +29,11 @@ def entries_and_diff(
         log: Standard error of plugins, if it is shown.
     """
     took: dict[Key | None, float] = collections.defaultdict(float)
-    for call in calls:
+    for call in executor.calls:
         took[call.attachment] += call.seconds
     changed = [outcome for outcome in outcomes if outcome.changed]
     return {
-        "attachments": [_entry(outcome, took[outcome.attachment.key], log) for outcome in outcomes],
+        "attachments": [_entry(outcome, took[outcome.attachment.key], executor, log) for outcome in outcomes],
         "diff": {
             "before": {str(outcome.attachment): _before(outcome) for outcome in changed},
             "after": {str(outcome.attachment): _after(outcome) for outcome in changed},
@@ -67,7 +67,7 @@ def _call(call: PluginCall) -> JsonObject:
     return {"type": call.type, "command": call.command, "seconds": round(call.seconds, 6)}
 
 
-def _entry(outcome: AttachmentResult, plugin_seconds: float, log: StderrLog | None) -> JsonObject:
+def _entry(outcome: AttachmentResult, plugin_seconds: float, executor: Stopwatch, log: StderrLog | None) -> JsonObject:
     attachment = outcome.attachment
     return {
         "network": attachment.network,
@@ -82,6 +82,7 @@ def _entry(outcome: AttachmentResult, plugin_seconds: float, log: StderrLog | No
         "false_alarms": [error.msg for error in outcome.false_alarms],
         "seconds": round(outcome.seconds, 6),
         "plugin_seconds": round(plugin_seconds, 6),
+        "builtin_plugins": executor.list_builtin(attachment.key),
         **({} if log is None else {"stderr": log.entries(attachment.key)}),
     }
 

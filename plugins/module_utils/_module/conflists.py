@@ -157,7 +157,9 @@ def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
         result += unsafe if validates_node else errors(unsafe)
     if params["probe"]:
         timeout = positive("timeout", params["timeout"])
-        executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
+        executor = make_executor(
+            params["plugin_dirs"], timeout, allow_world_writable=allowed, builtin=params["builtin"]
+        )
         probe = PluginProbe(executor, tolerate_missing=module.check_mode)
         result += [finding for network in planned.desired for finding in probe.check(network)]
     if validates_node:

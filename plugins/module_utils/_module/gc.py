@@ -43,7 +43,7 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     min_age = params["min_age"] and positive("min_age", params["min_age"])
     policy = GcPolicy(min_age, module.check_mode, params["owners"])
     allowed = params["allow_world_writable_plugins"]
-    executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
+    executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, builtin=params["builtin"])
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
     removal = _read_removal(params["removed_conflists"], params["removed_attachments"])
     networks = conf_dir.load(params["conf_dir"])

@@ -33,7 +33,9 @@ def verify(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     timeout = positive("timeout", params["timeout"])
     allowed = params["allow_world_writable_plugins"]
     log = stderr_log(module)
-    executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
+    executor = make_executor(
+        params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log, builtin=params["builtin"]
+    )
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
     gateway_timeout = params["gateway_timeout"] and positive("gateway_timeout", params["gateway_timeout"])
     verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)

@@ -20,6 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
     Parameters,
     ProcessExecutor,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, BuiltinExecutor
 
 _NO_INTERFACE: t.Final = re.compile(r"failed to find .*Link not found")
 
@@ -30,13 +31,14 @@ def make_executor(
     *,
     allow_world_writable: bool = False,
     listener: Listener | None = None,
+    builtin: str = MISSING,
 ) -> Stopwatch:
-    """Return the chain of executors for plugins: a stopwatch around `DefectTolerance` around processes.
+    """Return the chain of executors: a stopwatch around built-in plugins around `DefectTolerance` around processes.
 
-    Its arguments and errors are those of `ProcessExecutor`.
+    Its arguments and errors are those of `ProcessExecutor`, and of `BuiltinExecutor`.
     """
     processes = ProcessExecutor(plugin_dirs, timeout, allow_world_writable=allow_world_writable, listener=listener)
-    return Stopwatch(DefectTolerance(processes))
+    return Stopwatch(BuiltinExecutor(DefectTolerance(processes), builtin))
 
 
 class DefectTolerance:
@@ -93,11 +95,15 @@ class PluginCall(t.NamedTuple):
 
 
 class Stopwatch:
-    """Wraps an executor and records the duration of each call."""
+    """Wraps the executor of built-in plugins and records the duration of each call."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: BuiltinExecutor) -> None:
         self._executor = executor
         self.calls: list[PluginCall] = []
+
+    def list_builtin(self, key: Key) -> list[str]:
+        """Return the plugins that have run in this process for an attachment, as ``TYPE@RELEASE``."""
+        return sorted(self._executor.used.get(key, ()))
 
     def require(self, plugin_type: str) -> str:
         return self._executor.require(plugin_type)

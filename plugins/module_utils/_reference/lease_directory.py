@@ -135,7 +135,8 @@ class LeaseDirectory:
             raise CniError(Code.LIMITED_CONNECTIVITY, f"{lease.path} is the lease of {lease}", advice)
         if lease is not None:
             self.free(lease)
-        self.reserve(address, container_id, ifname, flush=True)
+        if not self.reserve(address, container_id, ifname, flush=True):
+            raise CniError(Code.IO_FAILURE, f"cannot create {self._directory.path_of(address)}: it is no regular file")
 
     def reserve(self, address: str, container_id: str, ifname: str, *, flush: bool = False) -> bool:
         """Return whether a new lease has been written, because its address had none; the caller holds the lock.

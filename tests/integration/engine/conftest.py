@@ -46,9 +46,10 @@ def accept_hang_ups() -> t.Iterator[None]:
 
 
 @pytest.fixture
-def node() -> t.Iterator[EngineNode]:
+def node(request: pytest.FixtureRequest) -> t.Iterator[EngineNode]:
+    """Return an empty node. Its parameter says when modules use built-in plugins."""
     with empty_node():
-        made = EngineNode()
+        made = EngineNode(getattr(request, "param", "missing"))
         yield made
         made.end_processes()
 

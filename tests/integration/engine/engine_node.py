@@ -16,7 +16,6 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
@@ -27,12 +26,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     DesiredAttachment,
     Policy,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.tests.support import state
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.support.until import until
 
 MODULES = "ansible_collections.cni.node.plugins.modules"
+RUN_PLUGINS = ("attachments", "conflists", "gc", "node_info", "verify")
 PLUGIN_DIRS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
 
 
@@ -70,7 +71,12 @@ class EngineNode:
     conf_dir = pathlib.Path("/etc/cni/net.d")
     cache_dir = pathlib.Path("/var/lib/cni")
 
-    def __init__(self) -> None:
+    def __init__(self, builtin: str = "missing") -> None:
+        """
+        Args:
+            builtin: When modules that run plugins use built-in ones.
+        """
+        self.builtin = builtin
         self.conf_dir.mkdir(exist_ok=True)
         self.plugins = ScriptedPlugins(pathlib.Path(PLUGIN_DIRS[0]))
         self._started: list[subprocess.Popen[str]] = []
@@ -90,6 +96,8 @@ class EngineNode:
 
     def start(self, module: str, **arguments: t.Any) -> subprocess.Popen[str]:
         """Start a module's process and send its arguments."""
+        if module in RUN_PLUGINS:
+            arguments.setdefault("builtin", self.builtin)
         process = subprocess.Popen(
             [sys.executable, "-m", f"{MODULES}.{module}"],
             stdin=subprocess.PIPE,
@@ -171,7 +179,7 @@ class Engine:
 
     def __init__(self, node: EngineNode) -> None:
         self._conf_dir = str(node.conf_dir)
-        self.runtime = Runtime(ProcessExecutor(PLUGIN_DIRS, 60), str(node.cache_dir), 60)
+        self.runtime = Runtime(make_executor(PLUGIN_DIRS, 60, builtin=node.builtin), str(node.cache_dir), 60)
 
     def ensure(self, item: JsonObject, *, present: bool = True, **policy: t.Any) -> AttachmentResult:
         """Reconcile one item as the module does."""

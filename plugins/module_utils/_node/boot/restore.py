@@ -33,6 +33,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Policy,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
@@ -113,7 +114,10 @@ def _restore(
 ) -> list[AttachmentResult]:
     try:
         executor = make_executor(
-            restoration.plugin_dirs, restoration.timeout, allow_world_writable=restoration.allow_world_writable
+            restoration.plugin_dirs,
+            restoration.timeout,
+            allow_world_writable=restoration.allow_world_writable,
+            builtin=restoration.builtin or MISSING,
         )
         runtime = Runtime(executor, cache_dir, restoration.timeout, nested_types, paths)
     except CniError as exc:

@@ -22,14 +22,18 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import BUILTIN_PREFIX, Executor, UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import manifest as plugin_manifest
 from ansible_collections.cni.node.plugins.module_utils._reference import nested_plugins
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, NEVER
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
+
+# Seconds: no plugin is run.
+_NO_TIME: t.Final = 0.0
 
 
 def query_plugins(
@@ -44,9 +48,7 @@ def query_plugins(
     # An executor prefers earlier directories, so each directory gets its own.
     answers = [
         pool.map(
-            functools.partial(
-                _plugin, directory, make_executor([directory], timeout, allow_world_writable=allow_world_writable)
-            ),
+            functools.partial(_plugin, directory, _query_only(directory, timeout, allow_world_writable)),
             _executables(directory),
         )
         for directory in plugin_dirs
@@ -61,6 +63,11 @@ def query_plugins(
         return described
 
     return describe_plugins
+
+
+def _query_only(directory: str, timeout: float, allow_world_writable: bool) -> Executor:
+    """Return an executor of the executables in one directory."""
+    return make_executor([directory], timeout, allow_world_writable=allow_world_writable, builtin=NEVER)
 
 
 def list_releases(cache_dir: str) -> list[JsonObject]:
@@ -79,11 +86,16 @@ def list_releases(cache_dir: str) -> list[JsonObject]:
     ]
 
 
-def list_networks(path: str, plugin_dirs: t.Sequence[str]) -> list[JsonObject]:
-    """Describe every network configuration file of a directory, in the order of their paths."""
+def list_networks(path: str, plugin_dirs: t.Sequence[str], builtin: str = MISSING) -> list[JsonObject]:
+    """Describe every network configuration file of a directory, in the order of their paths.
+
+    Args:
+        builtin: When built-in plugins are used.
+    """
+    executor = make_executor(plugin_dirs, _NO_TIME, builtin=builtin)
     directory = conf_dir.load(path)
-    described = [_network(network, plugin_dirs, shadowed=False) for network in directory.networks.values()]
-    described += [_network(network, plugin_dirs, shadowed=True) for network in directory.shadowed]
+    described = [_network(network, executor, shadowed=False) for network in directory.networks.values()]
+    described += [_network(network, executor, shadowed=True) for network in directory.shadowed]
     described += [_broken(file, error) for file, error in directory.broken.items()]
     return sorted(described, key=lambda facts: t.cast(str, facts["path"]))
 
@@ -137,13 +149,15 @@ def _missing_files(directory: str, names: t.Iterable[str]) -> list[str]:
     return sorted(name for name in names if not os.path.exists(os.path.join(directory, name)))
 
 
-def _network(network: NetworkConfiguration, plugin_dirs: t.Sequence[str], *, shadowed: bool) -> JsonObject:
+def _network(network: NetworkConfiguration, executor: Executor, *, shadowed: bool) -> JsonObject:
+    builtin, missing = _find_plugins(network, executor)
     return {
         "name": network.name,
         "path": network.source,
         "versions": list(network.versions),
         "plugins": [plugin.type for plugin in network.plugins],
-        "missing_plugins": _missing_plugins(network, plugin_dirs),
+        "missing_plugins": missing,
+        "builtin_plugins": builtin,
         "shadowed": shadowed,
         "disable_check": network.disable_check,
         "disable_gc": network.disable_gc,
@@ -151,10 +165,19 @@ def _network(network: NetworkConfiguration, plugin_dirs: t.Sequence[str], *, sha
     }
 
 
-def _missing_plugins(network: NetworkConfiguration, plugin_dirs: t.Sequence[str]) -> list[str]:
-    """Return the plugins that a network runs but no plugin directory has."""
-    types = {plugin.type for plugin in nested_plugins.executables(network)}
-    return sorted(name for name in types if not any(is_executable(os.path.join(path, name)) for path in plugin_dirs))
+def _find_plugins(network: NetworkConfiguration, executor: Executor) -> tuple[list[str], list[str]]:
+    """Return the plugins of a network that are built in, and those that the node does not have."""
+    builtin, missing = [], []
+    for name in sorted({plugin.type for plugin in nested_plugins.executables(network)}):
+        try:
+            location = executor.require(name)
+        except UnsafePlugin:
+            continue
+        except CniError:
+            missing.append(name)
+        else:
+            builtin += [location[len(BUILTIN_PREFIX) :]] if location.startswith(BUILTIN_PREFIX) else []
+    return builtin, missing
 
 
 def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> JsonObject:
@@ -171,6 +194,7 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> Js
         "interrupted": intent.command if intent and (intent is record or intent.command != "ADD") else None,
         "addresses": list(record.addresses),
         "ports": _ports(record),
+        "builtin_plugins": list(record.builtin),
         "drift": None,
         "result": record.result.keys if record.result else None,
         "error": None,

@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import defa
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
@@ -58,7 +59,13 @@ def query_readiness(runtime: Runtime, networks: t.Sequence[NetworkConfiguration]
 
 
 def query_node_readiness(
-    path: str, plugin_dirs: t.Sequence[str], cache_dir: str, timeout: float, *, allow_world_writable: bool = False
+    path: str,
+    plugin_dirs: t.Sequence[str],
+    cache_dir: str,
+    timeout: float,
+    *,
+    allow_world_writable: bool = False,
+    builtin: str = MISSING,
 ) -> list[Readiness]:
     """Run STATUS of every network of a conf dir, as `query_readiness`.
 
@@ -66,7 +73,7 @@ def query_node_readiness(
         path: The conf dir.
         timeout: Seconds that one plugin may run.
     """
-    executor = make_executor(plugin_dirs, timeout, allow_world_writable=allow_world_writable)
+    executor = make_executor(plugin_dirs, timeout, allow_world_writable=allow_world_writable, builtin=builtin)
     networks = conf_dir.load(path).networks
     runtime = Runtime(executor, cache_dir, timeout, nested_types)
     return query_readiness(runtime, [networks[name] for name in sorted(networks)])

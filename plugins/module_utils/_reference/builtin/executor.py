@@ -9,17 +9,28 @@
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, NotFound, Parameters
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
+    BUILTIN_PREFIX,
+    Executor,
+    NotFound,
+    Parameters,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.registry import RELEASE, TYPES
 
 # When built-in plugins are used: for a plugin that no directory has, for every plugin that is built in, or not at all.
 MISSING, ALWAYS, NEVER = MODES = ("missing", "always", "never")
 
 
 class BuiltinExecutor:
-    """An executor around another one: it runs plugins that are built in, and the other one runs the rest."""
+    """An executor around another one: it runs plugins that are built in, and the other one runs the rest.
+
+    Attributes:
+        used: The plugins that it has run for each attachment, as ``TYPE@RELEASE``; under None, for GC, STATUS and VERSION.
+    """
 
     def __init__(self, executor: Executor, mode: str) -> None:
         """
@@ -29,37 +40,46 @@ class BuiltinExecutor:
         """
         self._executor = executor
         self._mode = mode
+        self.used: dict[Key | None, set[str]] = {}
 
     def require(self, plugin_type: str) -> str:
-        """Return the path of an executable, or `builtin:TYPE`; errors as `Executor.require`."""
-        return f"builtin:{plugin_type}" if self.is_builtin(plugin_type) else self._executor.require(plugin_type)
-
-    def is_builtin(self, plugin_type: str) -> bool:
-        """Return whether a plugin runs in this process.
-
-        Raises:
-            UnsafePlugin: Its executable is there, and every user of the node can replace it.
-        """
-        if self._mode == NEVER or plugin_type not in registry.TYPES:
-            return False
-        if self._mode == ALWAYS:
-            return True
+        is_builtin = self._mode != NEVER and plugin_type in TYPES
+        if is_builtin and self._mode == ALWAYS:
+            return _location(plugin_type)
         try:
-            self._executor.require(plugin_type)
+            return self._executor.require(plugin_type)
         except NotFound:
-            return True
-        return False
+            if is_builtin:
+                return _location(plugin_type)
+            raise
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
-        if not self.is_builtin(plugin_type):
+        if not self.require(plugin_type).startswith(BUILTIN_PREFIX):
             return self._executor.execute(plugin_type, request, parameters)
-        plugin = registry.find(plugin_type)
-        if plugin is None:
-            raise CniError(Code.INVALID_CONFIG, f"plugin {plugin_type!r} is not built in")
+        # Loaded late: most runs find every attachment unchanged and run no plugin.
+        from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
+        from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+
+        key = parameters.attachment.key if parameters.attachment else None
+        self.used.setdefault(key, set()).add(_describe(plugin_type))
         try:
-            return protocol.call(plugin, request, parameters, self)
+            return protocol.call(registry.load(plugin_type), request, parameters, self)
         except Exception as exc:
-            raise as_error(exc).within(f"built-in plugin {plugin_type} failed ({parameters.command})") from exc
+            error = as_error(exc)
+            within = f"built-in plugin {plugin_type} failed ({parameters.command})"
+            raise (error if error.msg.startswith(_FAILED) else error.within(within)) from exc
+
+
+# An error of a delegated plugin names that plugin already.
+_FAILED: t.Final = ("built-in plugin ", "plugin ")
+
+
+def _location(plugin_type: str) -> str:
+    return f"{BUILTIN_PREFIX}{_describe(plugin_type)}"
+
+
+def _describe(plugin_type: str) -> str:
+    return f"{plugin_type}@{RELEASE}"
 
 
 __all__ = ("ALWAYS", "MISSING", "MODES", "NEVER", "BuiltinExecutor")

@@ -24,11 +24,11 @@ _TIMEOUT: t.Final = 120.0
 
 def main(name: str) -> int:
     """Run the plugin of a name; return the exit status."""
-    plugin = registry.find(os.path.basename(name))
-    if plugin is None:
+    plugin_type = os.path.basename(name)
+    if plugin_type not in registry.TYPES:
         sys.stderr.write(f"{name}: no built-in plugin has this name; known: {', '.join(sorted(registry.TYPES))}\n")
         return 1
-    return program.run(plugin, _make_executor)
+    return program.run(registry.load(plugin_type), _make_executor)
 
 
 def _make_executor(directories: t.Sequence[str]) -> Executor:

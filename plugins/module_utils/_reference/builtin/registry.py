@@ -13,7 +13,8 @@ import functools
 import importlib
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin
 
 # The release of the reference plugins whose behaviour the built-in ones have.
 RELEASE: t.Final = "1.9.1"
@@ -44,13 +45,11 @@ TYPES: t.Final = frozenset(_PLUGINS)
 
 
 @functools.cache
-def find(plugin_type: str) -> Plugin | None:
-    """Return the built-in plugin of a type, or None."""
-    if plugin_type not in _PLUGINS:
-        return None
+def load(plugin_type: str) -> Plugin:
+    """Return the built-in plugin of one of `TYPES`."""
     module, name = _PLUGINS[plugin_type]
-    plugin = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), name)()
-    return t.cast(Plugin, plugin)
+    plugin: Plugin = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), name)()
+    return plugin
 
 
-__all__ = ("RELEASE", "TYPES", "find")
+__all__ = ("RELEASE", "TYPES", "load")

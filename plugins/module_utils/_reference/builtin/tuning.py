@@ -27,7 +27,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.state import chained, links, resources
 
-_ALLOWLIST: t.Final = "/etc/cni/tuning/allowlist.conf"
 _NET: t.Final = "net/"
 
 
@@ -147,21 +146,24 @@ def _read_settings(keys: Keys, ifname: str) -> dict[str, str]:
 
 def _require_allowed(request: PluginRequest) -> None:
     """Refuse settings that no pattern of the node's list allows, if there is one."""
-    content = durable.read(_ALLOWLIST)
+    content = durable.read(NODE_PATHS.tuning_allowlist)
     if content is None:
         return
     patterns = [line.strip() for line in content.decode("utf-8", "replace").splitlines() if line.strip()]
     for keys in (request.config, request.config_args):
         for key in keys.section("sysctl").values:
             if not any(_matches(pattern, key) for pattern in patterns):
-                raise refuse(f"the setting {key} is not allowed on this node", f"{_ALLOWLIST} lists the allowed ones")
+                raise refuse(
+                    f"the setting {key} is not allowed on this node",
+                    f"{NODE_PATHS.tuning_allowlist} lists the allowed ones",
+                )
 
 
 def _matches(pattern: str, key: str) -> bool:
     try:
         return re.search(pattern, key) is not None
     except re.error as exc:
-        raise refuse(f"{_ALLOWLIST}: {pattern!r} is not a regular expression: {exc}") from exc
+        raise refuse(f"{NODE_PATHS.tuning_allowlist}: {pattern!r} is not a regular expression: {exc}") from exc
 
 
 def _write(writer: KernelWriter, request: PluginRequest, values: _Values) -> None:

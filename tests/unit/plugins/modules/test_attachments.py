@@ -58,6 +58,7 @@ def test_an_entry_has_every_documented_key_and_defaults_from_the_netns(ensure: E
         "result": {"cniVersion": "1.0.0", **RESULT},
         "error": None,
         "false_alarms": [],
+        "builtin_plugins": [],
     }
     assert (done["changed"], done["summary"]) == (True, {"added": 1})
     assert done["msg"].startswith("attachments: 1 added; ")

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import NEVER, BuiltinExecutor
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import PluginCall, Stopwatch
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryExecutor,
@@ -24,7 +25,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 def test_each_call_is_timed_even_if_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([1.0, 1.25, 2.0, 4.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(now))
-    watch = Stopwatch(MemoryExecutor(a=succeeds, b=fails_at("ADD")))
+    watch = Stopwatch(BuiltinExecutor(MemoryExecutor(a=succeeds, b=fails_at("ADD")), NEVER))
     attachment = Attachment("net", "blue", "eth0")
     assert b"1.1.0" in watch.execute("a", b"{}", Parameters("VERSION"))
     with pytest.raises(CniError):
@@ -33,7 +34,7 @@ def test_each_call_is_timed_even_if_it_fails(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_missing_plugin_is_missing_through_the_stopwatch() -> None:
-    watch = Stopwatch(MemoryExecutor(a=succeeds))
+    watch = Stopwatch(BuiltinExecutor(MemoryExecutor(a=succeeds), NEVER))
     assert watch.require("a") == "memory:a"
     with pytest.raises(CniError):
         watch.require("b")

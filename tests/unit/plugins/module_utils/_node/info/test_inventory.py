@@ -49,7 +49,7 @@ def test_networks_are_sorted_by_path_including_shadowed_and_broken_ones(tmp_path
     (tmp_path / "15-broken.json").write_text("{", encoding="utf-8")
     ScriptedPlugins(tmp_path / "bin").write("bridge")
     single, first, broken, second = inventory.list_networks(
-        str(tmp_path), [str(tmp_path / "bin"), str(tmp_path / "none")]
+        str(tmp_path), [str(tmp_path / "bin"), str(tmp_path / "none")], "never"
     )
     assert (single["missing_plugins"], first["missing_plugins"]) == (
         ["host-local"],
@@ -60,6 +60,12 @@ def test_networks_are_sorted_by_path_including_shadowed_and_broken_ones(tmp_path
     assert first["versions"] == ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
     assert broken.keys() == {"path", "error"}
     assert inventory.list_networks(str(tmp_path / "none"), []) == []
+
+
+def test_a_plugin_that_is_built_in_is_not_missing(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "05-single.conf").write_text(json.dumps(SINGLE), encoding="utf-8")
+    (network,) = inventory.list_networks(str(tmp_path), [str(tmp_path / "none")])
+    assert (network["missing_plugins"], network["builtin_plugins"]) == ([], ["bridge@1.9.1", "host-local@1.9.1"])
 
 
 def _read_attachments(node: FakeNode) -> dict[str, dict[str, object]]:

@@ -32,7 +32,11 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
     name_source_in_errors,
     read_listed,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import is_url, resolve_request
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import (
+    BUILTIN,
+    is_url,
+    resolve_request,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
@@ -66,7 +70,7 @@ class ActionModule(ConflistItemsAction):
         """Return the source on the controller, or None if the node reads or downloads it itself."""
         name = arguments.get("source")
         is_remote = boolean(arguments.get("remote_src", False), strict=False)
-        if not isinstance(name, str) or not name or is_remote or is_url(name):
+        if not isinstance(name, str) or name in ("", BUILTIN) or is_remote or is_url(name):
             return None
         if arguments.get("state", "present") != "present":
             return None

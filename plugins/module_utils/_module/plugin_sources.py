@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -20,11 +21,13 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
     name_source_in_errors,
     read_listed,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import resolve_request
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, resolve_request
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cni.node.plugins.module_utils._node.plugins.builtin import BuiltinExecutables
 
 _ADVICE: t.Final = (
     "remote_src is true, so source is on the node; for a source on the controller, set remote_src to false "
@@ -62,6 +65,8 @@ class Sources:
 
     def _digest(self) -> str:
         path = self.request.location
+        if path == BUILTIN:
+            return identity_of(self._executables().listing)
         if self.request.is_url:
             return self.request.checksum
         if not self._is_remote:
@@ -71,6 +76,14 @@ class Sources:
                 self._listing = listing_of(path, self.request.checksum, self._digests.sha256)
                 return identity_of(self._listing)
             return self.request.checksum or ("" if self._may_appear_later() else f"sha256:{self._digests.sha256(path)}")
+
+    @staticmethod
+    def _executables() -> BuiltinExecutables:
+        """Return the executables of built-in plugins, which are made on the node."""
+        # Imported here, because it loads all built-in plugins.
+        from ansible_collections.cni.node.plugins.module_utils._node.plugins import builtin
+
+        return builtin.build(sys.executable)
 
     def _may_appear_later(self) -> bool:
         return self._module.check_mode and not os.path.lexists(self.request.location)
@@ -91,6 +104,8 @@ class Sources:
             SourceMissing: In check mode, it does not exist yet.
         """
         path = self.request.location
+        if path == BUILTIN:
+            return Source([self.digest], self.request.version, lambda: self._executables().contents)
         if self.request.is_url:
             from ansible_collections.cni.node.plugins.module_utils._module.download import download
 

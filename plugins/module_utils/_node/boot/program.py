@@ -14,6 +14,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 REPAIR: t.Final = "repair"
 
 
+def build() -> bytes:
+    """Build the file that runs this program: one file for any Python."""
+    from ansible_collections.cni.node.plugins.module_utils._node.files import zipapp
+
+    return zipapp.build(__name__, "sys.argv[1:]")
+
+
 def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
     """Run a command of the program, and return its exit status.
 
@@ -29,4 +36,4 @@ def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
     return restore_command.main(arguments, paths)
 
 
-__all__ = ("REPAIR", "main")
+__all__ = ("REPAIR", "build", "main")

@@ -19,8 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
-from ansible_collections.cni.node.plugins.module_utils._node.boot import zipapp as boot_zipapp
-from ansible_collections.cni.node.plugins.module_utils._node.boot.program import REPAIR
+from ansible_collections.cni.node.plugins.module_utils._node.boot.program import REPAIR, build
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
     FileChange,
     apply,
@@ -210,7 +209,7 @@ class RepairUnits:
         moved = "" if path == self._paths.repair_program else f"{unit_files.PROGRAM_KEY}{json.dumps(path)}\n"
         comments = {SERVICE: _BANNER + moved}
         units = {self._path(name): (comments.get(name, _BANNER) + text).encode() for name, text in texts.items()}
-        return {path: boot_zipapp.build(), **units}
+        return {path: build(), **units}
 
     def _links(self) -> dict[str, str]:
         """Return the unit that each link enables."""

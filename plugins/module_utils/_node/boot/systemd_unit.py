@@ -12,8 +12,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
-from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
-from ansible_collections.cni.node.plugins.module_utils._node.boot import zipapp as boot_zipapp
+from ansible_collections.cni.node.plugins.module_utils._node.boot import program, unit_files
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
     FileChange,
     apply,
@@ -83,7 +82,7 @@ class SystemdUnit:
         before = self.read_program_path()
         path = os.path.join(program_dir, _PROGRAM_NAME) if program_dir else before
         files = (
-            {path: boot_zipapp.build(), self._paths.restore_unit: self._unit(directories, path).encode()}
+            {path: program.build(), self._paths.restore_unit: self._unit(directories, path).encode()}
             if directories
             else {}
         )

@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.registry import RELEASE
 
 _UPSTREAM: t.Final = "https://github.com/containernetworking/plugins/releases/download/v{version}/"
 _ASSET: t.Final = re.compile(r"cni-plugins-linux-([a-z0-9]+)-v([0-9A-Za-z.+~-]+)\.tgz")
@@ -75,6 +76,11 @@ class ReleaseRequest:
         return is_url(self.location)
 
 
+# The source of executables that this collection makes of its own plugins, and the name of their release.
+BUILTIN: t.Final = "builtin"
+_BUILTIN_VERSION: t.Final = f"{RELEASE}-{BUILTIN}"
+
+
 def is_url(location: str) -> bool:
     return location.lower().startswith(("http://", "https://"))
 
@@ -90,6 +96,10 @@ def resolve_request(version: str, source: str, checksum: str, machine: str = "")
         CniError: ``INVALID_CONFIG``.
     """
     version = _check_version(version)
+    if source == BUILTIN:
+        if checksum:
+            raise CniError(Code.INVALID_CONFIG, f"checksum: source {BUILTIN} has none", "leave out checksum")
+        return ReleaseRequest(source, version or _BUILTIN_VERSION, "")
     location = source or _UPSTREAM.format(version=version)
     if is_url(location) and location.endswith("/"):
         location += _asset_name(version, machine)

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import typing as t
 
 if t.TYPE_CHECKING:
@@ -19,37 +18,139 @@ if t.TYPE_CHECKING:
 # The release of the reference plugins whose behaviour the built-in ones have.
 RELEASE: t.Final = "1.9.1"
 
-# Module and class of each plugin. A run loads only those that it needs.
-_PLUGINS: t.Final[t.Mapping[str, tuple[str, str]]] = {
-    "bandwidth": ("bandwidth", "Bandwidth"),
-    "bridge": ("bridge", "Bridge"),
-    "dummy": ("single_link", "Dummy"),
-    "firewall": ("firewall", "Firewall"),
-    "host-device": ("host_device", "HostDevice"),
-    "host-local": ("host_local", "HostLocal"),
-    "ipvlan": ("single_link", "Ipvlan"),
-    "loopback": ("loopback", "Loopback"),
-    "macvlan": ("single_link", "Macvlan"),
-    "portmap": ("portmap", "Portmap"),
-    "ptp": ("ptp", "Ptp"),
-    "sbr": ("sbr", "SourceBasedRouting"),
-    "static": ("static", "Static"),
-    "tap": ("tap", "Tap"),
-    "tuning": ("tuning", "Tuning"),
-    "vlan": ("single_link", "Vlan"),
-    "vrf": ("vrf", "Vrf"),
+# Each function loads one plugin: a run needs few of them. The imports are written out, because Ansible and the programs
+# that run at boot take along the modules that they find in import statements.
+
+
+def _bandwidth() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.bandwidth import Bandwidth
+
+    return Bandwidth()
+
+
+def _bridge() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.bridge import Bridge
+
+    return Bridge()
+
+
+def _dummy() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Dummy
+
+    return Dummy()
+
+
+def _firewall() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.firewall import Firewall
+
+    return Firewall()
+
+
+def _host_device() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.host_device import HostDevice
+
+    return HostDevice()
+
+
+def _host_local() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.host_local import HostLocal
+
+    return HostLocal()
+
+
+def _ipvlan() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Ipvlan
+
+    return Ipvlan()
+
+
+def _loopback() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.loopback import Loopback
+
+    return Loopback()
+
+
+def _macvlan() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Macvlan
+
+    return Macvlan()
+
+
+def _portmap() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.portmap import Portmap
+
+    return Portmap()
+
+
+def _ptp() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.ptp import Ptp
+
+    return Ptp()
+
+
+def _sbr() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.sbr import SourceBasedRouting
+
+    return SourceBasedRouting()
+
+
+def _static() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.static import Static
+
+    return Static()
+
+
+def _tap() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.tap import Tap
+
+    return Tap()
+
+
+def _tuning() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.tuning import Tuning
+
+    return Tuning()
+
+
+def _vlan() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Vlan
+
+    return Vlan()
+
+
+def _vrf() -> Plugin:
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.vrf import Vrf
+
+    return Vrf()
+
+
+_LOADERS: t.Final[t.Mapping[str, t.Callable[[], Plugin]]] = {
+    "bandwidth": _bandwidth,
+    "bridge": _bridge,
+    "dummy": _dummy,
+    "firewall": _firewall,
+    "host-device": _host_device,
+    "host-local": _host_local,
+    "ipvlan": _ipvlan,
+    "loopback": _loopback,
+    "macvlan": _macvlan,
+    "portmap": _portmap,
+    "ptp": _ptp,
+    "sbr": _sbr,
+    "static": _static,
+    "tap": _tap,
+    "tuning": _tuning,
+    "vlan": _vlan,
+    "vrf": _vrf,
 }
-_PACKAGE: t.Final = "ansible_collections.cni.node.plugins.module_utils._reference.builtin"
 
-TYPES: t.Final = frozenset(_PLUGINS)
+TYPES: t.Final = frozenset(_LOADERS)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=len(_LOADERS))
 def load(plugin_type: str) -> Plugin:
     """Return the built-in plugin of one of `TYPES`."""
-    module, name = _PLUGINS[plugin_type]
-    plugin: Plugin = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), name)()
-    return plugin
+    return _LOADERS[plugin_type]()
 
 
 __all__ = ("RELEASE", "TYPES", "load")

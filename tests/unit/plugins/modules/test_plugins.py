@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pathlib
+import subprocess
 import tarfile
 import typing as t
 
@@ -19,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._module import plugin_sources
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import listing as plugin_listing
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
 
 Ensure = t.Callable[..., ModuleExit]
@@ -286,3 +289,23 @@ def test_a_source_that_is_a_pipe_is_not_waited_for(run: ModuleRunner, tmp_path: 
         f"cannot read {path}: it is not a regular file"
         in run("plugins", source=path, remote_src=True, **places).require_refusal()
     )
+
+
+def test_a_node_without_plugins_gets_executables_of_the_built_in_ones(
+    run: ModuleRunner, tmp_path: pathlib.Path
+) -> None:
+    options = {"source": "builtin", "bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "cache"), **NETWORKS}
+    first = run("plugins", **options).ok()
+    assert (first["changed"], first["version"]) == (True, "1.9.1-builtin")
+    assert {path.name for path in (tmp_path / "bin").iterdir()} == registry.TYPES
+    assert not run("plugins", **options).ok()["changed"]
+    probe = subprocess.run(
+        [tmp_path / "bin" / "host-local"], env={"CNI_COMMAND": "VERSION"}, capture_output=True, check=True, timeout=60
+    )
+    assert json.loads(probe.stdout)["supportedVersions"][-1] == "1.1.0"
+
+
+def test_executables_of_built_in_plugins_have_no_checksum(run: ModuleRunner, tmp_path: pathlib.Path) -> None:
+    options: JsonObject = {"source": "builtin", "checksum": f"sha256:{'0' * 64}", "bin_dir": str(tmp_path / "bin")}
+    refusal = run("plugins", **options, cache_dir=str(tmp_path / "cache")).require_refusal()
+    assert "leave out checksum" in refusal

@@ -17,8 +17,9 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.boot import zipapp as boot_zipapp
+from ansible_collections.cni.node.plugins.module_utils._node.boot import program
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
+from ansible_collections.cni.node.plugins.module_utils._node.files import zipapp
 
 DIRECTORIES = ["/var/lib/cni", '/var/a b/"%$\\']
 
@@ -108,7 +109,7 @@ def test_a_control_character_ends_no_line_of_the_unit(unit: SystemdUnit, paths: 
 def test_the_program_is_reproducible_and_self_contained(
     root: pathlib.Path, unit: SystemdUnit, paths: NodePaths
 ) -> None:
-    assert boot_zipapp.build() == boot_zipapp.build()
+    assert program.build() == program.build()
     settle(unit, "/var/lib/cni")
     with zipfile.ZipFile(paths.restore_program) as archive:
         names = archive.namelist()
@@ -131,10 +132,10 @@ def test_the_program_is_reproducible_and_self_contained(
     ],
 )
 def test_the_program_follows_every_form_of_import(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaders, package = boot_zipapp._loader, netns.__name__.rpartition(".")[0]
+    loaders, package = zipapp._loader, netns.__name__.rpartition(".")[0]
     first = types.SimpleNamespace(get_source=lambda dummy: f"{statement.format(package=package)}\n")
-    monkeypatch.setattr(boot_zipapp, "_loader", lambda name: first if name == "first" else loaders(name))
-    assert netns.__name__ in boot_zipapp._sources("first")
+    monkeypatch.setattr(zipapp, "_loader", lambda name: first if name == "first" else loaders(name))
+    assert netns.__name__ in zipapp._sources("first")
 
 
 @pytest.mark.parametrize("line", ["# cache_dirs: [", "# cache_dirs: 5", "nothing of ours"])

@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 import importlib.util
 import io
+import marshal
 import re
+import struct
 import typing as t
 import zipfile
-
-from ansible_collections.cni.node.plugins.module_utils._node.boot import program
 
 _PREFIX: t.Final = "ansible_collections.cni.node.plugins.module_utils."
 # Only these statements are parsed, because it takes a tenth of a second to parse all sources.
@@ -22,25 +22,44 @@ _IMPORT: t.Final = re.compile(
     rf"^ *(from {re.escape(_PREFIX)}[\w.]+ import (?:\([^)]*\)|[^\n(]+)|import {re.escape(_PREFIX)}[^\n]+)$",
     re.MULTILINE,
 )
-_MAIN: t.Final = f"import sys\n\nfrom {program.__name__} import main\n\nsys.exit(main(sys.argv[1:]))\n"
 # The earliest date of the format. With a fixed date, the same sources give the same bytes.
 _DATE: t.Final = (1980, 1, 1, 0, 0, 0)
+_UNCHECKED: t.Final = struct.pack("<I", 0b01)
 
 
-def build() -> bytes:
-    """Build the program that restores and repairs attachments: one file for any Python, with the sources of this engine."""
-    files = {"__main__.py": _MAIN}
-    for name, source in _sources(program.__name__).items():
+def build(module: str, arguments: str, *, interpreter: str = "") -> bytes:
+    """Build a program: one file for any Python, with the sources of a module and of all that it imports.
+
+    Args:
+        module: The name of a module whose function ``main`` is the program.
+        arguments: The expression that `main` is called with.
+        interpreter: Path of the Python that runs the file when it is executed. The file then has compiled modules for it,
+            which is this process's; another Python uses the sources. By default, neither.
+    """
+    main = f"import sys\n\nfrom {module} import main\n\nsys.exit(main({arguments}))\n"
+    sources = {"__main__.py": main}
+    for name, source in _sources(module).items():
         parts = name.split(".")
-        files.update({"/".join([*parts[:depth], "__init__.py"]): "" for depth in range(1, len(parts))})
-        files["/".join(parts) + ".py"] = source
+        sources.update({"/".join([*parts[:depth], "__init__.py"]): "" for depth in range(1, len(parts))})
+        sources["/".join(parts) + ".py"] = source
+    files = {path: source.encode() for path, source in sources.items()}
+    if interpreter:
+        files.update({f"{path}c": _compile(path, source) for path, source in sources.items()})
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for path, source in sorted(files.items()):
+    stream.write(f"#!{interpreter} -I\n".encode() if interpreter else b"")
+    compression = zipfile.ZIP_DEFLATED if interpreter else zipfile.ZIP_STORED
+    with zipfile.ZipFile(stream, "a", compression) as archive:
+        for path, content in sorted(files.items()):
             entry = zipfile.ZipInfo(path, _DATE)
             entry.external_attr = 0o644 << 16
-            archive.writestr(entry, source)
+            archive.writestr(entry, content, compression)
     return stream.getvalue()
+
+
+def _compile(path: str, source: str) -> bytes:
+    """Return the content of a compiled module that is not compared with its source (PEP 552)."""
+    code = marshal.dumps(compile(source, path, "exec", dont_inherit=True))
+    return importlib.util.MAGIC_NUMBER + _UNCHECKED + importlib.util.source_hash(source.encode()) + code
 
 
 def _sources(first: str) -> dict[str, str]:

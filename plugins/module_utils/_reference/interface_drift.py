@@ -16,7 +16,11 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state import h
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import expected_state
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode, NodeSnapshot
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import (
+    LiveNode,
+    Node,
+    NodeSnapshot,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 
 
@@ -50,9 +54,22 @@ def find_drift(record: Record, network: NetworkConfiguration, snapshot: NodeSnap
     state = expected_state(record, network, snapshot.lease_dir)
     if state is None:
         return None
-    inside = _container_differences(state, record.attachment.netns)
-    on_node = list(host.find(state, snapshot))
-    if on_node:
+    return compare(state, record.attachment.netns, snapshot)
+
+
+def compare(state: State, netns: str, node: Node) -> LinkDrift:
+    """Compare the kernel with a state.
+
+    Args:
+        netns: Path of the container's network namespace.
+        node: What the node has. Whatever seems to be missing in a snapshot is looked for again.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    inside = _container_differences(state, netns)
+    on_node = list(host.find(state, node))
+    if on_node and not isinstance(node, LiveNode):
         on_node = list(host.find(state, LiveNode()))
     return LinkDrift(_messages(inside), _messages(on_node), (*inside, *on_node))
 
@@ -73,4 +90,4 @@ def _messages(differences: t.Iterable[Difference]) -> tuple[str, ...]:
     return tuple(difference.message for difference in differences if not difference.follows)
 
 
-__all__ = ("LinkDrift", "find_drift")
+__all__ = ("LinkDrift", "compare", "find_drift")

@@ -160,12 +160,12 @@ class Bridge(Plugin):
         rules.require(_expected_rules(request, config))
 
     def delete(self, request: PluginRequest) -> None:
-        link = sandbox.remove_link(request.attachment)
+        sandbox.remove_link(request.attachment, interface_check.node_links(request))
         addressing.run_ipam(request)
         if request.keys.get("macspoofchk") is True:
             rules.remove_spoof_checks(request.attachment)
         if request.keys.get("ipMasq") is True:
-            rules.remove_masquerading(request.attachment, interface_check.own_addresses(request, link))
+            rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
 
     def gc(self, request: PluginRequest) -> None:
         addressing.run_ipam(request)

@@ -16,13 +16,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
+from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import expected_state
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
 
-# What later plugins of the list may change.
-_NOT_COMPARED: t.Final = ("prevResult", "runtimeConfig", "mtu", "ipMasq", "macspoofchk")
+# What later plugins of the list may change, and what others compare.
+_NOT_COMPARED: t.Final = ("prevResult", "runtimeConfig", "mtu", "ipMasq", "macspoofchk", "ipam")
 
 
 def require(request: PluginRequest) -> None:
@@ -30,8 +30,9 @@ def require(request: PluginRequest) -> None:
     result = request.require_prev_result()
     with sandbox.open_sandbox(request.attachment):
         record = Record(request.attachment, _network(request), result, request.version)
-        drift = interface_drift.find_drift(record, record.network(), NodeSnapshot())
-    faults = (*drift.inside, *drift.on_node) if drift else ()
+        state = expected_state(record, record.network(), "")
+        drift = interface_drift.compare(state or (), request.attachment.netns, LiveNode())
+    faults = (*drift.inside, *drift.on_node)
     if faults:
         raise refuse(faults[0], "\n".join(faults[1:]))
 
@@ -40,6 +41,12 @@ def _network(request: PluginRequest) -> bytes:
     """Return a list of the plugin alone."""
     plugin = {key: value for key, value in request.keys.items() if key not in _NOT_COMPARED}
     return json_text.encode({"cniVersion": request.version, "name": request.network, "plugins": [plugin]})
+
+
+def node_links(request: PluginRequest) -> frozenset[str]:
+    """Return the names of the node's links in the previous result; none without a previous result."""
+    keys = request.prev_result.keys if request.prev_result else {}
+    return frozenset(str(item.get("name")) for item in keys.get("interfaces") or () if not item.get("sandbox"))
 
 
 def own_interfaces(request: PluginRequest) -> list[IpInterface]:
@@ -54,9 +61,9 @@ def own_interfaces(request: PluginRequest) -> list[IpInterface]:
     return [interface for interface in own if interface]
 
 
-def own_addresses(request: PluginRequest, removed: Link | None) -> frozenset[str]:
+def own_addresses(request: PluginRequest) -> frozenset[str]:
     """Return the addresses that the container's interface had, for DEL; empty if they are not known."""
     return frozenset(str(interface.ip) for interface in own_interfaces(request))
 
 
-__all__ = ("own_addresses", "own_interfaces", "require")
+__all__ = ("node_links", "own_addresses", "own_interfaces", "require")

@@ -71,9 +71,9 @@ class Ptp(Plugin):
 
     def delete(self, request: PluginRequest) -> None:
         addressing.run_ipam(request)
-        link = sandbox.remove_link(request.attachment)
+        sandbox.remove_link(request.attachment, interface_check.node_links(request))
         if request.keys.get("ipMasq") is True:
-            rules.remove_masquerading(request.attachment, interface_check.own_addresses(request, link))
+            rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
 
     def gc(self, request: PluginRequest) -> None:
         addressing.run_ipam(request)

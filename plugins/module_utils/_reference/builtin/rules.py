@@ -11,14 +11,19 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, raise_all
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, nftables
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, firewall_repair, spoof_checks
+from ansible_collections.cni.node.plugins.module_utils._reference import (
+    firewall_names,
+    firewall_removal,
+    firewall_repair,
+    spoof_checks,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import FirewallSnapshot, compare
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_removal import Removal
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import ContainerAddress, FirewallPart
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import container_address
 
@@ -31,8 +36,7 @@ def write(parts: t.Sequence[FirewallPart], undo: Undo) -> None:
     """
     if parts:
         undo.add(lambda: firewall_repair.take_back(parts))
-        failed = firewall_repair.put_back(parts)
-        raise_all("the node's firewall", [error for dummy, error in failed])
+        _WRITES.submit(parts)
 
 
 def require(parts: t.Iterable[FirewallPart]) -> None:
@@ -48,8 +52,8 @@ def container_addresses(interfaces: t.Iterable[IpInterface]) -> list[ContainerAd
     return [container_address(str(interface)) for interface in interfaces]
 
 
-def remove_masquerading(attachment: Attachment, addresses: t.Collection[str]) -> None:
-    """Remove the rules that masquerade a container's addresses.
+def remove_masquerading(attachment: Attachment, addresses: t.Iterable[str]) -> None:
+    """Remove the rules that masquerade a container's addresses, together with those of other threads.
 
     Args:
         addresses: The addresses of this attachment; without any, all rules of the container in the network.
@@ -57,37 +61,12 @@ def remove_masquerading(attachment: Attachment, addresses: t.Collection[str]) ->
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    names = (attachment.network, attachment.container_id)
-    chain = firewall_names.masquerade_chain(*names)
-    for family in iptables.FAMILIES:
-        rules, is_orphaned = _list_rules(family, firewall_names.MASQUERADE_HOOK, chain)
-        for rule in rules:
-            if firewall_names.owner(rule.comment) == names and (not addresses or rule.address in addresses):
-                nat.remove(rule)
-        if is_orphaned:
-            nat.remove_chain(family, chain)
-    _remove_nftables(firewall_names.MASQUERADE_TABLE, firewall_names.instance(*attachment.key), ())
+    _REMOVALS.submit(Removal(attachment, firewall_removal.MASQUERADE, frozenset(addresses)))
 
 
-def _list_rules(family: int, hook: str, chain: str) -> tuple[list[nat.Rule], bool]:
-    """Return the same as `nat.list_rules_with_orphan`; nothing if the kernel does not support the tool of the family."""
-    try:
-        return nat.list_rules_with_orphan(family, hook, chain)
-    except CniError:
-        return [], False
-
-
-def remove_port_mappings(attachment: Attachment, addresses: t.Collection[str]) -> None:
+def remove_port_mappings(attachment: Attachment, addresses: t.Iterable[str]) -> None:
     """Remove the rules that map ports to a container; arguments and errors as `remove_masquerading`."""
-    chain = firewall_names.ports_chain(attachment.network, attachment.container_id)
-    for family in iptables.FAMILIES:
-        rules, is_orphaned = _list_rules(family, firewall_names.PORTS_CHAIN, chain)
-        for rule in rules:
-            if rule.target == chain:
-                nat.remove(rule)
-        if is_orphaned:
-            nat.remove_chain(family, chain)
-    _remove_nftables(firewall_names.PORTS_TABLE, attachment.container_id, addresses)
+    _REMOVALS.submit(Removal(attachment, firewall_removal.PORTS, frozenset(addresses)))
 
 
 def remove_spoof_checks(attachment: Attachment) -> None:
@@ -102,17 +81,20 @@ def remove_spoof_checks(attachment: Attachment) -> None:
             check.remove()
 
 
-def _remove_nftables(table: str, owner: str, addresses: t.Collection[str]) -> None:
-    """Remove the rules of an owner, of some of its addresses if any are given."""
-    try:
-        found = nftables.rules(table)
-    except CniError:  # a node may have a tool that its kernel does not support
-        return
-    for rule in found:
-        is_own = rule.comment.partition(",")[0] == owner
-        if is_own and (not addresses or not rule.values.isdisjoint(addresses)):
-            nftables.remove(rule)
+def _put_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
+    """Write the rules of several attachments together, and return the errors by their numbers."""
+    failed = {id(part): error for part, error in firewall_repair.put_back([part for group in groups for part in group])}
+    errors: dict[int, Exception] = {}
+    for number, group in enumerate(groups):
+        own = [failed[id(part)] for part in group if id(part) in failed]
+        if own:
+            errors[number] = own[0]
+    return errors
 
+
+# The rules of all threads that wait are written, or removed, in one transaction.
+_WRITES: t.Final = GroupCommit(_put_back)
+_REMOVALS: t.Final = GroupCommit(firewall_removal.remove)
 
 __all__ = (
     "container_addresses",

@@ -14,11 +14,13 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, link_change, netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 
 T = t.TypeVar("T")
 
@@ -84,8 +86,12 @@ def require_link_inside(attachment: Attachment) -> Link:
     return link
 
 
-def remove_link(attachment: Attachment) -> Link | None:
+def remove_link(attachment: Attachment, on_node: t.Container[str] = ()) -> Link | None:
     """Remove the container's interface and return it as it was; None if it or the namespace is gone.
+
+    Args:
+        on_node: The names of the node's links that belong to the attachment. If the other end of a veth pair is one of
+            them, the pair is removed by it, together with those of other threads.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -93,9 +99,23 @@ def remove_link(attachment: Attachment) -> Link | None:
     if not exists(attachment):
         return None
     link = rtnetlink.link(attachment.ifname, attachment.netns)
-    if link is not None:
-        run_inside(attachment, lambda writer: writer.remove_link(link.ifindex))
+    if link is None:
+        return None
+    host_end = rtnetlink.link_by_index(link.peer) if link.kind == VETH else None
+    if host_end is not None and host_end.name in on_node and (host_end.kind, host_end.peer) == (VETH, link.ifindex):
+        _REMOVALS.submit(host_end.ifindex)
+    else:
+        link_change.remove(link.ifindex, link.name, attachment.netns)
     return link
+
+
+def _remove_all(indexes: t.Sequence[int]) -> dict[int, Exception]:
+    link_change.remove_all(indexes)
+    return {}
+
+
+# The kernel removes the veth pairs of all threads that wait in the time of one.
+_REMOVALS: t.Final = GroupCommit(_remove_all)
 
 
 __all__ = ("call_inside", "exists", "open_sandbox", "remove_link", "require_link", "require_link_inside", "run_inside")

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Commit the work of several threads together, the way a database groups its commits."""
+
+from __future__ import annotations
+
+import threading
+import typing as t
+
+T = t.TypeVar("T")
+
+
+class _Entry(t.Generic[T]):
+    def __init__(self, item: T) -> None:
+        self.item = item
+        self.is_done = False
+        self.error: Exception | None = None
+
+
+class GroupCommit(t.Generic[T]):
+    """Collects items of threads while a commit is under way, and commits them all at once when it has ended.
+
+    The first thread that finds no commit under way commits for all that wait. A thread alone does not wait for others.
+
+    Args:
+        commit: Commits items and returns the errors of those that failed, by their numbers.
+    """
+
+    def __init__(self, commit: t.Callable[[t.Sequence[T]], t.Mapping[int, Exception]]) -> None:
+        self._commit = commit
+        self._condition = threading.Condition()
+        self._waiting: list[_Entry[T]] = []
+        self._is_committing = False
+
+    def submit(self, item: T) -> None:
+        """Commit an item, with those of other threads; return when it is committed.
+
+        Raises:
+            Exception: The error of this item.
+        """
+        entry = _Entry(item)
+        with self._condition:
+            self._waiting.append(entry)
+            self._condition.wait_for(lambda: entry.is_done or not self._is_committing)
+            group: list[_Entry[T]] = []
+            if not entry.is_done:
+                group, self._waiting, self._is_committing = self._waiting, [], True
+        if group:
+            self._commit_group(group)
+        if entry.error is not None:
+            raise entry.error
+
+    def _commit_group(self, group: t.Sequence[_Entry[T]]) -> None:
+        errors: t.Mapping[int, Exception] = {}
+        try:
+            errors = self._commit([entry.item for entry in group])
+        except Exception as exc:
+            errors = dict.fromkeys(range(len(group)), exc)
+        finally:
+            with self._condition:
+                for number, entry in enumerate(group):
+                    entry.is_done, entry.error = True, errors.get(number)
+                self._is_committing = False
+                self._condition.notify_all()
+
+
+__all__ = ("GroupCommit",)

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Remove the firewall rules of attachments by the names of their owners, for DEL: the addresses may not be known."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, nftables
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+
+MASQUERADE: t.Final = "masquerade"
+PORTS: t.Final = "ports"
+
+_Commands = dict[str, None]
+
+
+class Removal(t.NamedTuple):
+    """The rules of one attachment that are to be removed.
+
+    Attributes:
+        kind: `MASQUERADE` or `PORTS`.
+        addresses: The addresses of the attachment; empty if they are not known, which stands for all of the container.
+    """
+
+    attachment: Attachment
+    kind: str
+    addresses: frozenset[str]
+
+    @property
+    def chain(self) -> str:
+        """The chain of iptables that belongs to the container."""
+        names = (self.attachment.network, self.attachment.container_id)
+        masquerade, ports = firewall_names.container_chains(*names)
+        return masquerade if self.kind == MASQUERADE else ports
+
+    @property
+    def owner(self) -> str:
+        """The comment of its rules in nftables, up to the first comma."""
+        key = self.attachment.key
+        return firewall_names.instance(*key) if self.kind == MASQUERADE else self.attachment.container_id
+
+
+def remove(removals: t.Sequence[Removal]) -> dict[int, Exception]:
+    """Remove rules, those of each tool in one transaction.
+
+    If a transaction fails, the removals are divided until those that fail are known.
+
+    Returns:
+        The errors of removals that failed, by their numbers.
+    """
+    try:
+        for family in iptables.FAMILIES:
+            _remove_from_iptables(family, removals)
+        _remove_from_nftables(removals)
+    except CniError as exc:
+        if len(removals) == 1:
+            return {0: exc}
+        middle = len(removals) // 2
+        first, second = remove(removals[:middle]), remove(removals[middle:])
+        return {**first, **{middle + number: error for number, error in second.items()}}
+    return {}
+
+
+def _remove_from_iptables(family: int, removals: t.Iterable[Removal]) -> None:
+    try:
+        table = iptables.table(family, nat.TABLE)
+    except CniError:  # a node may have a tool that its kernel does not support
+        return
+    if table is None:
+        return
+    commands: _Commands = {}
+    for removal in removals:
+        commands.update(dict.fromkeys(_plan_iptables(table, removal)))
+    if commands:
+        iptables.restore(family, {nat.TABLE: commands})
+
+
+def _plan_iptables(table: iptables.Table, removal: Removal) -> t.Iterator[str]:
+    """Yield the commands that remove the jumps to the container's chain, and the chain if no other jump is left."""
+    if removal.chain not in table.rules:
+        return
+    jumps = table.jumps.get(removal.chain, [])
+    own = [line for line in jumps if _is_own(line, removal)]
+    yield from (f"-D {line[len('-A ') :]}" for line in own)
+    if len(own) == len(jumps):
+        yield from (f"-F {removal.chain}", f"-X {removal.chain}")
+
+
+def _is_own(line: str, removal: Removal) -> bool:
+    """Return whether a jump to the container's chain belongs to the attachment: its interfaces share the chain."""
+    if removal.kind == PORTS or not removal.addresses:
+        return True
+    source = iptables.value(iptables.words(line), "-s")
+    address, dummy, length = source.partition("/")
+    is_host = length in ("", "32", "128")
+    return address in removal.addresses or not is_host  # releases before 0.8 match the network
+
+
+def _remove_from_nftables(removals: t.Sequence[Removal]) -> None:
+    commands: _Commands = {}
+    for kind, name in ((MASQUERADE, firewall_names.MASQUERADE_TABLE), (PORTS, firewall_names.PORTS_TABLE)):
+        own = {removal.owner: removal for removal in removals if removal.kind == kind}
+        try:
+            rules = nftables.rules(name) if own else []
+        except CniError:  # as above
+            continue
+        for rule in rules:
+            removal = own.get(rule.comment.partition(",")[0])
+            if removal is not None and _has_address(rule, removal):
+                place = f"{rule.family} {rule.table} {rule.chain}"
+                commands[f"delete rule {place} handle {rule.handle}"] = None
+    if commands:
+        nftables.change(commands)
+
+
+def _has_address(rule: nftables.NftRule, removal: Removal) -> bool:
+    return removal.kind == MASQUERADE or not removal.addresses or not rule.values.isdisjoint(removal.addresses)
+
+
+__all__ = ("MASQUERADE", "PORTS", "Removal", "remove")

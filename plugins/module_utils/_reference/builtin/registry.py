@@ -22,126 +22,126 @@ RELEASE: t.Final = "1.9.1"
 # that run at boot take along the modules that they find in import statements.
 
 
-def _bandwidth() -> Plugin:
+def _load_bandwidth() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.bandwidth import Bandwidth
 
     return Bandwidth()
 
 
-def _bridge() -> Plugin:
+def _load_bridge() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.bridge import Bridge
 
     return Bridge()
 
 
-def _dummy() -> Plugin:
+def _load_dummy() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Dummy
 
     return Dummy()
 
 
-def _firewall() -> Plugin:
+def _load_firewall() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.firewall import Firewall
 
     return Firewall()
 
 
-def _host_device() -> Plugin:
+def _load_host_device() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.host_device import HostDevice
 
     return HostDevice()
 
 
-def _host_local() -> Plugin:
+def _load_host_local() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.host_local import HostLocal
 
     return HostLocal()
 
 
-def _ipvlan() -> Plugin:
+def _load_ipvlan() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Ipvlan
 
     return Ipvlan()
 
 
-def _loopback() -> Plugin:
+def _load_loopback() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.loopback import Loopback
 
     return Loopback()
 
 
-def _macvlan() -> Plugin:
+def _load_macvlan() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Macvlan
 
     return Macvlan()
 
 
-def _portmap() -> Plugin:
+def _load_portmap() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.portmap import Portmap
 
     return Portmap()
 
 
-def _ptp() -> Plugin:
+def _load_ptp() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.ptp import Ptp
 
     return Ptp()
 
 
-def _sbr() -> Plugin:
+def _load_sbr() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.sbr import SourceBasedRouting
 
     return SourceBasedRouting()
 
 
-def _static() -> Plugin:
+def _load_static() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.static import Static
 
     return Static()
 
 
-def _tap() -> Plugin:
+def _load_tap() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.tap import Tap
 
     return Tap()
 
 
-def _tuning() -> Plugin:
+def _load_tuning() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.tuning import Tuning
 
     return Tuning()
 
 
-def _vlan() -> Plugin:
+def _load_vlan() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Vlan
 
     return Vlan()
 
 
-def _vrf() -> Plugin:
+def _load_vrf() -> Plugin:
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.vrf import Vrf
 
     return Vrf()
 
 
 _LOADERS: t.Final[t.Mapping[str, t.Callable[[], Plugin]]] = {
-    "bandwidth": _bandwidth,
-    "bridge": _bridge,
-    "dummy": _dummy,
-    "firewall": _firewall,
-    "host-device": _host_device,
-    "host-local": _host_local,
-    "ipvlan": _ipvlan,
-    "loopback": _loopback,
-    "macvlan": _macvlan,
-    "portmap": _portmap,
-    "ptp": _ptp,
-    "sbr": _sbr,
-    "static": _static,
-    "tap": _tap,
-    "tuning": _tuning,
-    "vlan": _vlan,
-    "vrf": _vrf,
+    "bandwidth": _load_bandwidth,
+    "bridge": _load_bridge,
+    "dummy": _load_dummy,
+    "firewall": _load_firewall,
+    "host-device": _load_host_device,
+    "host-local": _load_host_local,
+    "ipvlan": _load_ipvlan,
+    "loopback": _load_loopback,
+    "macvlan": _load_macvlan,
+    "portmap": _load_portmap,
+    "ptp": _load_ptp,
+    "sbr": _load_sbr,
+    "static": _load_static,
+    "tap": _load_tap,
+    "tuning": _load_tuning,
+    "vlan": _load_vlan,
+    "vrf": _load_vrf,
 }
 
 TYPES: t.Final = frozenset(_LOADERS)

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Change links, addresses, routes, rules and rates of this thread's network namespace, through pyroute2.
+"""Write links, addresses, routes and routing rules.
 
 Links are addressed by index, because their names may change at any time.
 """
@@ -14,121 +14,127 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
-import importlib.util
-import ipaddress
 import socket
+import struct
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import link_message, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import ACCESS
 from ansible_collections.cni.node.plugins.module_utils._linux.link_message import MODES
+from ansible_collections.cni.node.plugins.module_utils._linux.netlink import Connection, attribute
 from ansible_collections.cni.node.plugins.module_utils._linux.routing_rules import Rule
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE
 
-LIBRARY: t.Final = "pyroute2"
-
-# linux/if.h, linux/if_addr.h, linux/rtnetlink.h, linux/pkt_sched.h, linux/if_ether.h
-_IFF_PROMISC, _IFF_ALLMULTI = 0x100, 0x200
-_RTPROT_BOOT, _ANY_SCOPE, _RT_SCOPE_HOST = 3, 255, 254
-_ROOT, _TBF_HANDLE, _INGRESS_HANDLE = 0xFFFFFFFF, 0x10000, 0xFFFF0000
-_FILTER_CLASS: t.Final = 0x10001
-_ETH_P_ALL: t.Final = 3
-_LATENCY: t.Final = "25ms"
+# linux/netlink.h, linux/rtnetlink.h, linux/fib_rules.h
+_REPLACE, _EXCLUSIVE, _CREATE, _APPEND = 0x100, 0x200, 0x400, 0x800
+_NEWLINK, _DELLINK, _SETLINK, _NEWADDR, _DELADDR = 16, 17, 19, 20, 21
+_NEWROUTE, _DELROUTE, _NEWRULE, _DELRULE = 24, 25, 32, 33
+# linux/if.h, linux/if_link.h, linux/if_bridge.h, linux/veth.h
+_IFF_UP, _IFF_PROMISC, _IFF_ALLMULTI = 0x1, 0x100, 0x200
+_ADDRESS, _IFNAME, _MTU, _LINK, _MASTER, _PROTINFO, _TXQLEN, _LINKINFO = 1, 3, 4, 5, 10, 12, 13, 18
+_IFALIAS, _AF_SPEC, _NET_NS_FD = 20, 26, 28
+_INFO_KIND, _INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
+_BRPORT_MODE, _BRPORT_ISOLATED, _BRIDGE_VLAN_INFO = 4, 33, 2
+_NESTED: t.Final = 0x8000
+# Attributes of the data of a kind.
+_BR_VLAN_FILTERING, _VRF_TABLE, _VLAN_ID, _MODE = 7, 1, 1, 1
+# linux/if_addr.h
+_IFA_ADDRESS, _IFA_LOCAL, _IFA_BROADCAST, _IFA_FLAGS = 1, 2, 4, 8
 _IFA_F_NODAD: t.Final = 0x2
+# linux/rtnetlink.h, linux/fib_rules.h
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_PREFSRC, _RTA_TABLE = 1, 4, 5, 6, 7, 15
+_FRA_SRC, _FRA_PRIORITY, _FRA_TABLE, _FR_ACT_TO_TBL = 2, 6, 15, 1
+_RTPROT_BOOT, _RTN_UNICAST, _ANY_SCOPE, _SCOPE_HOST = 3, 1, 255, 254
+_LARGEST_SHORT_TABLE: t.Final = 255
 # The kernel's own rule for the main table; a new rule comes before all others.
 _MAIN_RULE: t.Final = 32766
 # Addresses of these sizes or larger have no broadcast address.
 _NO_BROADCAST: t.Final = 31
 
-
-@functools.lru_cache(maxsize=1)
-def is_available() -> bool:
-    """Return whether the library that writes to the kernel is installed."""
-    return importlib.util.find_spec(LIBRARY) is not None
+_ADDRESS_MESSAGE: t.Final = struct.Struct("=BBBBI")
+_ROUTE_MESSAGE: t.Final = struct.Struct("=BBBBBBBBI")
+_VLAN: t.Final = struct.Struct("=HH")
 
 
 @contextlib.contextmanager
-def connect() -> t.Iterator[KernelWriter]:
-    """Open a writer for this thread's network namespace.
+def connect(path: str = "") -> t.Iterator[KernelWriter]:
+    """Open a writer for a network namespace, by default that of this thread.
 
     Raises:
-        CniError: ``NOT_AVAILABLE`` without pyroute2; ``IO_FAILURE``.
+        CniError: ``IO_FAILURE``.
     """
     try:
-        # Loading it takes longer than a run that writes nothing.
-        import pyroute2
-    except ImportError as exc:
-        raise CniError(
-            Code.NOT_AVAILABLE,
-            "it needs the Python library pyroute2, which the node lacks",
-            "install the package python3-pyroute2",
-        ) from exc
-    try:
-        route = pyroute2.IPRoute()
+        connection = rtnetlink.connect(path)
     except OSError as exc:
-        raise io_error("open", "a netlink socket", exc) from exc
-    with route:
-        yield KernelWriter(route)
+        raise io_error("open a netlink socket in", path or "the network namespace", exc) from exc
+    with connection:
+        yield KernelWriter(connection)
 
 
 class KernelWriter:
-    """Writes to the kernel. To add what is there already is no error.
+    """Writes to the kernel.
 
     All methods raise `CniError` with ``IO_FAILURE``, which names what could not be done.
     """
 
-    def __init__(self, route: t.Any) -> None:
-        self._route = route
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
-    def create_link(self, name: str, kind: str, *, mtu: int = 0, mac: str = "", **properties: t.Any) -> None:
+    def create_link(
+        self,
+        name: str,
+        kind: str,
+        data: bytes = b"",
+        *,
+        mtu: int = 0,
+        mac: str = "",
+        parent: int = 0,
+        netns: int | None = None,
+    ) -> None:
         """Create a link; by default with the MTU and MAC that the kernel chooses.
 
         Args:
-            properties: Those of its kind, as pyroute2 calls them.
+            data: Properties of its kind, as the functions of this module encode them.
+            parent: Interface index of the link on top of which it is made, or 0.
+            netns: Descriptor of the network namespace in which it is made; by default that of the writer.
         """
-        keys = {**({"mtu": mtu} if mtu else {}), **({"address": mac} if mac else {})}
-        with _wrap_errors(f"create the {kind} {name}", errno.EEXIST):
-            self._route.link("add", ifname=name, kind=kind, **keys, **properties)
+        attributes = _properties(name, mtu, mac) + _info(kind, data)
+        attributes += _number(_LINK, parent) if parent else b""
+        attributes += b"" if netns is None else _number(_NET_NS_FD, netns)
+        self._change_link(f"create {name}, a link of kind {kind}", 0, attributes, flags=_CREATE | _EXCLUSIVE)
 
-    def create_veth(self, name: str, peer: str, netns: int, *, mtu: int = 0, mac: str = "", peer_mac: str = "") -> None:
-        """Create a veth pair whose peer is in another network namespace.
+    def ensure_link(self, name: str, kind: str, data: bytes = b"", *, mtu: int = 0, mac: str = "") -> None:
+        """Create a link, unless there is one of that name; arguments as `create_link`."""
+        attributes = _properties(name, mtu, mac) + _info(kind, data)
+        what = f"create {name}, a link of kind {kind}"
+        self._change_link(what, 0, attributes, errno.EEXIST, flags=_CREATE | _EXCLUSIVE)
 
-        Args:
-            netns: Descriptor of the peer's network namespace.
-        """
-        common = {"mtu": mtu} if mtu else {}
-        end = {"ifname": peer, "net_ns_fd": netns, **common, **({"address": peer_mac} if peer_mac else {})}
-        # Without a queue on the node's end, as the reference plugins make it.
-        own = {**common, "txqlen": 0, **({"address": mac} if mac else {})}
-        with _wrap_errors(f"create {peer}, a veth"):
-            self._route.link("add", ifname=name, kind="veth", peer=end, **own)
-
-    def create_new(self, name: str, kind: str) -> None:
-        """Create a link; unlike `create_link`, raise an error if there is one of that name."""
-        with _wrap_errors(f"create {name}, a link of kind {kind}"):
-            self._route.link("add", ifname=name, kind=kind)
-
-    def create_on(
-        self, parent: int, name: str, kind: str, netns: int, *, mtu: int = 0, mac: str = "", **properties: t.Any
+    def create_veth(
+        self, name: str, peer: str, netns: int | None = None, *, mtu: int = 0, mac: str = "", peer_mac: str = ""
     ) -> None:
-        """Create a link on top of another one, in a network namespace.
+        """Create a veth pair.
 
         Args:
-            parent: Interface index of the other link.
-            netns: Descriptor of the network namespace.
-            properties: Those of its kind, as pyroute2 calls them.
+            netns: Descriptor of the peer's network namespace; by default that of the writer.
         """
-        keys: dict[str, t.Any] = {**({"mtu": mtu} if mtu else {}), **({"address": mac} if mac else {})}
-        with _wrap_errors(f"create {name}, a link of kind {kind}"):
-            self._route.link("add", ifname=name, kind=kind, link=parent, net_ns_fd=netns, **keys, **properties)
+        end = link_message.MESSAGE.pack(0, 0, 0, 0, 0) + _properties(peer, mtu, peer_mac)
+        end += b"" if netns is None else _number(_NET_NS_FD, netns)
+        # Without a queue on this end, as the reference plugins make it.
+        attributes = _properties(name, mtu, mac) + _number(_TXQLEN, 0)
+        attributes += _info("veth", attribute(_VETH_INFO_PEER | _NESTED, end))
+        self._change_link(f"create {peer}, a veth", 0, attributes, flags=_CREATE | _EXCLUSIVE)
+
+    def create_ifb(self, name: str, mtu: int) -> None:
+        """Create a link that is up, to which the traffic of another one is redirected."""
+        attributes = _properties(name, mtu, "") + _number(_TXQLEN, 0) + _info("ifb", b"")
+        self._change_link(f"create {name}, an ifb", 0, attributes, up=True, flags=_CREATE | _EXCLUSIVE)
 
     def remove_link(self, ifindex: int) -> None:
         """Remove a link; do nothing if it does not exist."""
-        with _wrap_errors("remove the link", errno.ENODEV):
-            self._route.link("del", index=ifindex)
+        message = link_message.MESSAGE.pack(0, 0, ifindex, 0, 0)
+        self._change("remove the link", _DELLINK, message, errno.ENODEV)
 
     def move(self, ifindex: int, netns: int, *, name: str, alias: str) -> None:
         """Move a link to another network namespace, under another name and with another alias.
@@ -136,84 +142,71 @@ class KernelWriter:
         Args:
             netns: Descriptor of the network namespace.
         """
-        with _wrap_errors(f"move the link to another network namespace as {name}"):
-            self._route.link("set", index=ifindex, net_ns_fd=netns, ifname=name, ifalias=alias)
+        attributes = _number(_NET_NS_FD, netns) + _text(_IFNAME, name) + _text(_IFALIAS, alias)
+        self._change_link(f"move the link to another network namespace as {name}", ifindex, attributes)
 
     def set_up(self, ifindex: int) -> None:
-        with _wrap_errors("set the link up"):
-            self._route.link("set", index=ifindex, state="up")
+        self._change_flags("set the link up", ifindex, _IFF_UP, True)
 
     def set_down(self, ifindex: int) -> None:
-        with _wrap_errors("set the link down"):
-            self._route.link("set", index=ifindex, state="down")
+        self._change_flags("set the link down", ifindex, _IFF_UP, False)
 
     def set_mac(self, ifindex: int, mac: str) -> None:
-        with _wrap_errors("change the MAC"):
-            self._route.link("set", index=ifindex, address=mac)
+        self._change_link("change the MAC", ifindex, _mac(mac))
 
     def set_mtu(self, ifindex: int, mtu: int) -> None:
-        with _wrap_errors("change the MTU"):
-            self._route.link("set", index=ifindex, mtu=mtu)
+        self._change_link("change the MTU", ifindex, _number(_MTU, mtu))
 
     def set_queue_length(self, ifindex: int, length: int) -> None:
-        with _wrap_errors("change the length of the queue"):
-            self._route.link("set", index=ifindex, txqlen=length)
+        self._change_link("change the length of the queue", ifindex, _number(_TXQLEN, length))
 
     def set_mode(self, ifindex: int, kind: str, mode: str) -> None:
         """Change the mode of a macvlan or an ipvlan. The kernel changes it for all ipvlans of one parent."""
-        number = next(number for number, name in MODES[kind].items() if name == mode)
-        with _wrap_errors(f"change the mode to {mode}"):
-            self._route.link("set", index=ifindex, kind=kind, **{f"{kind}_mode": number})
+        self._change_link(f"change the mode to {mode}", ifindex, _info(kind, mode_data(kind, mode)))
 
     def set_promiscuous(self, ifindex: int, value: bool = True) -> None:
-        with _wrap_errors("change whether the link is promiscuous"):
-            self._route.link("set", index=ifindex, flags=_IFF_PROMISC if value else 0, change=_IFF_PROMISC)
+        self._change_flags("change whether the link is promiscuous", ifindex, _IFF_PROMISC, value)
 
     def set_all_multicast(self, ifindex: int, value: bool) -> None:
-        with _wrap_errors("change the reception of multicast"):
-            self._route.link("set", index=ifindex, flags=_IFF_ALLMULTI if value else 0, change=_IFF_ALLMULTI)
+        self._change_flags("change the reception of multicast", ifindex, _IFF_ALLMULTI, value)
 
     def set_master(self, ifindex: int, master: int) -> None:
-        with _wrap_errors("add the link to its bridge or VRF"):
-            self._route.link("set", index=ifindex, master=master)
+        """Add a link to a bridge or a VRF; take it out of the one that it belongs to if the index is 0."""
+        self._change_link("change the bridge or the VRF of the link", ifindex, _number(_MASTER, master))
 
     def set_hairpin(self, ifindex: int) -> None:
-        with _wrap_errors("set hairpin mode"):
-            self._route.brport("set", index=ifindex, mode=1)
+        self._change_port("set hairpin mode", ifindex, _BRPORT_MODE)
 
     def set_isolated(self, ifindex: int) -> None:
-        with _wrap_errors("isolate the port"):
-            self._route.brport("set", index=ifindex, isolated=1)
+        self._change_port("isolate the port", ifindex, _BRPORT_ISOLATED)
 
     def add_vlan(self, ifindex: int, vlan: int, *, is_access: bool) -> None:
         """Add a VLAN to a port of a bridge: the one of packets without a tag, or one of packets with a tag."""
-        with _wrap_errors(f"add VLAN {vlan} to the port"):
-            self._route.vlan_filter("add", index=ifindex, vlan_info={"vid": vlan, "flags": ACCESS if is_access else 0})
+        self._change_vlan(f"add VLAN {vlan} to the port", _SETLINK, ifindex, ACCESS if is_access else 0, vlan)
 
     def remove_vlan(self, ifindex: int, vlan: int) -> None:
         """Remove a VLAN from a port of a bridge; do nothing if it does not have it."""
-        with _wrap_errors(f"remove VLAN {vlan} from the port", errno.ENOENT):
-            self._route.vlan_filter("del", index=ifindex, vlan_info={"vid": vlan, "flags": 0})
+        self._change_vlan(f"remove VLAN {vlan} from the port", _DELLINK, ifindex, 0, vlan, errno.ENOENT)
 
     def add_address(self, ifindex: int, address: IpInterface, *, finds_duplicates: bool = False) -> None:
-        """Add an address.
+        """Add an address; do nothing if the link has it.
 
         Args:
             finds_duplicates: Whether the kernel looks for duplicates of an IPv6 address before it can be used.
         """
-        keys: dict[str, t.Any] = {"address": str(address.ip), "prefixlen": address.network.prefixlen}
+        attributes = _address_attributes(address)
         if address.version == 6:
-            keys["flags"] = 0 if finds_duplicates else _IFA_F_NODAD
+            attributes += _number(_IFA_FLAGS, 0 if finds_duplicates else _IFA_F_NODAD)
         elif address.network.prefixlen < _NO_BROADCAST:
-            keys["broadcast"] = str(address.network.broadcast_address)
-        with _wrap_errors(f"add the address {address}", errno.EEXIST):
-            self._route.addr("add", index=ifindex, **keys)
+            attributes += attribute(_IFA_BROADCAST, address.network.broadcast_address.packed)
+        message = _address_message(ifindex, address) + attributes
+        what = f"add the address {address}"
+        self._change(what, _NEWADDR, message, errno.EEXIST, flags=_CREATE | _EXCLUSIVE)
 
     def remove_address(self, ifindex: int, address: IpInterface) -> None:
         """Remove an address; do nothing if the link does not have it."""
-        keys = {"address": str(address.ip), "prefixlen": address.network.prefixlen}
-        with _wrap_errors(f"remove the address {address}", errno.EADDRNOTAVAIL):
-            self._route.addr("del", index=ifindex, **keys)
+        message = _address_message(ifindex, address) + _address_attributes(address)
+        self._change(f"remove the address {address}", _DELADDR, message, errno.EADDRNOTAVAIL)
 
     def add_route(
         self,
@@ -227,37 +220,29 @@ class KernelWriter:
         source: IpAddress | None = None,
         priority: int = 0,
     ) -> None:
-        """Add a route; routes through other links stay.
+        """Add a route; routes through other links stay. Do nothing if the same route is there.
 
         Args:
             replace: Whether to replace the route with the same destination and priority, instead of adding another one.
             scope: The kernel's number, by default that of a route to everywhere.
         """
-        keys = {"gateway": gateway and str(gateway), "prefsrc": source and str(source), "priority": priority or None}
-        given = {key: value for key, value in keys.items() if value is not None}
-        family = _family(destination)
-        with _wrap_errors(f"add the route to {destination}", errno.EEXIST):
-            self._route.route(
-                "replace" if replace else "append",
-                dst=str(destination),
-                oif=ifindex,
-                family=family,
-                table=table,
-                proto=_RTPROT_BOOT,
-                scope=scope or 0,
-                **given,
-            )
+        attributes = attribute(_RTA_GATEWAY, gateway.packed) if gateway else b""
+        attributes += attribute(_RTA_PREFSRC, source.packed) if source else b""
+        attributes += _number(_RTA_PRIORITY, priority) if priority else b""
+        message = _route_message(ifindex, destination, table, _RTPROT_BOOT, scope or 0, _RTN_UNICAST) + attributes
+        flags = _CREATE | (_REPLACE if replace else _APPEND)
+        self._change(f"add the route to {destination}", _NEWROUTE, message, errno.EEXIST, flags=flags)
 
-    def add_host_route(self, ifindex: int, address: IpAddress) -> None:
-        """Add the route to a single address that a link reaches without a gateway."""
-        scope = _RT_SCOPE_HOST if address.version == 4 else 0
-        self.add_route(ifindex, ipaddress.ip_network(address), MAIN_TABLE, replace=False, scope=scope)
+    def add_host_route(self, ifindex: int, address: IpInterface) -> None:
+        """Add the route to the address alone, which a link reaches without a gateway."""
+        only = type(address.network)(address.ip)
+        scope = _SCOPE_HOST if address.version == 4 else 0
+        self.add_route(ifindex, only, MAIN_TABLE, replace=False, scope=scope)
 
     def remove_route(self, ifindex: int, destination: IpNetwork, table: int) -> None:
         """Remove a route of any scope that any program has made; do nothing if it does not exist."""
-        keys = {"dst": str(destination), "family": _family(destination), "scope": _ANY_SCOPE, "proto": 0, "type": 0}
-        with _wrap_errors(f"remove the route to {destination}", errno.ESRCH):
-            self._route.route("del", oif=ifindex, table=table, **keys)
+        message = _route_message(ifindex, destination, table, 0, _ANY_SCOPE, 0)
+        self._change(f"remove the route to {destination}", _DELROUTE, message, errno.ESRCH)
 
     def add_rule(self, source: IpAddress, table: int) -> None:
         """Add a routing rule for the packets from an address, before all others but the kernel's first one."""
@@ -265,62 +250,110 @@ class KernelWriter:
         known = rtnetlink.snapshot(routes=False, rules=True).rules
         priorities = [rule.priority for rule in known if rule.family == family and rule.priority]
         priority = min(priorities, default=_MAIN_RULE) - 1
-        keys = {"src": str(source), "src_len": source.max_prefixlen, "family": family}
-        with _wrap_errors(f"add the rule for packets from {source}", errno.EEXIST):
-            self._route.rule("add", table=table, priority=priority, **keys)
+        message = _rule_message(family, source.packed, source.max_prefixlen, table, priority)
+        what = f"add the rule for packets from {source}"
+        self._change(what, _NEWRULE, message, errno.EEXIST, flags=_CREATE | _EXCLUSIVE)
 
     def remove_rule(self, rule: Rule) -> None:
         """Remove a routing rule for packets from a network; do nothing if it does not exist."""
-        source = {"src": str(rule.source.network_address), "src_len": rule.source.prefixlen} if rule.source else {}
-        with _wrap_errors(f"remove the rule for packets from {rule.source}", errno.ENOENT):
-            self._route.rule("del", table=rule.table, priority=rule.priority, family=rule.family, **source)
+        source, length = (rule.source.network_address.packed, rule.source.prefixlen) if rule.source else (b"", 0)
+        message = _rule_message(rule.family, source, length, rule.table, rule.priority)
+        self._change(f"remove the rule for packets from {rule.source}", _DELRULE, message, errno.ENOENT)
 
-    def create_ifb(self, name: str, mtu: int) -> None:
-        """Create a link that is up, to which the traffic of another one is redirected."""
-        with _wrap_errors(f"create {name}, an ifb"):
-            self._route.link("add", ifname=name, kind="ifb", mtu=mtu, txqlen=0, state="up")
+    def _change_link(
+        self, action: str, ifindex: int, attributes: bytes, *ignored: int, up: bool = False, flags: int = 0
+    ) -> None:
+        bits = _IFF_UP if up else 0
+        message = link_message.MESSAGE.pack(0, 0, ifindex, bits, bits) + attributes
+        self._change(action, _NEWLINK, message, *ignored, flags=flags)
 
-    def limit_rate(self, ifindex: int, rate: int, burst: int) -> None:
-        """Limit what a link sends to a rate in bytes per second, with bursts in bytes."""
-        limits = {"rate": rate, "burst": burst, "latency": _LATENCY}
-        with _wrap_errors("limit the rate"):
-            self._route.tc("replace", "tbf", index=ifindex, handle=_TBF_HANDLE, parent=_ROOT, **limits)
+    def _change_flags(self, action: str, ifindex: int, bit: int, value: bool) -> None:
+        self._change(action, _NEWLINK, link_message.MESSAGE.pack(0, 0, ifindex, bit if value else 0, bit))
 
-    def redirect(self, ifindex: int, target: int) -> None:
-        """Redirect all that a link receives to another one."""
-        with _wrap_errors("stop the redirection of what the link receives", errno.ENOENT, errno.EINVAL):
-            self._route.tc("del", "ingress", index=ifindex, handle=_INGRESS_HANDLE)
-        action = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": target}
-        with _wrap_errors("redirect what the link receives"):
-            self._route.tc("add", "ingress", index=ifindex, handle=_INGRESS_HANDLE)
-            self._route.tc(
-                "add-filter",
-                "u32",
-                index=ifindex,
-                parent=_INGRESS_HANDLE,
-                prio=1,
-                protocol=_ETH_P_ALL,
-                target=_FILTER_CLASS,
-                keys=["0x0/0x0+0"],
-                action=[action],
-            )
+    def _change_port(self, action: str, ifindex: int, flag: int) -> None:
+        message = link_message.MESSAGE.pack(socket.AF_BRIDGE, 0, ifindex, 0, 0)
+        self._change(action, _SETLINK, message + attribute(_PROTINFO | _NESTED, attribute(flag, b"\x01")))
+
+    def _change_vlan(self, action: str, kind: int, ifindex: int, flags: int, vlan: int, *ignored: int) -> None:
+        message = link_message.MESSAGE.pack(socket.AF_BRIDGE, 0, ifindex, 0, 0)
+        vlans = attribute(_AF_SPEC | _NESTED, attribute(_BRIDGE_VLAN_INFO, _VLAN.pack(flags, vlan)))
+        self._change(action, kind, message + vlans, *ignored)
+
+    def _change(self, action: str, kind: int, message: bytes, *ignored: int, flags: int = 0) -> None:
+        try:
+            self._connection.change(kind, message, flags)
+        except OSError as exc:
+            if exc.errno not in ignored:
+                raise CniError(Code.IO_FAILURE, f"cannot {action}: {exc.strerror or exc}") from exc
 
 
-def _family(address: IpAddress | IpNetwork) -> int:
+def vlan_filtering_data() -> bytes:
+    """Return the data of a bridge that keeps VLANs apart."""
+    return attribute(_BR_VLAN_FILTERING, b"\x01")
+
+
+def vrf_data(table: int) -> bytes:
+    """Return the data of a VRF with a table."""
+    return _number(_VRF_TABLE, table)
+
+
+def vlan_data(number: int) -> bytes:
+    """Return the data of a VLAN interface."""
+    return attribute(_VLAN_ID, struct.pack("=H", number))
+
+
+def mode_data(kind: str, mode: str) -> bytes:
+    """Return the data of a macvlan or an ipvlan with one of the modes in `MODES`."""
+    number = next(number for number, name in MODES[kind].items() if name == mode)
+    return attribute(_MODE, struct.pack("=I" if kind == link_message.MACVLAN else "=H", number))
+
+
+def _number(kind: int, value: int) -> bytes:
+    return attribute(kind, struct.pack("=I", value))
+
+
+def _text(kind: int, value: str) -> bytes:
+    return attribute(kind, value.encode("utf-8", "surrogateescape") + b"\0")
+
+
+def _mac(mac: str) -> bytes:
+    return attribute(_ADDRESS, bytes.fromhex(mac.replace(":", "")))
+
+
+def _properties(name: str, mtu: int, mac: str) -> bytes:
+    return _text(_IFNAME, name) + (_number(_MTU, mtu) if mtu else b"") + (_mac(mac) if mac else b"")
+
+
+def _info(kind: str, data: bytes) -> bytes:
+    nested = attribute(_INFO_KIND, kind.encode()) + (attribute(_INFO_DATA | _NESTED, data) if data else b"")
+    return attribute(_LINKINFO | _NESTED, nested)
+
+
+def _address_message(ifindex: int, address: IpInterface) -> bytes:
+    return _ADDRESS_MESSAGE.pack(_family(address), address.network.prefixlen, 0, 0, ifindex)
+
+
+def _address_attributes(address: IpInterface) -> bytes:
+    packed = address.packed
+    return attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
+
+
+def _route_message(ifindex: int, destination: IpNetwork, table: int, protocol: int, scope: int, kind: int) -> bytes:
+    short = table if table <= _LARGEST_SHORT_TABLE else 0
+    fixed = _ROUTE_MESSAGE.pack(_family(destination), destination.prefixlen, 0, 0, short, protocol, scope, kind, 0)
+    to = attribute(_RTA_DST, destination.network_address.packed) if destination.prefixlen else b""
+    return fixed + to + _number(_RTA_OIF, ifindex) + _number(_RTA_TABLE, table)
+
+
+def _rule_message(family: int, source: bytes, length: int, table: int, priority: int) -> bytes:
+    short = table if table <= _LARGEST_SHORT_TABLE else 0
+    fixed = _ROUTE_MESSAGE.pack(family, 0, length, 0, short, 0, 0, _FR_ACT_TO_TBL, 0)
+    which = attribute(_FRA_SRC, source) if length else b""
+    return fixed + which + _number(_FRA_TABLE, table) + _number(_FRA_PRIORITY, priority)
+
+
+def _family(address: IpAddress | IpInterface | IpNetwork) -> int:
     return int(socket.AF_INET if address.version == 4 else socket.AF_INET6)
 
 
-@contextlib.contextmanager
-def _wrap_errors(action: str, *ignored: int) -> t.Iterator[None]:
-    from pyroute2.netlink.exceptions import NetlinkError  # there is a writer, so that it has been loaded
-
-    try:
-        yield
-    except (NetlinkError, OSError) as exc:
-        number = exc.code if isinstance(exc, NetlinkError) else exc.errno
-        if number not in ignored:
-            reason = exc.args[1] if len(exc.args) > 1 else exc
-            raise CniError(Code.IO_FAILURE, f"cannot {action}: {reason}") from exc
-
-
-__all__ = ("LIBRARY", "KernelWriter", "connect", "is_available")
+__all__ = ("KernelWriter", "connect", "mode_data", "vlan_data", "vlan_filtering_data", "vrf_data")

@@ -17,7 +17,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.netlink import ATTRIBUTE, Connection
+from ansible_collections.cni.node.plugins.module_utils._linux.netlink import Connection, attribute
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 
 # linux/rtnetlink.h, linux/if_link.h, linux/if.h
@@ -37,11 +37,11 @@ def rename(link: Link, name: str, path: str) -> None:
     Raises:
         CniError: ``IO_FAILURE``, for example if another link has the name.
     """
-    attribute = _attribute(_IFLA_IFNAME, name.encode() + b"\0")
+    new_name = attribute(_IFLA_IFNAME, name.encode() + b"\0")
     with _wrap_errors("rename the link", link.name, path), rtnetlink.connect(path) as connection:
         connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, _IFF_UP))
         try:
-            connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + attribute)
+            connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + new_name)
         finally:
             flags = _IFF_UP if link.is_up else 0
             connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, flags, _IFF_UP))
@@ -71,7 +71,7 @@ def remove_all(indexes: t.Collection[int]) -> None:
         CniError: ``IO_FAILURE``.
     """
     # The links get a group that no other link has.
-    group = _attribute(_IFLA_GROUP, struct.pack("=I", random.SystemRandom().randrange(1 << 30, 1 << 31)))
+    group = attribute(_IFLA_GROUP, struct.pack("=I", random.SystemRandom().randrange(1 << 30, 1 << 31)))
     with _wrap_errors("remove", f"{len(indexes)} links", ""), rtnetlink.connect("") as connection:
         present = [index for index in indexes if _change(connection, _RTM_NEWLINK, index, group)]
         if present:
@@ -90,7 +90,7 @@ def _change(connection: Connection, kind: int, ifindex: int, attributes: bytes) 
 
 
 def set_broadcast_queue(link: Link, length: int, path: str) -> None:
-    """Set the number of broadcast packets that wait for the parent of a macvlan. pyroute2 does not know the attribute.
+    """Set the number of broadcast packets that wait for the parent of a macvlan.
 
     Args:
         path: Path of the link's network namespace.
@@ -98,14 +98,10 @@ def set_broadcast_queue(link: Link, length: int, path: str) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    data = _attribute(_IFLA_MACVLAN_BC_QUEUE_LEN, struct.pack("=I", length))
-    info = _attribute(_IFLA_INFO_KIND, b"macvlan") + _attribute(_IFLA_INFO_DATA, data)
+    data = attribute(_IFLA_MACVLAN_BC_QUEUE_LEN, struct.pack("=I", length))
+    info = attribute(_IFLA_INFO_KIND, b"macvlan") + attribute(_IFLA_INFO_DATA, data)
     with _wrap_errors("change the queue of", link.name, path), rtnetlink.connect(path) as connection:
-        connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + _attribute(_IFLA_LINKINFO, info))
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    return ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value + bytes(-len(value) % 4)
+        connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + attribute(_IFLA_LINKINFO, info))
 
 
 @contextlib.contextmanager

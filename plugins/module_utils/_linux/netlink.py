@@ -158,6 +158,11 @@ def messages(answer: bytes) -> t.Iterator[tuple[tuple[int, int], int, int, Place
         start += (length + 3) & ~3
 
 
+def attribute(kind: int, value: bytes) -> bytes:
+    """Return an attribute with a value, padded to a multiple of four bytes."""
+    return ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value + bytes(-len(value) % 4)
+
+
 def attributes(answer: bytes, start: int, end: int) -> dict[int, tuple[int, int]]:
     """Return the start and the end of each attribute's value, by type; of a repeated type, that of the last one.
 

@@ -15,7 +15,7 @@ import struct
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import netlink, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.netlink import ATTRIBUTE, Connection, Place
+from ansible_collections.cni.node.plugins.module_utils._linux.netlink import Connection, Place
 
 # linux/rtnetlink.h
 _RTM_NEWROUTE, _RTM_DELROUTE, _RTM_GETROUTE = 24, 25, 26
@@ -64,7 +64,7 @@ class RawRoute(t.NamedTuple):
         family, length, source_length, tos, dummy, protocol, scope, kind, dummy = self.fields
         short = table if table <= _LARGEST_SHORT_TABLE else 0
         header = _ROUTE.pack(family, length, source_length, tos, short, protocol, scope, kind, 0)
-        return header + self.attributes + ATTRIBUTE.pack(8, _RTA_TABLE) + _NUMBER.pack(table)
+        return header + self.attributes + netlink.attribute(_RTA_TABLE, _NUMBER.pack(table))
 
 
 def read(ifindex: int) -> list[RawRoute]:
@@ -89,11 +89,7 @@ def _decode(place: Place) -> RawRoute | None:
     if route is None:
         return None
     places = netlink.attributes(answer, start + _ROUTE.size, end)
-    parts = [
-        ATTRIBUTE.pack(ATTRIBUTE.size + stop - begin, kind) + answer[begin:stop] + bytes(-(stop - begin) % 4)
-        for kind, (begin, stop) in places.items()
-        if kind in _WRITTEN
-    ]
+    parts = [netlink.attribute(kind, answer[begin:stop]) for kind, (begin, stop) in places.items() if kind in _WRITTEN]
     return RawRoute(_ROUTE.unpack_from(answer, start), b"".join(parts), route)
 
 

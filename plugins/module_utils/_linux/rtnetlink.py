@@ -21,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.link_message impor
 from ansible_collections.cni.node.plugins.module_utils._linux.netlink import (
     ATTRIBUTE,
     Connection,
+    attribute,
     attributes,
     list_entries,
     number,
@@ -133,7 +134,7 @@ def link_to(address: IpAddress) -> Link | None:
         CniError: ``IO_FAILURE``.
     """
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
-    destination = ATTRIBUTE.pack(ATTRIBUTE.size + len(address.packed), _RTA_DST) + address.packed
+    destination = attribute(_RTA_DST, address.packed)
     request = _ROUTE.pack(family, address.max_prefixlen, 0, 0, 0, 0, 0, 0, 0) + destination
     with wrap_errors("the route to", str(address)), connect("") as connection:
         try:
@@ -164,7 +165,7 @@ def link(name: str, path: str = "") -> Link | None:
     encoded = name.encode("utf-8", "surrogateescape") + b"\0"
     if not 1 < len(encoded) <= _NAME_SIZE or b"\0" in encoded[:-1]:
         return None  # the kernel has no such name, and would truncate it
-    request = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
+    request = attribute(_IFLA_IFNAME, encoded)
     return _request_link(link_message.MESSAGE.pack(0, 0, 0, 0, 0) + request, name, path)
 
 

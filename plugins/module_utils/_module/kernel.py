@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, kernel_writer, program, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
@@ -86,14 +86,14 @@ def _add_reason(reasons: Reasons, name: str, option: str) -> None:
 
 def _report(module: AnsibleModule, plan: Plan, needs: Needs) -> dict[str, t.Any]:
     programs = [_describe_program(name, reasons) for name, reasons in sorted(needs.programs.items())]
-    lacks_library = needs.has_interfaces and not kernel_writer.is_available()
+    lacks_library = needs.has_interfaces and not traffic_control.is_available()
     missing = ", ".join(entry["name"] for entry in programs if not entry["path"])
     return {
         "changed": plan.changed,
         "modules": [change._asdict() for change in plan.modules],
         "sysctls": [change._asdict() for change in plan.settings],
         "commands": programs,
-        "missing_libraries": [kernel_writer.LIBRARY] if lacks_library else [],
+        "missing_libraries": [traffic_control.LIBRARY] if lacks_library else [],
         "diff": _make_diff(plan),
         "msg": f"{_summarize(plan, module.check_mode and plan.changed)}{f'; not installed: {missing}' if missing else ''}",
     }

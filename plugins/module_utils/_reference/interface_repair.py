@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Lease
@@ -38,7 +38,7 @@ class InterfaceRepair(t.NamedTuple):
 
 def can_write(difference: Difference) -> bool:
     """Return whether a difference needs no library, or the library is there."""
-    return needs_no_library(difference) or kernel_writer.is_available()
+    return needs_no_library(difference) or traffic_control.is_available()
 
 
 def repair(record: Record, differences: t.Sequence[Difference]) -> InterfaceRepair:

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import ifb, kernel_writer, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import ifb, kernel_writer, rtnetlink, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
@@ -52,14 +52,14 @@ class Bandwidth(Plugin):
             end = _require_host_end(request)
             undo.add(lambda: self.delete(request))
             if limits.ingress_rate:
-                writer.limit_rate(end.ifindex, limits.ingress_rate, limits.ingress_burst)
+                traffic_control.limit_rate(end.ifindex, limits.ingress_rate, limits.ingress_burst)
             if not limits.egress_rate:
                 return result
             name = _ifb_name(request)
             writer.create_ifb(name, end.mtu)
             link = sandbox.require_link(name)
-            writer.redirect(end.ifindex, link.ifindex)
-            writer.limit_rate(link.ifindex, limits.egress_rate, limits.egress_burst)
+            traffic_control.redirect(end.ifindex, link.ifindex)
+            traffic_control.limit_rate(link.ifindex, limits.egress_rate, limits.egress_burst)
         interfaces = [*(result.keys.get("interfaces") or ()), {"name": name, "mac": link.mac}]
         return result._replace(keys={**result.keys, "interfaces": interfaces})
 

@@ -261,7 +261,7 @@ class _Addition:
         if link is not None:
             return link
         port = veth_pair.random_name()
-        self._writer.create_link(port, "veth", mtu=bridge.mtu, peer=name)
+        self._writer.create_veth(port, name, mtu=bridge.mtu)
         end = sandbox.require_link(port)
         veth_pair.set_host_end_up(self._writer, end)
         hairpin_free = self._config._replace(is_hairpin=False, is_isolated=False)
@@ -278,8 +278,8 @@ def ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> Link:
     """
     link = rtnetlink.link(config.bridge)
     if link is None:
-        filtering: dict[str, t.Any] = {"br_vlan_filtering": 1} if config.filters_vlans else {}
-        writer.create_link(config.bridge, BRIDGE, mtu=config.mtu, **filtering)
+        data = kernel_writer.vlan_filtering_data() if config.filters_vlans else b""
+        writer.ensure_link(config.bridge, BRIDGE, data, mtu=config.mtu)
         link = sandbox.require_link(config.bridge)
     if link.kind != BRIDGE:
         raise refuse(f"the link {config.bridge} exists, and is no bridge", "rename it, or set /bridge to another name")

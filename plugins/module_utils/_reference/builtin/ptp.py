@@ -111,7 +111,7 @@ def _configure(
 def _write_host_end(writer: KernelWriter, host: Link, gateways: list[tuple[IpInterface, IpAddress]]) -> None:
     for interface, gateway in gateways:
         writer.add_address(host.ifindex, ipaddress.ip_interface(gateway), finds_duplicates=True)
-        writer.add_host_route(host.ifindex, interface.ip)
+        writer.add_host_route(host.ifindex, interface)
 
 
 __all__ = ("Ptp",)

@@ -106,8 +106,8 @@ class _OnMaster(SingleLink):
 
     checks_mtu: t.ClassVar[bool] = True
 
-    def properties(self, request: PluginRequest) -> JsonObject:
-        """Return the properties of the new link, as pyroute2 calls them."""
+    def link_data(self, request: PluginRequest) -> bytes:
+        """Return the properties of the new link that belong to its kind, as `kernel_writer` encodes them."""
         raise NotImplementedError
 
     def master(self, request: PluginRequest) -> str:
@@ -121,7 +121,7 @@ class _OnMaster(SingleLink):
     def make_link(self, request: PluginRequest, undo: Undo) -> Link:
         attachment, netns = request.attachment, _master_netns(request)
         name = request.config.text("master") or self.master(request)
-        mtu, mac, properties = request.config.integer("mtu"), self.mac(request), self.properties(request)
+        mtu, mac, data = request.config.integer("mtu"), self.mac(request), self.link_data(request)
         master = rtnetlink.link(name, netns)
         if master is None:
             where = f" in {netns}" if netns else ""
@@ -132,7 +132,9 @@ class _OnMaster(SingleLink):
         def create(writer: KernelWriter) -> None:
             with sandbox.open_sandbox(attachment) as descriptor:
                 kind = self.name
-                writer.create_on(master.ifindex, attachment.ifname, kind, descriptor, mtu=mtu, mac=mac, **properties)
+                writer.create_link(
+                    attachment.ifname, kind, data, mtu=mtu, mac=mac, parent=master.ifindex, netns=descriptor
+                )
 
         if netns:
             sandbox.run_inside(attachment, create)
@@ -150,12 +152,11 @@ class Macvlan(_OnMaster):
     needs_addresses = False
     notifications = (_ARP_NOTIFY, _NDISC_NOTIFY)
 
-    def properties(self, request: PluginRequest) -> JsonObject:
+    def link_data(self, request: PluginRequest) -> bytes:
         mode = request.config.text("mode") or "bridge"
-        numbers = {name: number for number, name in link_message.MODES[link_message.MACVLAN].items()}
-        if mode not in numbers or mode == "source":
+        if mode not in link_message.MODES[self.name].values() or mode == "source":
             raise refuse(f"/mode: {mode!r} is unknown", "expected: bridge, private, vepa or passthru")
-        return {"macvlan_mode": numbers[mode]}
+        return kernel_writer.mode_data(self.name, mode)
 
     def make_link(self, request: PluginRequest, undo: Undo) -> Link:
         link = super().make_link(request, undo)
@@ -175,12 +176,11 @@ class Ipvlan(_OnMaster):
     checks_mtu = False
     notifications = (_ARP_NOTIFY, _NDISC_NOTIFY)
 
-    def properties(self, request: PluginRequest) -> JsonObject:
+    def link_data(self, request: PluginRequest) -> bytes:
         mode = request.config.text("mode") or "l2"
-        numbers = {name: number for number, name in link_message.MODES[link_message.IPVLAN].items()}
-        if mode not in numbers:
+        if mode not in link_message.MODES[self.name].values():
             raise refuse(f"/mode: {mode!r} is unknown", "expected: l2, l3 or l3s")
-        return {"ipvlan_mode": numbers[mode]}
+        return kernel_writer.mode_data(self.name, mode)
 
     def master(self, request: PluginRequest) -> str:
         if request.prev_result is None:
@@ -200,11 +200,11 @@ class Vlan(_OnMaster):
 
     name = "vlan"
 
-    def properties(self, request: PluginRequest) -> JsonObject:
+    def link_data(self, request: PluginRequest) -> bytes:
         number = request.config.integer("vlanId")
         if not 0 <= number <= _LAST_VLAN:
             raise refuse(f"/vlanId: {number} is not a VLAN", f"expected: 0 to {_LAST_VLAN}")
-        return {"vlan_id": number}
+        return kernel_writer.vlan_data(number)
 
     def master(self, request: PluginRequest) -> str:
         raise refuse("/master is missing", "expected: the link of the node on which the VLAN is made")
@@ -218,7 +218,7 @@ class Dummy(SingleLink):
 
     def make_link(self, request: PluginRequest, undo: Undo) -> Link:
         attachment = request.attachment
-        sandbox.run_inside(attachment, lambda writer: writer.create_new(attachment.ifname, self.name))
+        sandbox.run_inside(attachment, lambda writer: writer.create_link(attachment.ifname, self.name))
         undo.add(lambda: sandbox.remove_link(attachment))
         return sandbox.require_link_inside(attachment)
 

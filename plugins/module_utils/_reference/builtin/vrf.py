@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import route_tables, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, route_tables, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
@@ -89,7 +89,8 @@ def _ensure_vrf(writer: KernelWriter, name: str, table: int) -> Link:
     link = next((each for each in links if each.name == name), None)
     if link is None:
         taken = {each.table for each in links if each.kind == VRF}
-        writer.create_link(name, VRF, vrf_table=table or next(each for each in range(1, 2**31) if each not in taken))
+        table = table or next(number for number in range(1, 2**31) if number not in taken)
+        writer.ensure_link(name, VRF, kernel_writer.vrf_data(table))
         link = sandbox.require_link(name)
         writer.set_up(link.ifindex)
     if link.kind != VRF or table not in (0, link.table):

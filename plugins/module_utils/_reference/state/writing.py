@@ -11,7 +11,7 @@ import contextlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink, sysctl, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
@@ -52,22 +52,18 @@ class NamespaceRepair:
 
     def run(self) -> None:
         """Write all differences; one that fails does not keep the others from being written."""
-        simple = [difference for difference in self.differences if needs_no_library(difference)]
-        others = [difference for difference in self.differences if difference not in simple]
         try:
-            if others:
-                with kernel_writer.connect() as writer:
-                    self._write_all(others, lambda difference: _write(writer, difference))
+            with kernel_writer.connect() as writer:
+                self._write_all(writer)
         except CniError as exc:  # there is no writer
-            self.errors += [exc.within(difference.message) for difference in others]
-        self._write_all(simple, lambda difference: _SIMPLE_WRITERS[type(difference.resource)](difference.resource))
+            self.errors += [exc.within(difference.message) for difference in self.differences]
 
-    def _write_all(self, differences: t.Iterable[Difference], write: t.Callable[[Difference], None]) -> None:
-        for difference in differences:
+    def _write_all(self, writer: KernelWriter) -> None:
+        for difference in self.differences:
             try:
                 if not difference.is_repairable:
                     raise CniError(Code.LIMITED_CONNECTIVITY, "it cannot be put back without ADD")
-                write(difference)
+                _WRITERS[type(difference.resource)](writer, difference, difference.resource)
                 self.done.append(difference.message)
             except CniError as exc:
                 self.errors.append(exc.within(difference.message))
@@ -75,24 +71,20 @@ class NamespaceRepair:
 
 def needs_no_library(difference: Difference) -> bool:
     """Return whether a difference is written without pyroute2."""
-    return type(difference.resource) in _SIMPLE_WRITERS
+    return not isinstance(difference.resource, (resources.Ifb, resources.Rate))
 
 
-def _write_setting(setting: resources.Sysctl) -> None:
+def _write_setting(writer: KernelWriter, dummy: Difference, setting: resources.Sysctl) -> None:
     sysctl.write_at(setting.path, setting.value)
 
 
-def _write_lease(lease: resources.Lease) -> None:
+def _write_lease(writer: KernelWriter, dummy: Difference, lease: resources.Lease) -> None:
     lease_directory.assign(lease.directory, str(lease.address), lease.container_id, lease.ifname)
 
 
-def _write(writer: KernelWriter, difference: Difference) -> None:
-    _WRITERS[type(difference.resource)](writer, difference, difference.resource)
-
-
 def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bridge) -> None:
-    filtering = {"br_vlan_filtering": 1} if bridge.filters_vlans else {}
-    writer.create_link(bridge.name, BRIDGE, mtu=bridge.mtu, mac=bridge.mac, **filtering)
+    data = kernel_writer.vlan_filtering_data() if bridge.filters_vlans else b""
+    writer.ensure_link(bridge.name, BRIDGE, data, mtu=bridge.mtu, mac=bridge.mac)
     link = _find_link(bridge.name)
     if link.kind != BRIDGE:
         problem = f"another link has the name {bridge.name}, and is no bridge"
@@ -125,16 +117,16 @@ def _write_link(writer: KernelWriter, difference: Difference, link: resources.Li
 
 def _write_ifb(writer: KernelWriter, difference: Difference, ifb: resources.Ifb) -> None:
     host_end = _verify_link(difference)
-    writer.create_link(ifb.name, "ifb", mtu=host_end.mtu)
+    writer.ensure_link(ifb.name, "ifb", mtu=host_end.mtu)
     link = _find_link(ifb.name)
     if link.kind != "ifb":
         raise CniError(Code.LIMITED_CONNECTIVITY, f"another link has the name {ifb.name}", "remove or rename that link")
     writer.set_up(link.ifindex)
-    writer.redirect(host_end.ifindex, link.ifindex)
+    traffic_control.redirect(host_end.ifindex, link.ifindex)
 
 
 def _write_vrf(writer: KernelWriter, dummy: Difference, vrf: resources.Vrf) -> None:
-    writer.create_link(vrf.name, VRF, vrf_table=vrf.table)
+    writer.ensure_link(vrf.name, VRF, kernel_writer.vrf_data(vrf.table))
     link = _find_link(vrf.name)
     if (link.kind, link.table) != (VRF, vrf.table):
         problem = f"another link has the name {vrf.name}, and is no VRF with table {vrf.table}"
@@ -211,9 +203,9 @@ def _write_rule(writer: KernelWriter, dummy: Difference, rule: resources.Rule) -
     writer.add_rule(rule.source, rule.table)
 
 
-def _write_rate(writer: KernelWriter, difference: Difference, rate: resources.Rate) -> None:
+def _write_rate(dummy: KernelWriter, difference: Difference, rate: resources.Rate) -> None:
     link = _verify_link(difference) if difference.link else _find_link(rate.link)
-    writer.limit_rate(link.ifindex, rate.rate, rate.burst)
+    traffic_control.limit_rate(link.ifindex, rate.rate, rate.burst)
 
 
 def _find_link(name: str) -> Link:
@@ -250,9 +242,6 @@ _WRITERS: t.Final[t.Mapping[type, t.Callable[[KernelWriter, Difference, t.Any], 
     resources.Route: _write_route,
     resources.Rule: _write_rule,
     resources.Rate: _write_rate,
-}
-
-_SIMPLE_WRITERS: t.Final[t.Mapping[type, t.Callable[[t.Any], None]]] = {
     resources.Sysctl: _write_setting,
     resources.Lease: _write_lease,
 }

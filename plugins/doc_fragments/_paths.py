@@ -45,7 +45,7 @@ options:
       - With V(missing), a plugin is built in if none of O(plugin_dirs) has its executable.
       - With V(always), all plugins that the collection has are built in, whatever the directories have.
       - With V(never), only executables are run.
-      - The plugin C(dhcp) is not built in. Built-in plugins write to the kernel with the Python library C(pyroute2).
+      - The plugin C(dhcp) is not built in, because it needs a daemon. The built-in C(bandwidth) needs the Python library C(pyroute2).
       - An executable runs its IPAM plugin itself, and cannot run a built-in one.
     type: str
     choices: [missing, always, never]

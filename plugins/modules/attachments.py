@@ -26,7 +26,7 @@ description:
     attachment does not stop the others. The task fails when all have been handled.
 
 requirements:
-  - pyroute2 0.7 to 0.9 (package C(python3-pyroute2)) on the node, only to repair links, addresses, routes and rates in place
+  - pyroute2 0.7 to 0.9 (package C(python3-pyroute2)) on the node, only to write and repair rate limits
 
 extends_documentation_fragment:
   - cni.node._attributes

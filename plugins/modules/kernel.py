@@ -225,8 +225,8 @@ commands:
         - "network dbnet, plugins[0] bridge: ipMasq"
 missing_libraries:
   description:
-    - Python libraries that the node lacks, and without which M(cni.node.attachments) and M(cni.node.repair) do not repair interfaces
-      in place. The module does not install them.
+    - Python libraries that the node lacks, and without which M(cni.node.attachments) and M(cni.node.repair) do not write the rate
+      limits of networks with the plugin C(bandwidth). The module does not install them.
   returned: success
   type: list
   elements: str

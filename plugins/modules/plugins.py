@@ -70,8 +70,8 @@ options:
     description:
       - An archive or a directory with the plugins, or the URL of an archive, or V(builtin).
       - V(builtin) makes executables of the plugins that are built into this collection, for runtimes such as containerd and Podman
-        on a node that has no others. They run with the Python of the module, need its library C(pyroute2), and take about
-        40 milliseconds longer to start than the reference plugins. An update of Python or of this collection changes them, and
+        on a node that has no others. They run with the Python of the module, and take some tens of
+        milliseconds longer to start than the reference plugins. An update of Python or of this collection changes them, and
         the next run installs them again. A directory of that name is C(./builtin).
       - Archives and directories are on the controller, where they are looked up as M(ansible.builtin.copy) does, or with
         O(remote_src=true) on the node. URLs are downloaded by the node, through the proxies of its environment.

@@ -86,7 +86,7 @@ def _add_reason(reasons: Reasons, name: str, option: str) -> None:
 
 def _report(module: AnsibleModule, plan: Plan, needs: Needs) -> dict[str, t.Any]:
     programs = [_describe_program(name, reasons) for name, reasons in sorted(needs.programs.items())]
-    lacks_library = needs.has_interfaces and not traffic_control.is_available()
+    lacks_library = needs.limits_rates and not traffic_control.is_available()
     missing = ", ".join(entry["name"] for entry in programs if not entry["path"])
     return {
         "changed": plan.changed,

@@ -27,6 +27,7 @@ FILE = pathlib.Path("/etc/sysctl.d/90-cni.node.conf")
 MODULES_FILE = pathlib.Path("/etc/modules-load.d/cni.node.conf")
 BRIDGE: JsonObject = {"type": "bridge", "isGateway": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}}
 NETWORK: JsonObject = reference_networks.network(BRIDGE, name="db")
+LIMITED: JsonObject = reference_networks.network(BRIDGE, reference_networks.BANDWIDTH, name="db")
 WRITTEN = """\
 # Kernel settings for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.
 
@@ -231,21 +232,21 @@ class TestRole:
         assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("0", [])
 
     @pytest.mark.parametrize("manager", ["apt", "unknown"])
-    def test_the_library_of_repairs_is_installed_where_that_is_possible(
+    def test_the_library_of_rate_limits_is_installed_where_that_is_possible(
         self, project: Project, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, manager: str
     ) -> None:
         monkeypatch.setenv("PYTHONPATH", without_pyroute2(tmp_path))
         # No package lists are fetched. tools/system-packages has installed the package for the system's own Python.
         extra = {"ansible_package_use": manager, "__cni_kernel_has_package_lists": False}
-        tasks = self.play(project, "-e", json.dumps(extra), cni_kernel_conflists=[{"config": NETWORK}])
+        tasks = self.play(project, "-e", json.dumps(extra), cni_kernel_conflists=[{"config": LIMITED}])
         done = [(task.module.rpartition(".")[2], task.status) for task in tasks if task.status != "skipped"]
         asked = ("package", "ok" if manager == "apt" else "failed")
         told = [task.msg for task in tasks if task.module.endswith("debug") and task.status != "skipped"]
         assert ("kernel", asked) == (done[0][0], next(entry for entry in done if entry[0] == "package"))
         assert [text.partition(" because")[0] for text in told] == (
-            [] if manager == "apt" else ["interfaces will not be repaired in place,"]
+            [] if manager == "apt" else ["rate limits can be neither written nor repaired,"]
         )
-        nothing = self.play(project, cni_kernel_conflists=[{"config": NETWORK}], cni_kernel_packages=False)
+        nothing = self.play(project, cni_kernel_conflists=[{"config": LIMITED}], cni_kernel_packages=False)
         assert [task.module for task in nothing if task.status != "skipped"] == [KERNEL]
 
     def test_options_may_be_text_from_a_survey(self, project: Project) -> None:

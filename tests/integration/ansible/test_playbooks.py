@@ -24,7 +24,7 @@ from ansible_collections.cni.node.tests.integration.engine import reference_netw
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import REQUIRES_SYSTEMD
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, without_pyroute2
 from ansible_collections.cni.node.tests.integration.engine.test_repair import UNIT
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, namespace
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, links, namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.support.state import State
 
@@ -511,12 +511,12 @@ def test_lost_rules_are_put_back_and_the_node_learns_to_do_it_and_forgets(node: 
 def test_a_repair_asks_for_the_library_that_it_lacks_and_goes_on_without(
     node: EngineNode, project: Project, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    node.write(reference_networks.network(reference_networks.PTP, name="wire"))
+    node.write(reference_networks.network(reference_networks.PTP, reference_networks.BANDWIDTH, name="wire"))
     with namespace("red") as red:
         attached = {"network": "wire", "netns": red.name}
         node.run("attachments", attachments=[attached]).succeeded()
-        route = next(route for route in ip("-4", "route", namespace=red.name) if "gateway" in route)
-        red.run("ip", "route", "delete", route["dst"])
+        (host_end,) = (name for name in links() if name.startswith("veth"))
+        subprocess.run(["tc", "qdisc", "delete", "dev", host_end, "root"], check=True)
         monkeypatch.setenv("PYTHONPATH", without_pyroute2(tmp_path))
         unavailable = {"ansible_package_use": "unknown", "__cni_kernel_has_package_lists": False}
         repaired = project.run(REPAIR, "-e", json.dumps(unavailable), cni_node_packages=True).succeeded()

@@ -17,6 +17,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import REQUIRES_SYSTEMD
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, without_pyroute2
 from ansible_collections.cni.node.tests.integration.engine.firewall_rules import (
@@ -26,7 +27,7 @@ from ansible_collections.cni.node.tests.integration.engine.firewall_rules import
     mapped,
     rules,
 )
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -267,17 +268,29 @@ def test_a_lease_that_another_container_has_by_now_is_named_and_left_to_it(
     assert node.run("repair").succeeded().entries == []
 
 
-def test_without_pyroute2_rules_are_repaired_and_interfaces_named_with_a_hint(
-    node: EngineNode, attached: JsonObject, blue: Namespace, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def limited(node: EngineNode, blue: Namespace) -> JsonObject:
+    """Return an attachment whose rate limit has been lost, on a node that lacks pyroute2."""
+    node.write({**NETWORK, "plugins": [*NETWORK["plugins"], reference_networks.BANDWIDTH]})
+    item = mapped(blue)
+    node.attach(item)
+    (host_end,) = (name for name in links() if name.startswith("veth"))
+    subprocess.run(["tc", "qdisc", "delete", "dev", host_end, "root"], check=True)
+    return item
+
+
+def test_without_pyroute2_rules_are_repaired_and_rates_named_with_a_hint(
+    node: EngineNode, limited: JsonObject, blue: Namespace, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    as_other_runtime(node, attached)
+    as_other_runtime(node, limited)
     monkeypatch.syspath_prepend(without_pyroute2(tmp_path))
     flush()
     blue.run("ip", "route", "delete", "default")
     done = node.run("repair", resources=["rules", "interfaces"]).succeeded()
     (entry,) = done.entries
     assert (entry["action"], entry["changed"]) == ("drifted", True)
-    assert entry["left"] == ["the route to 0.0.0.0/0 is missing"]
+    (left,) = entry["left"]
+    assert left.startswith("the rate limit of interface veth")
     assert "install the package python3-pyroute2" in done.msg
     assert done.result["missing_libraries"] == ["pyroute2"]
 
@@ -314,12 +327,11 @@ def test_only_attachments_of_the_named_owners_are_repaired(
 
 
 def test_without_pyroute2_an_attachment_is_recreated_with_a_hint(
-    node: EngineNode, attached: JsonObject, blue: Namespace, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    node: EngineNode, limited: JsonObject, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(without_pyroute2(tmp_path))
-    blue.run("ip", "route", "delete", "default")
     for check_mode in (True, False):
-        done = node.run("attachments", attachments=[attached], _ansible_check_mode=check_mode).succeeded()
+        done = node.run("attachments", attachments=[limited], _ansible_check_mode=check_mode).succeeded()
         assert done.entries[0]["action"] == "recreated"
         assert "install the package python3-pyroute2" in json.dumps(done.result["warnings"])
 

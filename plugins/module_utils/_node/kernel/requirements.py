@@ -32,14 +32,14 @@ class Needs:
     Attributes:
         modules, settings, programs: Reasons by name.
         values: Values of the settings by name.
-        has_interfaces: Whether attachments have interfaces that this collection can repair.
+        limits_rates: Whether attachments have rate limits, which this collection writes with a library.
     """
 
     modules: Reasons = dataclasses.field(default_factory=dict)
     settings: Reasons = dataclasses.field(default_factory=dict)
     programs: Reasons = dataclasses.field(default_factory=dict)
     values: dict[str, str] = dataclasses.field(default_factory=dict)
-    has_interfaces: bool = False
+    limits_rates: bool = False
 
 
 def add_network(needs: Needs, network: NetworkConfiguration) -> None:
@@ -54,7 +54,7 @@ def add_network(needs: Needs, network: NetworkConfiguration) -> None:
     for plugin in network.plugins:
         where = f"network {network.name}, plugins[{plugin.index}] {plugin.type}"
         known = catalogue.find_plugin_type(plugin.type)
-        needs.has_interfaces |= known.makes_interface
+        needs.limits_rates |= known.limits_bandwidth
         _derive(_Plugin(needs, where, plugin, families, bridged), known)
 
 

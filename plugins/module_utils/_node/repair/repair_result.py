@@ -24,7 +24,7 @@ class Resource(str, enum.Enum):
 
 PUT_BACK: t.Final = "put back: "
 LIBRARY_HINT: t.Final = (
-    f"without {LIBRARY}, interfaces are not repaired: install the package python3-pyroute2 on the node"
+    f"without {LIBRARY}, rate limits are not repaired: install the package python3-pyroute2 on the node"
 )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer
+from ansible_collections.cni.node.plugins.module_utils._linux import traffic_control
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
@@ -82,12 +82,12 @@ def test_a_missing_program_is_named_with_the_plugin_that_needs_it(kernel: ToyKer
     assert command["path"] == str(path)
 
 
-def test_a_missing_library_is_named_where_interfaces_could_be_repaired(
+def test_a_missing_library_is_named_where_rates_are_limited(
     kernel: ToyKernel, ensure: Ensure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unknown = {**CONFIG, "plugins": [{"type": "unknown"}]}
-    for has_library, config, missing in ((False, CONFIG, ["pyroute2"]), (False, unknown, []), (True, CONFIG, [])):
-        monkeypatch.setattr(kernel_writer, "is_available", lambda has_library=has_library: has_library)
+    limited = {**CONFIG, "plugins": [*CONFIG["plugins"], {"type": "bandwidth"}]}
+    for has_library, config, missing in ((False, limited, ["pyroute2"]), (False, CONFIG, []), (True, limited, [])):
+        monkeypatch.setattr(traffic_control, "is_available", lambda has_library=has_library: has_library)
         assert ensure(conflists=[{"config": config}]).ok()["missing_libraries"] == missing
 
 

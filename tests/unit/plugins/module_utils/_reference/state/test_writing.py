@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import L
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.writing import NamespaceRepair
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import CNI0, VETH
 
 
@@ -37,8 +36,10 @@ class RecordingWriter:
                 raise CniError(Code.IO_FAILURE, f"cannot {name}")
             vlan = f" {arguments[1]}" if name.endswith("_vlan") else ""
             self.written.append(f"{name} {arguments[0]}{vlan}")
-            if name == "create_link":
-                made = CNI0._replace(ifindex=20, name=arguments[0], kind=arguments[1], table=dummy.get("vrf_table", 0))
+            if name == "ensure_link":
+                made = CNI0._replace(
+                    ifindex=20, name=arguments[0], kind=arguments[1], table=5 if arguments[1] == "vrf" else 0
+                )
                 self.links.setdefault(arguments[0], made)
 
         return write
@@ -82,7 +83,7 @@ def test_what_others_need_is_written_first(writer: RecordingWriter) -> None:
         (),
     )
     assert writer.written == [
-        "create_link cni0",
+        "ensure_link cni0",
         "net/ipv6/conf/cni0/accept_ra 0",
         "set_up 20",
         "set_up 7",
@@ -136,7 +137,7 @@ def test_an_interface_returns_to_a_vrf_that_was_gone(writer: RecordingWriter, mo
     record = t.cast("t.Any", unittest.mock.Mock())
     monkeypatch.setattr(sysctl, "read_at", lambda dummy: "0")
     assert interface_repair.repair(record, lost).errors == ()
-    made = ["create_link red", "set_up 20", "set_master 2", "add_address 2", "add_route 2"]
+    made = ["ensure_link red", "set_up 20", "set_master 2", "add_address 2", "add_route 2"]
     assert writer.written == made
     writer.links["red"] = writer.links["red"]._replace(table=6)
     assert "another link has the name red, and is no VRF with table 5" in str(
@@ -162,7 +163,7 @@ def test_another_link_in_its_place_is_not_changed(writer: RecordingWriter, other
 def test_a_name_that_is_not_that_of_a_bridge_is_named(writer: RecordingWriter) -> None:
     writer.links["cni0"] = CNI0._replace(kind="veth")
     assert "another link has the name cni0, and is no bridge" in str(repair(DIFFERENCES[-1:]).errors[0])
-    assert writer.written == ["create_link cni0"]  # the kernel has refused it
+    assert writer.written == ["ensure_link cni0"]  # the kernel has refused it
 
 
 def test_what_needs_add_is_not_written(writer: RecordingWriter) -> None:
@@ -171,12 +172,10 @@ def test_what_needs_add_is_not_written(writer: RecordingWriter) -> None:
     assert str(repaired.errors[0]) == "no bridge: it cannot be put back without ADD"
 
 
-def test_without_the_library_settings_are_written(writer: RecordingWriter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
+def test_without_the_library_all_but_rates_is_written(writer: RecordingWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyroute2", None)
-    monkeypatch.setattr(sysctl, "write_at", lambda path, value: None)
-    repaired = NamespaceRepair(DIFFERENCES[:3])
-    repaired.run()
-    assert repaired.done == ["not forwarding"]
-    assert [str(error).partition(":")[0] for error in repaired.errors] == ["no route", "no address"]
-    assert all("python3-pyroute2" in str(error) for error in repaired.errors)
+    rate = Difference(resources.Rate("veth7", 1000, 1000), "no rate limit", link=VETH)
+    repaired = repair([DIFFERENCES[0], DIFFERENCES[1], rate])
+    assert set(repaired.done) == {"not forwarding", "no route"}
+    assert [str(error).partition(":")[0] for error in repaired.errors] == ["no rate limit"]
+    assert "python3-pyroute2" in str(repaired.errors[0])

@@ -120,36 +120,40 @@ def test_a_broken_prev_result_is_refused_when_it_is_read(previous: object, code:
     assert error.msg.startswith("prevResult: ")
 
 
+SPECIFIED = "cni.dev/valid-attachments"
 VALID = [{"containerID": "blue", "ifname": "eth0"}, {"containerID": "red", "ifname": "net1"}]
 
 
-@pytest.mark.parametrize("key", ["cni.dev/valid-attachments", "cni.dev/attachments"])
+def gc_request(keys: JsonObject) -> PluginRequest:
+    return read_request("GC", **keys)
+
+
+@pytest.mark.parametrize("key", [SPECIFIED, "cni.dev/attachments"])
 def test_gc_reads_valid_attachments_under_both_names(key: str) -> None:
-    assert read_request("GC", **{key: VALID}).valid_attachments == {("blue", "eth0"), ("red", "net1")}
-    assert read_request("GC", **{key: []}).valid_attachments == frozenset()
+    assert gc_request({key: VALID}).valid_attachments == {("blue", "eth0"), ("red", "net1")}
+    assert gc_request({key: []}).valid_attachments == frozenset()
 
 
 def test_gc_prefers_the_name_of_the_specification() -> None:
-    keys = {"cni.dev/attachments": [], "cni.dev/valid-attachments": VALID}
-    assert len(read_request("GC", **keys).valid_attachments) == 2
+    assert len(gc_request({"cni.dev/attachments": [], SPECIFIED: VALID}).valid_attachments) == 2
 
 
-@pytest.mark.parametrize("keys", [{}, {"cni.dev/valid-attachments": None}], ids=["missing", "null"])
+@pytest.mark.parametrize("keys", [{}, {SPECIFIED: None}], ids=["missing", "null"])
 def test_gc_without_valid_attachments_is_refused(keys: JsonObject) -> None:
-    request = read_request("GC", **keys)
-    assert error_of(lambda: request.valid_attachments).msg == "the request has no cni.dev/valid-attachments"
+    request = gc_request(keys)
+    assert error_of(lambda: request.valid_attachments).msg == f"the request has no {SPECIFIED}"
 
 
 @pytest.mark.parametrize("value", [{}, ["blue"], [{"containerID": 7, "ifname": "eth0"}]])
 def test_gc_with_broken_valid_attachments_is_refused(value: object) -> None:
-    request = read_request("GC", **{"cni.dev/valid-attachments": value})
-    assert error_of(lambda: request.valid_attachments).msg.startswith("/cni.dev/valid-attachments")
+    request = gc_request({SPECIFIED: value})
+    assert error_of(lambda: request.valid_attachments).msg.startswith(f"/{SPECIFIED}")
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
 def test_a_delegated_plugin_gets_the_same_request_and_parameters(command: str) -> None:
     executor = MemoryExecutor(ipam=succeeds)
-    keys = {"ipam": {"type": "ipam"}, "unknown": [1, None, 2.5], "prevResult": RESULT_1_1_0}
+    keys: JsonObject = {"ipam": {"type": "ipam"}, "unknown": [1, None, 2.5], "prevResult": RESULT_1_1_0}
     request = read_request(command, executor=executor, **keys)
     request.delegate("ipam")
     assert executor.calls == [MemoryCall("ipam", command, {**CONFIG, **keys}, ATTACHMENT)]

@@ -22,6 +22,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 
 T = t.TypeVar("T")
 
+# The integers that a runtime accepts in a result.
+_INTEGERS: t.Final = range(-(1 << 63), 1 << 63)
+
 
 def refuse(msg: str, details: str = "") -> CniError:
     """Return the error for a configuration or a state of the node that a plugin does not accept.
@@ -58,10 +61,14 @@ class Keys:
         return self.flag(key) if key in self else None
 
     def integer(self, key: str, default: int = 0) -> int:
-        """Return a number without a fraction."""
-        value = self._get(key, int, default)
-        if isinstance(value, bool):
-            raise self._invalid(key, value, 0)
+        """Return an integer of 64 bits."""
+        value = self.values.get(key)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise _type_error(self.pointer(key), value, 0)
+        if not isinstance(value, int) or value not in _INTEGERS:
+            raise refuse(f"{self.pointer(key)}: {value} is not a 64-bit integer")
         return value
 
     def optional_integer(self, key: str) -> int | None:
@@ -96,9 +103,6 @@ class Keys:
     def _get(self, key: str, expected: type[T], default: T) -> T:
         value = self.values.get(key)
         return default if value is None else _expect(self.pointer(key), value, expected)
-
-    def _invalid(self, key: str, value: object, example: object) -> CniError:
-        return _type_error(self.pointer(key), value, example)
 
 
 def read_address(where: str, text: str) -> IpAddress:

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
     check_container_id,
     check_ifname,
@@ -28,6 +28,17 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import r
 
 # Gets the directories of CNI_PATH and returns what runs delegated plugins.
 MakeExecutor = t.Callable[[t.Sequence[str]], Executor]
+# Seconds that a delegated executable may run; the runtime has a limit of its own.
+_TIMEOUT: t.Final = 120.0
+
+
+def make_process_executor(directories: t.Sequence[str]) -> ProcessExecutor:
+    """Return an executor of executables, whose standard error becomes that of this process (section 4)."""
+    return ProcessExecutor(directories, _TIMEOUT, listener=_forward_stderr)
+
+
+def _forward_stderr(plugin_type: str, parameters: Parameters, text: bytes) -> None:
+    sys.stderr.buffer.write(text)
 
 
 def run(plugin: Plugin, make_executor: MakeExecutor) -> int:
@@ -87,4 +98,4 @@ def _version_of(content: bytes) -> str:
     return named if named in version.KNOWN else version.LATEST
 
 
-__all__ = ("MakeExecutor", "run")
+__all__ = ("MakeExecutor", "make_process_executor", "run")

@@ -89,7 +89,7 @@ def _read_request(plugin: Plugin, content: bytes, parameters: Parameters, execut
 
 
 def _negotiate(plugin: Plugin, requested: object) -> str:
-    """Return the version of a request, which the plugin must support (section 3, "Version considerations")."""
+    """Return the version of a request, which the plugin must support (section 1, "Version considerations")."""
     selected = requested or version.IMPLIED
     if selected not in plugin.versions:
         raise CniError(

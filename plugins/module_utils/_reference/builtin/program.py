@@ -13,13 +13,10 @@ import os
 import sys
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import program
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, BuiltinExecutor
-
-# Seconds that a delegated executable may run; the runtime has a limit of its own.
-_TIMEOUT: t.Final = 120.0
 
 
 def main(name: str) -> int:
@@ -32,7 +29,7 @@ def main(name: str) -> int:
 
 
 def _make_executor(directories: t.Sequence[str]) -> Executor:
-    return BuiltinExecutor(ProcessExecutor(directories, _TIMEOUT), MISSING)
+    return BuiltinExecutor(program.make_process_executor(directories), MISSING)
 
 
 __all__ = ("main",)

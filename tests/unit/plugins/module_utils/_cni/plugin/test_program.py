@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import json
+import pathlib
 import typing as t
 
 import pytest
@@ -16,11 +17,16 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import program
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryExecutor,
     succeeds,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import CONFIG, FakePlugin
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import (
+    CONFIG,
+    FakePlugin,
+    read_request,
+)
 
 ENVIRONMENT = {
     "CNI_CONTAINERID": "blue",
@@ -209,6 +215,16 @@ def test_an_exception_of_a_plugin_is_printed_as_an_error_with_its_place(executab
     error = executable.error(FakePlugin(fail), "ADD")
     assert (error["code"], error["msg"]) == (999, "unexpected KeyError: 'x'")
     assert "in fail, test_program.py:" in error["details"]
+
+
+def test_standard_error_of_a_delegated_executable_is_forwarded(
+    tmp_path: pathlib.Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    plugins = ScriptedPlugins(tmp_path)
+    plugins.write("ipam", ADD=ScriptedAnswer(result={}, stderr="no DNS server\n"))
+    executor = program.make_process_executor([str(tmp_path)])
+    assert read_request(executor=executor).delegate("ipam").keys == {"cniVersion": "1.1.0"}
+    assert capsysbinary.readouterr() == (b"", b"no DNS server\n")
 
 
 def test_a_failing_executor_is_printed_as_an_error(executable: Executable, monkeypatch: pytest.MonkeyPatch) -> None:

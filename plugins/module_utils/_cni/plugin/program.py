@@ -48,7 +48,7 @@ def run(plugin: Plugin, make_executor: MakeExecutor) -> int:
         command = os.environ.get("CNI_COMMAND", "")
         content = b"" if command == "VERSION" else sys.stdin.buffer.read()
         parameters = _read_parameters(command, content)
-        executor = make_executor([path for path in os.environ.get("CNI_PATH", "").split(":") if path])
+        executor = make_executor([os.path.abspath(path) for path in os.environ.get("CNI_PATH", "").split(":") if path])
         sys.stdout.buffer.write(protocol.call(plugin, content, parameters, executor))
     except Exception as exc:
         error = {"cniVersion": _version_of(content), **as_error(exc).as_dict()}

@@ -127,6 +127,14 @@ def test_a_missing_cni_path_has_no_directories(executable: Executable) -> None:
     assert executable.directories == []
 
 
+def test_a_relative_directory_of_cni_path_is_below_the_current_one(
+    executable: Executable, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert executable.run(FakePlugin(), "ADD", CNI_PATH="./bin:/opt/cni/bin")[0] == 0
+    assert executable.directories == [f"{tmp_path}/bin", "/opt/cni/bin"]
+
+
 REQUIRED = ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"]
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import threading
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.worker_slots import lend_slot
+
 T = t.TypeVar("T")
 
 
@@ -44,6 +46,12 @@ class GroupCommit(t.Generic[T]):
             Exception: The error of this item.
         """
         entry = _Entry(item)
+        with lend_slot():
+            self._submit(entry)
+        if entry.error is not None:
+            raise entry.error
+
+    def _submit(self, entry: _Entry[T]) -> None:
         with self._condition:
             self._waiting.append(entry)
             self._condition.wait_for(lambda: entry.is_done or not self._is_committing)
@@ -52,8 +60,6 @@ class GroupCommit(t.Generic[T]):
                 group, self._waiting, self._is_committing = self._waiting, [], True
         if group:
             self._commit_group(group)
-        if entry.error is not None:
-            raise entry.error
 
     def _commit_group(self, group: t.Sequence[_Entry[T]]) -> None:
         errors: t.Mapping[int, Exception] = {}

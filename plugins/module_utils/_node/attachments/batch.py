@@ -14,6 +14,7 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.worker_slots import WorkerSlots
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
@@ -76,8 +77,19 @@ def reconcile_all(
             results[position] = result
 
     if containers:
-        _run_all([functools.partial(reconcile, *item) for item in enumerate(containers.values())], workers)
+        slots = WorkerSlots(workers)
+
+        def work(number: int, positions: list[int]) -> None:
+            with slots.hold():
+                reconcile(number, positions)
+
+        threads = max(workers, min(len(containers), _MOST_WAITING)) if workers > 1 else 1
+        _run_all([functools.partial(work, *item) for item in enumerate(containers.values())], threads)
     return [result for result in results if result is not None]
+
+
+# Threads that wait for a commit in which built-in plugins write for all of them; they hold no slot of a worker.
+_MOST_WAITING: t.Final = 64
 
 
 def _run_all(jobs: t.Iterable[t.Callable[[], None]], workers: int) -> None:

@@ -113,7 +113,10 @@ def _read_range(keys: Keys, number: int) -> Range:
 
     last = subnet[-2] if subnet.version == 4 else subnet[-1]
     gateway = keys.address("gateway") or subnet[1]
-    return Range(subnet, end("rangeStart", subnet[1]), end("rangeEnd", last), gateway, keys.path, number)
+    first, last = end("rangeStart", subnet[1]), end("rangeEnd", last)
+    if int(first) > int(last):
+        raise refuse(f"{keys.pointer('rangeStart')}: {first} comes after the last address of the range, {last}")
+    return Range(subnet, first, last, gateway, keys.path, number)
 
 
 __all__ = ("RangeSet", "read_range_sets")

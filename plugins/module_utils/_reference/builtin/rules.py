@@ -41,11 +41,9 @@ def write(parts: t.Sequence[FirewallPart], undo: Undo) -> None:
 
 def require(parts: t.Iterable[FirewallPart]) -> None:
     """Raise an error if a rule is missing, for CHECK."""
-    snapshot = FirewallSnapshot()
-    drifts = (compare(part, snapshot) for part in parts)
-    messages = [message for drift in drifts if drift for message in drift.messages]
-    if messages:
-        raise refuse(messages[0], "\n".join(messages[1:]))
+    wanted = tuple(parts)
+    if wanted:
+        _CHECKS.submit(wanted)
 
 
 def container_addresses(interfaces: t.Iterable[IpInterface]) -> list[ContainerAddress]:
@@ -92,9 +90,22 @@ def _put_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Excepti
     return errors
 
 
-# The rules of all threads that wait are written, or removed, in one transaction.
+def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
+    """Compare the rules of several attachments with one listing, and return the errors by their numbers."""
+    snapshot = FirewallSnapshot()
+    errors: dict[int, Exception] = {}
+    for number, group in enumerate(groups):
+        drifts = (compare(part, snapshot) for part in group)
+        messages = [message for drift in drifts if drift for message in drift.messages]
+        if messages:
+            errors[number] = refuse(messages[0], "\n".join(messages[1:]))
+    return errors
+
+
+# The rules of all threads that wait are written, removed, or compared with one listing, together.
 _WRITES: t.Final = GroupCommit(_put_back)
 _REMOVALS: t.Final = GroupCommit(firewall_removal.remove)
+_CHECKS: t.Final = GroupCommit(_find_missing)
 
 __all__ = (
     "container_addresses",

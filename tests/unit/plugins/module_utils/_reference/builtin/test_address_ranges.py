@@ -146,6 +146,7 @@ REFUSED: dict[str, tuple[list[list[JsonObject]], str]] = {
     "both families": ([[SUBNET, {"subnet": "fd00::/64"}]], "range set 0 has addresses of both families"),
     "empty set": ([[SUBNET], []], "range set 1 is empty"),
     "no set": ([], "/ipam has no ranges"),
+    "reversed": ([[members(0, 9, 5)]], "/ipam/ranges/0/0/rangeStart: 10.0.0.9 comes after the last address"),
     "no subnet": ([[{}]], "/ipam/ranges/0/0/subnet is missing"),
     "too small": ([[{"subnet": "10.0.0.0/31"}]], "/ipam/ranges/0/0/subnet: 10.0.0.0/31 is too small"),
     "too small for IPv6": ([[{"subnet": "fd00::/127"}]], "/ipam/ranges/0/0/subnet: fd00::/127 is too small"),

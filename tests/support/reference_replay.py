@@ -1,0 +1,171 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Replay recorded runs of the reference plugins with the built-in plugins as executables, and compare.
+
+Each run has a node of its own: a process in new mount and network namespaces inside tests/support/sandbox.
+`replay_node.py` prepares it and runs the steps, `replay_snapshot.py` reads its state, and `replay_names.py` brings both
+into the form of the recordings.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+from ansible_collections.cni.node.tests.support import replay_node
+from ansible_collections.cni.node.tests.support.reference_cases import DIRECTORY
+
+_COLLECTIONS: t.Final = pathlib.Path(__file__).absolute().parents[5]
+_RUN_SECONDS: t.Final = 120
+_AT_ONCE: t.Final = 2
+_AS_FIRST_STEP: t.Final = "steps/0"
+_PLUGIN: t.Final = """\
+#!{python} -E
+import sys
+sys.path.insert(0, {collections!r})
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.program import main
+sys.exit(main(sys.argv[0]))
+"""
+
+
+class Difference(t.NamedTuple):
+    """
+    Attributes:
+        path: Keys and indexes from the top of the recording, joined by slashes, such as ``steps/1/plugins/0/exit``.
+        recorded: The value in the recording; None if it has none.
+        found: The value of this run; None if it has none.
+    """
+
+    path: str
+    recorded: t.Any
+    found: t.Any
+
+    def __str__(self) -> str:
+        values = (json.dumps(value, sort_keys=True) for value in (self.recorded, self.found))
+        return "\n".join([self.path, *(f"    {word} {value}" for word, value in zip(("recorded", "found   "), values))])
+
+
+class Replays:
+    """Runs cases in the background, so that two processors work while the test of one case waits."""
+
+    def __init__(self, directory: pathlib.Path, names: t.Iterable[str]) -> None:
+        """
+        Args:
+            directory: An empty directory for the executables.
+            names: The cases to run, in the order in which they are needed.
+        """
+        write_plugins(directory)
+        self._pool = concurrent.futures.ThreadPoolExecutor(_AT_ONCE)
+        self._differences = {name: self._pool.submit(_compare, name, directory) for name in names}
+
+    def differences(self, name: str) -> list[Difference]:
+        """Wait for a case; return where it differs from its recording."""
+        return self._differences[name].result()
+
+    def close(self) -> None:
+        """Wait for runs that have begun, and drop the others."""
+        for future in self._differences.values():
+            future.cancel()
+        self._pool.shutdown()
+
+
+def case_names() -> list[str]:
+    """Return the names of all recorded cases, such as ``bridge/promisc``."""
+    return sorted(str(path.relative_to(DIRECTORY).with_suffix("")) for path in DIRECTORY.glob("*/*.json"))
+
+
+def write_plugins(directory: pathlib.Path) -> None:
+    """Write an executable for each built-in plugin."""
+    for name in registry.TYPES:
+        executable = directory / name
+        executable.write_text(_PLUGIN.format(python=sys.executable, collections=str(_COLLECTIONS)), encoding="utf-8")
+        executable.chmod(0o755)
+
+
+def compare(recorded: JsonObject, found: JsonObject) -> list[Difference]:
+    """Return where two recordings differ; of an error, only its code counts."""
+    differences = []
+    for key in ("steps", "gone"):
+        steps = _comparable(_first_step_spelt_out(recorded, key), _first_step_spelt_out(found, key))
+        for number, (expected, step) in enumerate(steps):
+            if key == "steps" or number > 0 or recorded[key][0] != _AS_FIRST_STEP or found[key][0] != _AS_FIRST_STEP:
+                differences += _differences(f"{key}/{number}", expected, step)
+    return differences
+
+
+def _compare(name: str, plugins: pathlib.Path) -> list[Difference]:
+    document = json.loads((DIRECTORY / f"{name}.json").read_text(encoding="utf-8"))
+    recorded = document["recorded"]
+    found = {}
+    for key in ("steps", "gone"):
+        if key in recorded:
+            found[key] = _run(replay_node.Job(document["case"], _first_step_spelt_out(recorded, key), str(plugins)))
+    if "gone" in found and found["gone"][0] == found["steps"][0]:
+        found["gone"][0] = _AS_FIRST_STEP
+    return compare(recorded, found)
+
+
+def _first_step_spelt_out(recording: JsonObject, key: str) -> list[JsonObject]:
+    steps = list(recording.get(key, []))
+    if steps and steps[0] == _AS_FIRST_STEP:
+        steps[0] = recording["steps"][0]
+    return steps
+
+
+def _run(job: replay_node.Job) -> list[JsonObject]:
+    """Run a job on a node of its own; return its outcome."""
+    done = subprocess.run(
+        ["unshare", "--mount", "--net", sys.executable, "-m", replay_node.__name__],
+        check=False,
+        capture_output=True,
+        text=True,
+        input=json.dumps(job._asdict()),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        timeout=_RUN_SECONDS,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{job.case['name']}: exit status {done.returncode}: {done.stderr}")
+    steps: list[JsonObject] = json.loads(done.stdout)
+    return steps
+
+
+def _comparable(recorded: list[JsonObject], found: list[JsonObject]) -> t.Iterator[tuple[JsonObject, JsonObject]]:
+    """Yield the pairs of steps; a state that did not change is written out unless it is so in both."""
+    states: list[t.Any] = [{}, {}]
+    for pair in zip(recorded, found):
+        both_same = all(step.get("state") == "same" for step in pair)
+        states = [step["state"] if step.get("state", "same") != "same" else state for step, state in zip(pair, states)]
+        if both_same or "state" not in pair[0]:
+            yield pair
+        else:
+            yield {**pair[0], "state": states[0]}, {**pair[1], "state": states[1]}
+
+
+def _differences(path: str, recorded: t.Any, found: t.Any) -> t.Iterator[Difference]:
+    if recorded == found:
+        return
+    is_set = path.endswith(("/+", "/-"))
+    if path.endswith("/error") and isinstance(recorded, dict) and isinstance(found, dict):
+        if recorded.get("code") != found.get("code"):
+            yield Difference(path, recorded, found)
+    elif isinstance(recorded, dict) and isinstance(found, dict):
+        for key in sorted({*recorded, *found}):
+            yield from _differences(f"{path}/{key}", recorded.get(key), found.get(key))
+    elif isinstance(recorded, list) and isinstance(found, list) and not is_set:
+        for index in range(max(len(recorded), len(found))):
+            pair = (values[index] if index < len(values) else None for values in (recorded, found))
+            yield from _differences(f"{path}/{index}", *pair)
+    else:
+        yield Difference(path, recorded, found)
+
+
+__all__ = ("Difference", "Replays", "case_names", "compare", "write_plugins")

@@ -28,6 +28,7 @@ _COLLECTIONS: t.Final = pathlib.Path(__file__).absolute().parents[5]
 _RUN_SECONDS: t.Final = 120
 _AT_ONCE: t.Final = 2
 _AS_FIRST_STEP: t.Final = "steps/0"
+ABSENT: t.Final = "(absent)"
 _PLUGIN: t.Final = """\
 #!{python} -E
 import sys
@@ -41,8 +42,8 @@ class Difference(t.NamedTuple):
     """
     Attributes:
         path: Keys and indexes from the top of the recording, joined by slashes, such as ``steps/1/plugins/0/exit``.
-        recorded: The value in the recording; None if it has none.
-        found: The value of this run; None if it has none.
+        recorded: The value in the recording, or `ABSENT`. None is a thing that the step has removed.
+        found: The value of this run, likewise.
     """
 
     path: str
@@ -92,37 +93,34 @@ def write_plugins(directory: pathlib.Path) -> None:
 
 
 def compare(recorded: JsonObject, found: JsonObject) -> list[Difference]:
-    """Return where two recordings differ; of an error, only its code counts."""
-    differences = []
-    for key in ("steps", "gone"):
-        steps = _comparable(_first_step_spelt_out(recorded, key), _first_step_spelt_out(found, key))
-        for number, (expected, step) in enumerate(steps):
-            if key == "steps" or number > 0 or recorded[key][0] != _AS_FIRST_STEP or found[key][0] != _AS_FIRST_STEP:
+    """Return where two recordings differ; of two errors, only the codes are compared."""
+    differences: list[Difference] = []
+    for key in recorded:
+        pairs = list(_comparable(_spelt_out(recorded, key), _spelt_out(found, key)))
+        # The first step of both runs is the same one, and its differences are reported once.
+        is_repeated = recorded[key][0] == _AS_FIRST_STEP and found[key][0] == found["steps"][0]
+        for number, (expected, step) in enumerate(pairs):
+            if number > 0 or not is_repeated:
                 differences += _differences(f"{key}/{number}", expected, step)
     return differences
 
 
 def _compare(name: str, plugins: pathlib.Path) -> list[Difference]:
     document = json.loads((DIRECTORY / f"{name}.json").read_text(encoding="utf-8"))
-    recorded = document["recorded"]
-    found = {}
-    for key in ("steps", "gone"):
-        if key in recorded:
-            found[key] = _run(replay_node.Job(document["case"], _first_step_spelt_out(recorded, key), str(plugins)))
-    if "gone" in found and found["gone"][0] == found["steps"][0]:
-        found["gone"][0] = _AS_FIRST_STEP
-    return compare(recorded, found)
+    case, recorded = document["case"], document["recorded"]
+    ordered = {key: recorded[key] for key in ("steps", "gone") if key in recorded}
+    return compare(ordered, {key: _run(case, _spelt_out(recorded, key), plugins) for key in ordered})
 
 
-def _first_step_spelt_out(recording: JsonObject, key: str) -> list[JsonObject]:
-    steps = list(recording.get(key, []))
-    if steps and steps[0] == _AS_FIRST_STEP:
-        steps[0] = recording["steps"][0]
-    return steps
+def _spelt_out(recording: JsonObject, key: str) -> list[JsonObject]:
+    """Return the steps of a run, of which the first may refer to another run."""
+    steps: list[t.Any] = list(recording[key])
+    return [recording["steps"][0], *steps[1:]] if steps[0] == _AS_FIRST_STEP else steps
 
 
-def _run(job: replay_node.Job) -> list[JsonObject]:
-    """Run a job on a node of its own; return its outcome."""
+def _run(case: JsonObject, steps: list[JsonObject], plugins: pathlib.Path) -> list[JsonObject]:
+    """Run steps on a node of their own; return them with what happened."""
+    job = replay_node.Job(case, steps, str(plugins))
     done = subprocess.run(
         ["unshare", "--mount", "--net", sys.executable, "-m", replay_node.__name__],
         check=False,
@@ -133,9 +131,9 @@ def _run(job: replay_node.Job) -> list[JsonObject]:
         timeout=_RUN_SECONDS,
     )
     if done.returncode != 0:
-        raise RuntimeError(f"{job.case['name']}: exit status {done.returncode}: {done.stderr}")
-    steps: list[JsonObject] = json.loads(done.stdout)
-    return steps
+        raise RuntimeError(f"{case['name']}: exit status {done.returncode}: {done.stderr}")
+    outcome: list[JsonObject] = json.loads(done.stdout)
+    return outcome
 
 
 def _comparable(recorded: list[JsonObject], found: list[JsonObject]) -> t.Iterator[tuple[JsonObject, JsonObject]]:
@@ -159,13 +157,13 @@ def _differences(path: str, recorded: t.Any, found: t.Any) -> t.Iterator[Differe
             yield Difference(path, recorded, found)
     elif isinstance(recorded, dict) and isinstance(found, dict):
         for key in sorted({*recorded, *found}):
-            yield from _differences(f"{path}/{key}", recorded.get(key), found.get(key))
+            yield from _differences(f"{path}/{key}", recorded.get(key, ABSENT), found.get(key, ABSENT))
     elif isinstance(recorded, list) and isinstance(found, list) and not is_set:
         for index in range(max(len(recorded), len(found))):
-            pair = (values[index] if index < len(values) else None for values in (recorded, found))
+            pair = (values[index] if index < len(values) else ABSENT for values in (recorded, found))
             yield from _differences(f"{path}/{index}", *pair)
     else:
         yield Difference(path, recorded, found)
 
 
-__all__ = ("Difference", "Replays", "case_names", "compare", "write_plugins")
+__all__ = ("ABSENT", "Difference", "Replays", "case_names", "compare", "write_plugins")

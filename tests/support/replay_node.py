@@ -19,7 +19,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.support import replay_names, replay_snapshot
-from ansible_collections.cni.node.tests.support.replay_snapshot import HOST, NAMESPACES, SYSTEM_PATH, command, inside
+from ansible_collections.cni.node.tests.support.replay_commands import HOST, NAMESPACES, SYSTEM_PATH, command, inside
 from ansible_collections.cni.node.tests.support.until import until
 
 _BIN_DIR: t.Final = "/opt/cni/bin"
@@ -95,10 +95,13 @@ class Replay:
             keys["cni.dev/valid-attachments"] = [{key: a[key] for key in ("containerID", "ifname")} for a in valid]
         environment = {"CNI_COMMAND": step["op"]}
         return [
-            execute(plugin["type"], environment, {**request_for(config, plugin), **keys}) for plugin in config["plugins"]
+            execute(plugin["type"], environment, {**request_for(config, plugin), **keys})
+            for plugin in config["plugins"]
         ]
 
-    def _run_chain(self, config: JsonObject, operation: str, name: str, attachment: JsonObject) -> t.Iterator[JsonObject]:
+    def _run_chain(
+        self, config: JsonObject, operation: str, name: str, attachment: JsonObject
+    ) -> t.Iterator[JsonObject]:
         """Run the plugins of a list until one fails, and yield their answers."""
         has_previous = operation != "ADD" and config.get("cniVersion") not in ("0.1.0", "0.2.0", "0.3.0", "0.3.1")
         previous = self._results.get(name) if has_previous else None

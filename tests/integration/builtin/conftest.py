@@ -22,7 +22,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def replays(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Replays]:
     """Return the runs of the cases whose tests are selected."""
     items = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    names = [item.callspec.params["case"] for item in items if "replays" in item.fixturenames]
+    names = [str(item.callspec.params["case"]) for item in items if "replays" in item.fixturenames]
     started = Replays(tmp_path_factory.mktemp("plugins"), names)
     yield started
     started.close()

@@ -6,21 +6,32 @@
 
 from __future__ import annotations
 
+import fnmatch
+import pathlib
+
 import pytest
 
-from ansible_collections.cni.node.tests.integration.builtin.deliberate_differences import DEFECTS, is_below, listed
+from ansible_collections.cni.node.tests.integration.builtin.deliberate_differences import (
+    DEFECTS,
+    Reason,
+    is_below,
+    listed,
+    table,
+)
 from ansible_collections.cni.node.tests.support.reference_replay import Replays, case_names
 
-pytestmark = [pytest.mark.requires_root, pytest.mark.slow]
+_DOCUMENTATION = pathlib.Path(__file__).resolve().parents[3] / "docs/differences.md"
+_CASES = [
+    pytest.param(
+        name,
+        marks=[pytest.mark.xfail(strict=True, raises=AssertionError, reason=DEFECTS[name])] if name in DEFECTS else [],
+    )
+    for name in case_names()
+]
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(name, marks=[pytest.mark.xfail(strict=True, reason=DEFECTS[name])] if name in DEFECTS else [])
-        for name in case_names()
-    ],
-)
+@pytest.mark.requires_root
+@pytest.mark.parametrize("case", _CASES)
 def test_a_builtin_plugin_does_what_release_1_9_1_did(replays: Replays, case: str) -> None:
     allowed = listed(case)
     differences = replays.differences(case)
@@ -28,3 +39,16 @@ def test_a_builtin_plugin_does_what_release_1_9_1_did(replays: Replays, case: st
     assert not unlisted, "\n".join(unlisted)
     gone = [path for path in allowed if not any(is_below(found.path, path) for found in differences)]
     assert not gone, f"these differences do not occur any more; remove them from the list: {gone}"
+
+
+def test_each_pattern_of_the_list_matches_a_case() -> None:
+    names = case_names()
+    assert [pattern for pattern in [*table(), *DEFECTS] if not fnmatch.filter(names, pattern)] == []
+
+
+def test_each_reason_is_used_and_is_documented_once() -> None:
+    text = _DOCUMENTATION.read_text(encoding="utf-8")
+    assert {reason for reasons in table().values() for reason in reasons} == set(Reason)
+    assert {reason.name: text.count(f"| {reason.value} |") for reason in Reason} == {
+        reason.name: 1 for reason in Reason
+    }

@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import pathlib
+import typing as t
 
 import pytest
 
@@ -30,7 +32,21 @@ _CASES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def replays(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Replays]:
+    """Return the runs of the cases whose tests are selected."""
+    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    names = [str(item.callspec.params["case"]) for item in items if "replays" in item.fixturenames]
+    started = Replays(tmp_path_factory.mktemp("plugins"), names)
+    yield started
+    started.close()
+
+
 @pytest.mark.requires_root
+@pytest.mark.skipif(
+    os.geteuid() != 0 or "CNI_SANDBOX" not in os.environ,
+    reason="it changes the node: run it as root, inside tests/support/sandbox",
+)
 @pytest.mark.parametrize("case", _CASES)
 def test_a_builtin_plugin_does_what_release_1_9_1_did(replays: Replays, case: str) -> None:
     allowed = listed(case)

@@ -26,8 +26,8 @@ from ansible_collections.cni.node.tests.support.replay_commands import (
 )
 
 _FILES: t.Final = ("/etc/cni", "/run", "/var/lib/cni")
-# Seconds to wait for IPv6; an address that never comes, such as one that another test step removed, is not an error.
-_REST: t.Final = 3.0
+# Seconds to wait for IPv6. An address that never comes, because a step has removed it, is not an error.
+_REST: t.Final = 10.0
 
 
 class Snapshot(t.NamedTuple):

@@ -27,12 +27,12 @@ class Removal(t.NamedTuple):
 
     Attributes:
         kind: `MASQUERADE` or `PORTS`.
-        addresses: The addresses of the attachment; empty if they are not known, which stands for all of the container.
+        addresses: The addresses of the attachment; None if they are not known, which stands for all of the container.
     """
 
     attachment: Attachment
     kind: str
-    addresses: frozenset[str]
+    addresses: frozenset[str] | None
 
     @property
     def chain(self) -> str:
@@ -90,18 +90,21 @@ def _plan_iptables(table: iptables.Table, removal: Removal) -> t.Iterator[str]:
     jumps = table.jumps.get(removal.chain, [])
     own = [line for line in jumps if _is_own(line, removal)]
     yield from (f"-D {line[len('-A ') :]}" for line in own)
-    if len(own) == len(jumps):
+    if len(own) == len(jumps):  # also a chain to which a rule was lost
         yield from (f"-F {removal.chain}", f"-X {removal.chain}")
 
 
 def _is_own(line: str, removal: Removal) -> bool:
     """Return whether a jump to the container's chain belongs to the attachment: its interfaces share the chain."""
-    if removal.kind == PORTS or not removal.addresses:
+    if removal.addresses is None:
         return True
+    if removal.kind == PORTS:
+        return bool(removal.addresses)
     source = iptables.value(iptables.words(line), "-s")
     address, dummy, length = source.partition("/")
     is_host = length in ("", "32", "128")
-    return address in removal.addresses or not is_host  # releases before 0.8 match the network
+    # Releases before 0.8 match the network.
+    return address in removal.addresses or (bool(removal.addresses) and not is_host)
 
 
 def _remove_from_nftables(removals: t.Sequence[Removal]) -> None:
@@ -122,7 +125,7 @@ def _remove_from_nftables(removals: t.Sequence[Removal]) -> None:
 
 
 def _has_address(rule: nftables.NftRule, removal: Removal) -> bool:
-    return removal.kind == MASQUERADE or not removal.addresses or not rule.values.isdisjoint(removal.addresses)
+    return removal.kind == MASQUERADE or removal.addresses is None or not rule.values.isdisjoint(removal.addresses)
 
 
 __all__ = ("MASQUERADE", "PORTS", "Removal", "remove")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import lock
@@ -91,8 +92,13 @@ class LeaseDirectory:
         return [lease for lease in leases if lease is not None]
 
     def leases_of(self, container_id: str, ifname: str) -> list[Lease]:
-        """Return the leases of an interface of a container; errors as `leases`."""
-        return [lease for lease in self.leases() if lease.is_of(container_id, ifname)]
+        """Return the leases of an interface of a container; the caller holds the lock.
+
+        Raises:
+            CniError: ``IO_FAILURE``.
+        """
+        leases = map(self.find, _INDEX.find(self._directory, container_id))
+        return [lease for lease in leases if lease is not None and lease.is_of(container_id, ifname)]
 
     def addresses(self) -> list[IpAddress]:
         """Return the addresses that have a lease, without reading the leases; errors as `leases`."""
@@ -147,7 +153,8 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        return self._directory.create(address, f"{container_id}{_SEPARATOR}{ifname}".encode(), flush=flush)
+        with _INDEX.following(self._directory, address, container_id):
+            return self._directory.create(address, f"{container_id}{_SEPARATOR}{ifname}".encode(), flush=flush)
 
     def last_reserved(self, range_set: int) -> str:
         """Return the address that was reserved last from a range set, or an empty string."""
@@ -168,7 +175,9 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        self._directory.remove_unchanged(os.path.basename(lease.path), lease.identity)
+        name = os.path.basename(lease.path)
+        with _INDEX.following(self._directory, name, None):
+            self._directory.remove_unchanged(name, lease.identity)
 
     def remove(self) -> None:
         """Remove a directory without leases.
@@ -189,7 +198,7 @@ class LeaseDirectory:
         file = self._directory.read(name, _LEASE_LIMIT)
         if file is None:
             return None
-        container_id, dummy, ifname = file.content.decode("utf-8", "replace").strip().partition(_SEPARATOR)
+        container_id, ifname = _parse_owner(file.content)
         path = self._directory.path_of(name)
         return Lease(path, address, container_id, ifname, file.changed, file.identity, file.content)
 
@@ -198,6 +207,101 @@ class LeaseDirectory:
             return False
         status = self._directory.status(name)
         return status is None or stat.S_ISREG(status.st_mode)
+
+
+def _parse_owner(content: bytes) -> tuple[str, str]:
+    """Return the container and the interface in a lease."""
+    container_id, dummy, ifname = content.decode("utf-8", "replace").strip().partition(_SEPARATOR)
+    return container_id, ifname
+
+
+class _Owners:
+    """The containers of the leases in a directory.
+
+    Attributes:
+        changed: The time at which the directory was changed last, in nanoseconds.
+        by_name: The container of each lease.
+    """
+
+    def __init__(self, changed: int, by_name: dict[str, str]) -> None:
+        self.changed = changed
+        self.by_name = by_name
+        self._names: dict[str, set[str]] = {}
+        for name, container_id in by_name.items():
+            self._names.setdefault(container_id, set()).add(name)
+
+    def find(self, container_id: str) -> list[str]:
+        """Return the names of a container's leases."""
+        return sorted(self._names.get(container_id, ()))
+
+    def set(self, name: str, container_id: str | None) -> None:
+        """Note the container of a lease; None if the lease is removed."""
+        former = self.by_name.pop(name, None)
+        if former is not None:
+            self._names[former].discard(name)
+        if container_id is not None:
+            self.by_name[name] = container_id
+            self._names.setdefault(container_id, set()).add(name)
+
+
+class _Index:
+    """The containers of the leases in each directory, so that not all leases are read for each attachment.
+
+    It is read again when the directory has changed; then only new leases are read. A lease of the same container that
+    another program writes within a tick of the file system's clock could be missed, but a container's leases are written
+    one after another.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # By device and inode of the directory.
+        self._read: dict[tuple[int, int], _Owners] = {}
+
+    def find(self, directory: HeldDirectory, container_id: str) -> list[str]:
+        """Return the names of a container's leases.
+
+        Raises:
+            CniError: ``IO_FAILURE``.
+        """
+        with self._lock:
+            status = os.fstat(directory.descriptor)
+            key = (status.st_dev, status.st_ino)
+            known = self._read.get(key)
+            if known is None or known.changed != status.st_mtime_ns:
+                known = _Owners(status.st_mtime_ns, self._read_new(directory, known.by_name if known else {}))
+                self._read[key] = known
+            return known.find(container_id)
+
+    @contextlib.contextmanager
+    def following(self, directory: HeldDirectory, name: str, container_id: str | None) -> t.Iterator[None]:
+        """Note what is done with a lease, if the directory has not been changed by others before.
+
+        Args:
+            container_id: The new owner; None if the lease is removed.
+        """
+        before = os.fstat(directory.descriptor)
+        yield
+        after = os.fstat(directory.descriptor)
+        with self._lock:
+            known = self._read.get((before.st_dev, before.st_ino))
+            if known is not None and known.changed == before.st_mtime_ns != after.st_mtime_ns:
+                known.set(name, container_id)
+                known.changed = after.st_mtime_ns
+
+    @staticmethod
+    def _read_new(directory: HeldDirectory, known: t.Mapping[str, str]) -> dict[str, str]:
+        owners: dict[str, str] = {}
+        for name in host_local.by_name(directory.names()):
+            # An empty lease may be filled later.
+            owner = known.get(name)
+            if not owner:
+                file = directory.read(name, _LEASE_LIMIT)
+                owner = _parse_owner(file.content)[0] if file else ""
+            owners[name] = owner
+        return owners
+
+
+_INDEX: t.Final = _Index()
 
 
 def hold_lock(directory: LeaseDirectory) -> t.ContextManager[None]:

@@ -14,7 +14,6 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.builtin.deliberate_differences import (
-    DEFECTS,
     Reason,
     is_below,
     listed,
@@ -23,13 +22,6 @@ from ansible_collections.cni.node.tests.integration.builtin.deliberate_differenc
 from ansible_collections.cni.node.tests.support.reference_replay import Replays, case_names
 
 _DOCUMENTATION = pathlib.Path(__file__).resolve().parents[3] / "docs/differences.md"
-_CASES = [
-    pytest.param(
-        name,
-        marks=[pytest.mark.xfail(strict=True, raises=AssertionError, reason=DEFECTS[name])] if name in DEFECTS else [],
-    )
-    for name in case_names()
-]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +39,7 @@ def replays(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     os.geteuid() != 0 or "CNI_SANDBOX" not in os.environ,
     reason="it changes the node: run it as root, inside tests/support/sandbox",
 )
-@pytest.mark.parametrize("case", _CASES)
+@pytest.mark.parametrize("case", case_names())
 def test_a_builtin_plugin_does_what_release_1_9_1_did(replays: Replays, case: str) -> None:
     allowed = listed(case)
     differences = replays.differences(case)
@@ -59,7 +51,7 @@ def test_a_builtin_plugin_does_what_release_1_9_1_did(replays: Replays, case: st
 
 def test_each_pattern_of_the_list_matches_a_case() -> None:
     names = case_names()
-    assert [pattern for pattern in [*table(), *DEFECTS] if not fnmatch.filter(names, pattern)] == []
+    assert [pattern for pattern in table() if not fnmatch.filter(names, pattern)] == []
 
 
 def test_each_reason_is_used_and_is_documented_once() -> None:

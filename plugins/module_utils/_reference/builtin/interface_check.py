@@ -61,8 +61,10 @@ def own_interfaces(request: PluginRequest) -> list[IpInterface]:
     return [interface for interface in own if interface]
 
 
-def own_addresses(request: PluginRequest) -> frozenset[str]:
-    """Return the addresses that the container's interface had, for DEL; empty if they are not known."""
+def own_addresses(request: PluginRequest) -> frozenset[str] | None:
+    """Return the addresses that the container's interface had, for DEL; None if they are not known."""
+    if request.prev_result is None:
+        return None
     return frozenset(str(interface.ip) for interface in own_interfaces(request))
 
 

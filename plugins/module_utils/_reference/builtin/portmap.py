@@ -59,8 +59,7 @@ class Portmap(Plugin):
         rules.require(_parts(request, _read_mappings(request), _first_addresses(request)))
 
     def delete(self, request: PluginRequest) -> None:
-        addresses = frozenset(str(interface.ip) for interface in interface_check.own_interfaces(request))
-        rules.remove_port_mappings(request.attachment, addresses)
+        rules.remove_port_mappings(request.attachment, interface_check.own_addresses(request))
 
 
 def _read_mappings(request: PluginRequest) -> list[Mapping]:

@@ -50,21 +50,21 @@ def container_addresses(interfaces: t.Iterable[IpInterface]) -> list[ContainerAd
     return [container_address(str(interface)) for interface in interfaces]
 
 
-def remove_masquerading(attachment: Attachment, addresses: t.Iterable[str]) -> None:
+def remove_masquerading(attachment: Attachment, addresses: frozenset[str] | None) -> None:
     """Remove the rules that masquerade a container's addresses, together with those of other threads.
 
     Args:
-        addresses: The addresses of this attachment; without any, all rules of the container in the network.
+        addresses: The addresses of this attachment; None for all rules of the container in the network.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    _REMOVALS.submit(Removal(attachment, firewall_removal.MASQUERADE, frozenset(addresses)))
+    _REMOVALS.submit(Removal(attachment, firewall_removal.MASQUERADE, addresses))
 
 
-def remove_port_mappings(attachment: Attachment, addresses: t.Iterable[str]) -> None:
+def remove_port_mappings(attachment: Attachment, addresses: frozenset[str] | None) -> None:
     """Remove the rules that map ports to a container; arguments and errors as `remove_masquerading`."""
-    _REMOVALS.submit(Removal(attachment, firewall_removal.PORTS, frozenset(addresses)))
+    _REMOVALS.submit(Removal(attachment, firewall_removal.PORTS, addresses))
 
 
 def remove_spoof_checks(attachment: Attachment) -> None:

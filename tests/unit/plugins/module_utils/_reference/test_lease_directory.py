@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import stat
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, SmallFile
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
 
@@ -90,3 +92,35 @@ def test_only_an_own_lease_is_freed(directory: pathlib.Path, owner: str) -> None
     (directory / ADDRESS).write_bytes(owner.encode())
     lease_directory.free(str(directory), ADDRESS, "blue", "eth0")
     assert (directory / ADDRESS).exists() == (owner != OWN)
+
+
+def test_leases_of_a_container_are_found_whoever_wrote_or_removed_them(tmp_path: pathlib.Path) -> None:
+    with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
+        assert directory.leases_of("blue", "eth0") == []
+        assert directory.reserve("10.1.0.2", "blue", "eth0")
+        (tmp_path / "net" / "10.1.0.3").write_bytes(b"blue\r\neth0")
+        (tmp_path / "net" / "10.1.0.4").write_bytes(b"blue\r\neth1")
+        os.utime(tmp_path / "net")  # the clock of old kernels' file systems may stand still meanwhile
+        assert [lease.address for lease in directory.leases_of("blue", "eth0")] == ["10.1.0.2", "10.1.0.3"]
+        directory.free(directory.leases_of("blue", "eth0")[0])
+        (tmp_path / "net" / "10.1.0.3").unlink()
+        os.utime(tmp_path / "net")
+        assert directory.leases_of("blue", "eth0") == []
+
+
+def test_leases_of_others_are_read_once(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
+        for number in range(2, 50):
+            directory.reserve(f"10.1.0.{number}", f"c{number}", "eth0")
+        assert directory.leases_of("blue", "eth0") == []
+        names: list[str] = []
+        read = HeldDirectory.read
+
+        def note(self: HeldDirectory, name: str, limit: int) -> SmallFile | None:
+            names.append(name)
+            return read(self, name, limit)
+
+        monkeypatch.setattr(HeldDirectory, "read", note)
+        assert directory.reserve("10.1.0.60", "blue", "eth0")
+        assert [lease.address for lease in directory.leases_of("blue", "eth0")] == ["10.1.0.60"]
+        assert set(names) == {"10.1.0.60"}

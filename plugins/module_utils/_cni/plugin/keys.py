@@ -34,6 +34,12 @@ def refuse(msg: str, details: str = "") -> CniError:
     return CniError(Code.INTERNAL, msg, details)
 
 
+def refuse_faults(faults: t.Sequence[str]) -> None:
+    """Raise an error that names all faults that CHECK has found; do nothing without any."""
+    if faults:
+        raise refuse(faults[0], "\n".join(faults[1:]))
+
+
 class Keys:
     """An object of a configuration. A key that is missing or null has its default.
 
@@ -138,4 +144,4 @@ def _type_error(pointer: str, value: object, example: object) -> CniError:
     return refuse(f"{pointer}: expected {kind(example)}, found {kind(value)}")
 
 
-__all__ = ("Keys", "read_address", "read_interface", "refuse")
+__all__ = ("Keys", "read_address", "read_interface", "refuse", "refuse_faults")

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_interface,
 )
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
@@ -93,6 +93,19 @@ def run_ipam(request: PluginRequest) -> None:
         request.delegate(plugin_type)
 
 
+class IpamUser(Plugin):
+    """Base of plugins that give the addresses of an IPAM plugin to an interface.
+
+    GC and STATUS concern the IPAM plugin alone: what the plugin itself makes is gone with the container.
+    """
+
+    def gc(self, request: PluginRequest) -> None:
+        run_ipam(request)
+
+    def status(self, request: PluginRequest) -> None:
+        run_ipam(request)
+
+
 def configure(writer: KernelWriter, ifname: str, addressing: Addressing) -> None:
     """Give an interface of this thread's network namespace its addresses, set it up, and add the routes."""
     link = rtnetlink.link(ifname)
@@ -158,4 +171,4 @@ def _add_route(writer: KernelWriter, ifindex: int, route: JsonObject, addressing
     )
 
 
-__all__ = ("Addressing", "allocate", "configure", "ipam_type", "run_ipam")
+__all__ = ("Addressing", "IpamUser", "allocate", "configure", "ipam_type", "run_ipam")

@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse, refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import ifb, kernel_writer, rtnetlink, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
@@ -76,8 +76,7 @@ class Bandwidth(Plugin):
             name = _ifb_name(request)
             state += [resources.Ifb(name, end), resources.Rate(name, limits.egress_rate, limits.egress_burst)]
         wrong = [difference.message for difference in host.find(tuple(state), LiveNode()) if not difference.follows]
-        if wrong:
-            raise refuse(wrong[0], "\n".join(wrong[1:]))
+        refuse_faults(wrong)
 
     def delete(self, request: PluginRequest) -> None:
         ifb.remove(_ifb_name(request))

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans, kernel_writer, rtnetlink, sysctl
@@ -33,7 +33,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
     sandbox,
     veth_pair,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing, IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.veth_pair import VethPair
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import FirewallPart
@@ -143,7 +143,7 @@ def _read_trunk(keys: Keys) -> tuple[int, ...]:
     return tuple(sorted(vlans))
 
 
-class Bridge(Plugin):
+class Bridge(IpamUser):
     """Connects a container to a bridge, which it creates if it is missing."""
 
     name = "bridge"
@@ -166,12 +166,6 @@ class Bridge(Plugin):
             rules.remove_spoof_checks(request.attachment)
         if request.keys.get("ipMasq") is True:
             rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
-
-    def gc(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
-
-    def status(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
 
 
 class _Addition:

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink
@@ -31,6 +31,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
     sandbox,
     veth_pair,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 
 _OWN_NETNS: t.Final = "/proc/thread-self/ns/net"
@@ -54,7 +55,7 @@ class _Device(t.NamedTuple):
     pci_address: str = ""
 
 
-class HostDevice(Plugin):
+class HostDevice(IpamUser):
     """Moves a device that is found by its name, its MAC, its path in ``/sys`` or its address on a bus."""
 
     name = "host-device"
@@ -86,12 +87,6 @@ class HostDevice(Plugin):
         if name:
             with open_node_netns() as node:
                 sandbox.run_inside(request.attachment, lambda writer: _move_out(writer, request.attachment, name, node))
-
-    def gc(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
-
-    def status(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface, parse_interface
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
@@ -33,8 +33,7 @@ def require(request: PluginRequest) -> None:
         state = expected_state(record, record.network(), "")
         drift = interface_drift.compare(state or (), request.attachment.netns, LiveNode())
     faults = (*drift.inside, *drift.on_node)
-    if faults:
-        raise refuse(faults[0], "\n".join(faults[1:]))
+    refuse_faults(faults)
 
 
 def _network(request: PluginRequest) -> bytes:

@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni import version
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer
@@ -29,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
     sandbox,
     veth_pair,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing, IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_masquerading
 
@@ -37,7 +37,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.masquera
 _LINK: t.Final = 253
 
 
-class Ptp(Plugin):
+class Ptp(IpamUser):
     """Makes a veth pair, and routes all traffic of the container to the node."""
 
     name = "ptp"
@@ -74,12 +74,6 @@ class Ptp(Plugin):
         sandbox.remove_link(request.attachment, interface_check.node_links(request))
         if request.keys.get("ipMasq") is True:
             rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
-
-    def gc(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
-
-    def status(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
 
 
 def _require_gateways(given: Addressing) -> list[tuple[IpInterface, IpAddress]]:

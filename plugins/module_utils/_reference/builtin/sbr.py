@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_interface,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse, refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import route_tables, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
@@ -66,8 +66,7 @@ class SourceBasedRouting(Plugin):
         with sandbox.open_sandbox(request.attachment):
             view = rtnetlink.snapshot(request.attachment.netns, rules=True)
         wrong = [difference.message for difference in ContainerComparison(state, view, {}).find()]
-        if wrong:
-            raise refuse(wrong[0], "\n".join(wrong[1:]))
+        refuse_faults(wrong)
 
     def delete(self, request: PluginRequest) -> None:
         if sandbox.exists(request.attachment):

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import (
@@ -35,7 +35,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
     sandbox,
     veth_pair,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing, IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 
 _LAST_VLAN: t.Final = 4094
@@ -43,7 +43,7 @@ _ARP_NOTIFY: t.Final = "net/ipv4/conf/{}/arp_notify"
 _NDISC_NOTIFY: t.Final = "net/ipv6/conf/{}/ndisc_notify"
 
 
-class SingleLink(Plugin):
+class SingleLink(IpamUser):
     """Base of plugins that make one link, which gets the addresses of an IPAM plugin.
 
     Attributes:
@@ -93,12 +93,6 @@ class SingleLink(Plugin):
     def delete(self, request: PluginRequest) -> None:
         addressing.run_ipam(request)
         sandbox.remove_link(request.attachment)
-
-    def gc(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
-
-    def status(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
 
 
 class _OnMaster(SingleLink):

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable, jso
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse, refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
@@ -91,8 +91,7 @@ class Tuning(Plugin):
                 for path, value in values.settings.items()
                 if current[path] != " ".join(value.split())
             ]
-        if wrong:
-            raise refuse(wrong[0], "\n".join(wrong[1:]))
+        refuse_faults(wrong)
 
     def delete(self, request: PluginRequest) -> None:
         directory = _data_dir(request)

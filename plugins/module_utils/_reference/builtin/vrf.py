@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse, refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, route_tables, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
@@ -49,8 +49,7 @@ class Vrf(Plugin):
         with sandbox.open_sandbox(request.attachment):
             view = rtnetlink.snapshot(request.attachment.netns, routes=False)
         wrong = [difference.message for difference in ContainerComparison(state, view, {}).find()]
-        if wrong:
-            raise refuse(wrong[0], "\n".join(wrong[1:]))
+        refuse_faults(wrong)
 
     def delete(self, request: PluginRequest) -> None:
         name = request.keys.get("vrfname")

@@ -109,7 +109,9 @@ def attachments(draw: st.DrawFn) -> Attachment:
 
 
 texts = st.lists(st.text(max_size=8), max_size=2).map(tuple)
-restorations = st.builds(Restoration, texts, st.floats(1, 600), texts)
+restorations = st.builds(
+    Restoration, texts, st.floats(1, 600), texts, st.booleans(), st.sampled_from(["", "always", "never"])
+)
 
 
 @st.composite
@@ -122,6 +124,7 @@ def records(draw: st.DrawFn) -> Record:
         netns_identity=draw(st.text(max_size=8)),
         command=draw(st.sampled_from(["", "ADD", "DEL"])),
         restoration=draw(st.none() | restorations),
+        builtin=draw(texts),
     )
 
 

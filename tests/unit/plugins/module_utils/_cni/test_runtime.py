@@ -118,6 +118,21 @@ def test_no_plugin_runs_where_one_is_missing(tmp_path: pathlib.Path) -> None:
     assert (node.executor.calls, node.intent) == ([], None)
 
 
+def test_the_record_names_the_plugins_that_were_built_in(tmp_path: pathlib.Path) -> None:
+    attached = AttachedRuntime(tmp_path, ipam=succeeds)
+    attached.executor.builtin = {"a", "ipam"}
+    plugins = [{"type": "a", "ipam": {"type": "ipam"}}, {"type": "b"}]
+    assert attached.added(network(plugins=plugins)).builtin == ("a@1.9.1", "ipam@1.9.1")
+
+
+def test_an_executable_does_not_get_a_built_in_ipam_plugin(tmp_path: pathlib.Path) -> None:
+    attached = AttachedRuntime(tmp_path, ipam=succeeds)
+    attached.executor.builtin = {"ipam"}
+    with pytest.raises(CniError, match="memory:a cannot run the built-in one"):
+        attached.added(network(plugins=[{"type": "a", "ipam": {"type": "ipam"}}]))
+    assert (attached.executor.calls, attached.record, attached.intent) == ([], None, None)
+
+
 def test_check_asks_every_plugin_in_order_with_the_final_result(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, c=answers_with(vendor=1))
     checked = node.runtime.check(node.added())

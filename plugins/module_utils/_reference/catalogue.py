@@ -134,7 +134,13 @@ _REFERENCE: t.Final = (
     PluginType("sbr", moves_routes=True, routes_by_source=True, del_needs_netns=True),
     PluginType("static", has_addresses=True, address_capability="ips"),
     PluginType("tap", link_kind="tun", gateway_on_link=True, sets_mtu=True, modules=("tun",), programs=("ip",)),
-    PluginType("tuning", tunes_interface=True, panics_without_sysctl=True),
+    PluginType(
+        "tuning",
+        tunes_interface=True,
+        panics_without_sysctl=True,
+        # Old releases: ADD replaces IFNAME in the name of a setting, CHECK does not.
+        quirks=(Quirk(FALSE_ALARM, r"open /proc/sys/net/\S*\bIFNAME\b\S*: no such file or directory"),),
+    ),
     PluginType(
         "vlan",
         link_kind="vlan",

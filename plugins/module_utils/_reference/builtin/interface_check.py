@@ -16,10 +16,15 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
+from ansible_collections.cni.node.plugins.module_utils._reference.state.container import is_route
+from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Route
+from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
 
 # What later plugins of the list may change, and what others compare.
 _NOT_COMPARED: t.Final = ("prevResult", "runtimeConfig", "mtu", "ipMasq", "macspoofchk", "ipam")
@@ -32,8 +37,22 @@ def require(request: PluginRequest) -> None:
         record = Record(request.attachment, _network(request), result, request.version)
         state = expected_state(record, record.network(), "")
         drift = interface_drift.compare(state or (), request.attachment.netns, LiveNode())
-    faults = (*drift.inside, *drift.on_node)
-    refuse_faults(faults)
+        differences = [each for each in drift.differences if not each.follows]
+        moved = _list_moved_routes(request, differences)
+    refuse_faults([each.message for each in differences if each.resource not in moved])
+
+
+def _list_moved_routes(request: PluginRequest, differences: t.Iterable[Difference]) -> list[Route]:
+    """Return the routes that are missing in the main table and that another one has: sbr and vrf move them."""
+    missing = [each.resource for each in differences if isinstance(each.resource, Route) and each.inside]
+    if not missing:
+        return []
+    present = rtnetlink.snapshot(request.attachment.netns, routes=True, rules=False).routes
+    return [
+        wanted
+        for wanted in missing
+        if any(route.destination == wanted.destination and is_route(route, wanted, ANY_TABLE) for route in present)
+    ]
 
 
 def _network(request: PluginRequest) -> bytes:

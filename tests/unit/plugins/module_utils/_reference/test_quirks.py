@@ -150,6 +150,12 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object
     "ptp behind sbr, another complaint": (
         ("ptp", "sbr"), (V4,), IPAM, "Failed to match addr 10.1.0.2/16 on interface eth0", False
     ),
+    "tuning, a setting of the interface": (
+        ("tuning",), (V4,), {}, "open /proc/sys/net/ipv4/conf/IFNAME/arp_filter: no such file or directory", True
+    ),
+    "tuning, a setting that is gone": (
+        ("tuning",), (V4,), {}, "open /proc/sys/net/ipv4/conf/eth0/arp_filter: no such file or directory", False
+    ),
     "a plugin that is not known, behind sbr": (("calico", "sbr"), (V4,), {}, "Expected Route {...} not found", False),
     "a route with a table": (("ipvlan",), (V4,), IPAM, f"Expected Route {{{TO_9} GW:{GW} {MORE}200 Scope:<nil>}} not found", True),
     "a route of the main table": (

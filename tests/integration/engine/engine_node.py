@@ -177,9 +177,14 @@ class EngineNode:
 class Engine:
     """The engine, called directly instead of through a module."""
 
-    def __init__(self, node: EngineNode) -> None:
+    def __init__(self, node: EngineNode, builtin: str = "") -> None:
+        """
+        Args:
+            builtin: When it uses built-in plugins; by default, as modules on this node do.
+        """
         self._conf_dir = str(node.conf_dir)
-        self.runtime = Runtime(make_executor(PLUGIN_DIRS, 60, builtin=node.builtin), str(node.cache_dir), 60)
+        executor = make_executor(PLUGIN_DIRS, 60, builtin=builtin or node.builtin)
+        self.runtime = Runtime(executor, str(node.cache_dir), 60)
 
     def ensure(self, item: JsonObject, *, present: bool = True, **policy: t.Any) -> AttachmentResult:
         """Reconcile one item as the module does."""

@@ -1,0 +1,151 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Networks whose attachments go from built-in plugins to executables and back, with damage that is repaired."""
+
+from __future__ import annotations
+
+import subprocess
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
+from ansible_collections.cni.node.tests.integration.engine.reference_networks import DEFAULT_ROUTES, host_local, network
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
+from ansible_collections.cni.node.tests.support import state
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+FLUSH = "nft flush ruleset"
+DUAL_STACK = host_local("10.1.0.0/16", routes=DEFAULT_ROUTES)
+DUAL_STACK["ranges"].append([{"subnet": "fd00:1::/64"}])
+GATEWAY = reference_networks.bridge(ipMasq=True, ipam=DUAL_STACK)
+PORTS: JsonObject = {
+    "portMappings": [
+        {"hostPort": 8080, "containerPort": 80, "protocol": "tcp"},
+        {"hostPort": 5353, "containerPort": 53, "protocol": "udp"},
+        {"hostPort": 8081, "containerPort": 81, "protocol": "tcp", "hostIP": "127.0.0.1"},
+        {"hostPort": 8082, "containerPort": 82, "protocol": "tcp", "hostIP": "::1"},
+    ]
+}
+PORTMAP: JsonObject = {**reference_networks.PORTMAP, "backend": "iptables"}
+TUNING: JsonObject = {
+    "type": "tuning",
+    "mac": "02:00:00:00:03:03",
+    "mtu": 1400,
+    "promisc": True,
+    "sysctl": {"net.ipv4.conf.IFNAME.arp_filter": "1", "net.core.somaxconn": "500"},
+}
+SAME_BRIDGE: JsonObject = {**reference_networks.FIREWALL, "ingressPolicy": "same-bridge"}
+
+
+class Case(t.NamedTuple):
+    """A network, its attachment, and commands that damage it; those that begin with ``inside`` run in the container."""
+
+    plugins: tuple[JsonObject, ...]
+    damage: tuple[str, ...]
+    keys: JsonObject = {}
+
+
+LOST_ADDRESS = "inside ip address delete {address}/16 dev eth0"
+LOST_ROUTE = "inside ip route delete default"
+CASES = {
+    "bridge": Case(
+        ({"type": "bridge", "ipam": host_local("10.1.0.0/16")},), (LOST_ADDRESS, "ip link set {host} nomaster")
+    ),
+    "bridge without addresses": Case(({"type": "bridge"},), ("ip link set {host} nomaster",)),
+    "bridge as gateway of both families": Case((GATEWAY,), (FLUSH, LOST_ROUTE, "ip address flush dev cni0")),
+    "bridge, checking MACs": Case((reference_networks.bridge(macspoofchk=True),), ("nft flush table bridge nat",)),
+    "bridge, promiscuous": Case((reference_networks.bridge(promiscMode=True),), ("ip link set cni0 promisc off",)),
+    "bridge, hairpin": Case(
+        (reference_networks.bridge(hairpinMode=True),), ("bridge link set dev {host} hairpin off",)
+    ),
+    "ptp": Case((reference_networks.PTP,), (FLUSH, LOST_ROUTE, "ip route delete {address}")),
+    "macvlan": Case((reference_networks.MACVLAN,), ("inside ip address flush dev eth0",)),
+    "host-device": Case((reference_networks.HOST_DEVICE,), ("inside ip address delete 10.4.1.1/16 dev eth0",)),
+    "loopback": Case((reference_networks.LOOPBACK,), ("inside ip link set lo down",), {"ifname": "lo"}),
+    "static": Case(
+        (
+            reference_networks.bridge(
+                ipam={
+                    "type": "static",
+                    "addresses": [{"address": "10.1.7.7/16", "gateway": "10.1.0.1"}, {"address": "fd00:1::7/64"}],
+                    "routes": [{"dst": "0.0.0.0/0"}],
+                }
+            ),
+        ),
+        (LOST_ROUTE, "inside ip address delete fd00:1::7/64 dev eth0"),
+    ),
+    "tuning": Case(
+        (reference_networks.bridge(), TUNING),
+        (
+            "inside ip link set eth0 mtu 1300",
+            "inside ip link set eth0 promisc off",
+            "inside sysctl -qw net.ipv4.conf.eth0.arp_filter=0",
+        ),
+    ),
+    "portmap": Case((GATEWAY, PORTMAP), (FLUSH,), {"capability_args": PORTS}),
+    "firewall": Case((GATEWAY, reference_networks.FIREWALL), (FLUSH,)),
+    "firewall, same bridge": Case((GATEWAY, SAME_BRIDGE), ("iptables -F CNI-ISOLATION-STAGE-1", FLUSH)),
+    "bandwidth": Case(
+        (reference_networks.bridge(), reference_networks.BANDWIDTH),
+        ("tc qdisc delete dev {host} root", "ip link set {ifb} down"),
+    ),
+    "sbr": Case(
+        (reference_networks.bridge(), {"type": "sbr"}),
+        ("inside ip rule delete from {address} table 100", "inside ip route flush table 100"),
+    ),
+    "everything": Case(
+        (
+            {**GATEWAY, "hairpinMode": True, "macspoofchk": True, "mtu": 1450},
+            {**TUNING, "mac": ""},
+            PORTMAP,
+            SAME_BRIDGE,
+            reference_networks.BANDWIDTH,
+            {"type": "sbr"},
+        ),
+        # Rules that check a MAC, which tuning may have changed, are not in the record, and are not put back in place.
+        (
+            "iptables -t nat -F",
+            "ip6tables -F",
+            "tc qdisc delete dev {host} root",
+            "inside ip route flush table 100",
+            LOST_ADDRESS,
+        ),
+        {"capability_args": PORTS},
+    ),
+}
+
+
+def prepare(node: EngineNode, namespace: Namespace, case: Case) -> JsonObject:
+    """Write the network of a case and return the item of its attachment."""
+    reference_networks.make_uplink()
+    node.write(network(*case.plugins))
+    return attachment("net", namespace, **case.keys)
+
+
+def complete_state(node: EngineNode, namespace: Namespace) -> state.State:
+    """Return the state of the node and of the container's namespace."""
+    with inside(namespace.path):
+        container = state.node_state("/nonexistent")
+    sections = ("links", "routes", "routing rules")
+    return state.State(
+        {**node.state().sections, **{f"{name} of the container": container.sections[name] for name in sections}}
+    )
+
+
+def run_damage(command: str, result: JsonObject, namespace: Namespace) -> None:
+    """Run a command of `Case.damage`."""
+    names = [item["name"] for item in result.get("interfaces") or () if not item.get("sandbox")]
+    addresses = [entry["address"].partition("/")[0] for entry in result.get("ips") or ()]
+    words = {
+        "address": next(iter(addresses), ""),
+        "host": next((name for name in names if name.startswith("veth")), ""),
+        "ifb": next((name for name in names if name.startswith("bwp")), ""),
+    }
+    argv = command.format(**words).split()
+    if argv[0] == "inside":
+        namespace.run(*argv[1:])
+    else:
+        subprocess.run(argv, check=True)

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Attachments of built-in plugins and of executables are the same to each other: checked, repaired, deleted."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
+from ansible_collections.cni.node.tests.integration.builtin.networks import (
+    CASES,
+    Case,
+    complete_state,
+    prepare,
+    run_damage,
+)
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, require_success
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.state import State
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+
+@pytest.fixture(params=list(CASES.values()), ids=list(CASES))
+def case(request: pytest.FixtureRequest, node: EngineNode) -> Case:
+    chosen: Case = request.param
+    return chosen
+
+
+def state_after_executables(node: EngineNode, there: Engine, blue: Namespace, item: JsonObject) -> State:
+    """Return the state that executables leave after ADD and DEL: a bridge, empty chains and settings stay by design."""
+    there.add(item)
+    there.delete(item)
+    return complete_state(node, blue)
+
+
+def require_check(engine: Engine, item: JsonObject) -> None:
+    """Check an attachment by its plugins, and by the engine's comparison with the kernel."""
+    assert engine.runtime.check(engine.record(item), is_false_alarm).was_run
+    assert require_success(engine.ensure(item, on_drift="report"))[:2] == ("checked", False)
+
+
+def as_set(given: State) -> State:
+    """Return a state without what a repair does not restore.
+
+    A flush removes chains that the programs then list elsewhere. A repair writes rules with the comments of the newest
+    release, and a route of the kernel as one of the operator.
+    """
+    restored = re.compile(r" protocol 2\b|\|isolated(?=\))")
+    sections = {name: sorted(restored.sub("", line) for line in lines) for name, lines in given.sections.items()}
+    return State({**sections, "nftables": [line for line in sections["nftables"] if "{" not in line and line != "}"]})
+
+
+def test_what_is_added_here_is_checked_and_deleted_by_the_executables(
+    node: EngineNode, here: Engine, there: Engine, blue: Namespace, case: Case
+) -> None:
+    item = prepare(node, blue, case)
+    before = state_after_executables(node, there, blue, item)
+    here.add(item)
+    assert here.record(item).builtin
+    require_check(there, item)
+    require_check(here, item)
+    there.delete(item)
+    assert before.difference(complete_state(node, blue)) == ""
+
+
+def test_what_the_executables_added_is_checked_repaired_and_deleted_here(
+    node: EngineNode, here: Engine, there: Engine, blue: Namespace, case: Case
+) -> None:
+    item = prepare(node, blue, case)
+    before = state_after_executables(node, there, blue, item)
+    result = there.add(item)
+    assert not there.record(item).builtin
+    require_check(here, item)
+    attached = as_set(complete_state(node, blue))
+    for command in case.damage:
+        run_damage(command, result, blue)
+        action, changed, reason = require_success(here.ensure(item))
+        assert (action, changed) == ("repaired", True), f"{command}: {reason}"
+        assert attached.difference(as_set(complete_state(node, blue))) == "", command
+        require_check(here, item)
+    require_check(there, item)
+    here.delete(item)
+    assert as_set(before).difference(as_set(complete_state(node, blue))) == ""

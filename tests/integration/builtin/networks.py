@@ -6,12 +6,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    Engine,
+    EngineNode,
+    attachment,
+    require_success,
+)
 from ansible_collections.cni.node.tests.integration.engine.reference_networks import DEFAULT_ROUTES, host_local, network
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
 from ansible_collections.cni.node.tests.support import state
@@ -149,3 +156,22 @@ def run_damage(command: str, result: JsonObject, namespace: Namespace) -> None:
         namespace.run(*argv[1:])
     else:
         subprocess.run(argv, check=True)
+
+
+def require_check(engine: Engine, item: JsonObject) -> None:
+    """Check an attachment by its plugins, and by the engine's comparison with the kernel."""
+    assert engine.runtime.check(engine.record(item), is_false_alarm).was_run
+    assert require_success(engine.ensure(item, on_drift="report"))[:2] == ("checked", False)
+
+
+def as_set(given: state.State) -> state.State:
+    """Return a state without what a repair does not restore.
+
+    A flush removes chains that the programs then list elsewhere. A repair writes rules with the comments of the newest
+    release, and a route of the kernel as one of the operator.
+    """
+    restored = re.compile(r" protocol 2\b|\|isolated(?=\))")
+    sections = {name: sorted(restored.sub("", line) for line in lines) for name, lines in given.sections.items()}
+    return state.State(
+        {**sections, "nftables": [line for line in sections["nftables"] if "{" not in line and line != "}"]}
+    )

@@ -6,17 +6,16 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 from ansible_collections.cni.node.tests.integration.builtin.networks import (
     CASES,
     Case,
+    as_set,
     complete_state,
     prepare,
+    require_check,
     run_damage,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, require_success
@@ -37,23 +36,6 @@ def state_after_executables(node: EngineNode, there: Engine, blue: Namespace, it
     there.add(item)
     there.delete(item)
     return complete_state(node, blue)
-
-
-def require_check(engine: Engine, item: JsonObject) -> None:
-    """Check an attachment by its plugins, and by the engine's comparison with the kernel."""
-    assert engine.runtime.check(engine.record(item), is_false_alarm).was_run
-    assert require_success(engine.ensure(item, on_drift="report"))[:2] == ("checked", False)
-
-
-def as_set(given: State) -> State:
-    """Return a state without what a repair does not restore.
-
-    A flush removes chains that the programs then list elsewhere. A repair writes rules with the comments of the newest
-    release, and a route of the kernel as one of the operator.
-    """
-    restored = re.compile(r" protocol 2\b|\|isolated(?=\))")
-    sections = {name: sorted(restored.sub("", line) for line in lines) for name, lines in given.sections.items()}
-    return State({**sections, "nftables": [line for line in sections["nftables"] if "{" not in line and line != "}"]})
 
 
 def test_what_is_added_here_is_checked_and_deleted_by_the_executables(

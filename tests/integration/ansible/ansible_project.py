@@ -30,7 +30,7 @@ NODE_PYTHON = os.environ.get("CNI_NODE_PYTHON", sys.executable)
 PREDICTED, AGAIN = ", predicted", ", again"
 # Keys that check mode cannot predict, and keys that Ansible adds.
 _UNPREDICTABLE = {"invocation", "warnings", "deprecations", "_ansible_no_log", "ansible_facts", "exception", "timing"}
-_UNPREDICTABLE_OF_AN_ATTACHMENT = {"result", "seconds", "plugin_seconds", "false_alarms"}
+_UNPREDICTABLE_OF_AN_ATTACHMENT = {"result", "seconds", "plugin_seconds", "builtin_plugins", "false_alarms"}
 _TOOK = re.compile(r"; [\d.]+ s, [\d.]+ s in plugins and [\d.]+ s outside(, summed over \d+ workers)?")
 
 

@@ -64,6 +64,23 @@ def test_attachments_are_added_checked_and_removed(node: EngineNode, project: Pr
         assert before.difference(node.state()) == ""
 
 
+def test_built_in_plugins_run_from_what_ansible_copies(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.full())
+    item = {"network": "net", "netns": "blue", "capability_args": reference_networks.CAPABILITY_ARGS}
+    with namespace("blue"):
+        (full,) = _complete([item])
+        before = node.attach_and_detach({"args": {}, **full})
+        arguments = {"attachments": [item], "builtin": "always"}
+        played = project.play(thrice("attach", ATTACHMENTS, arguments), "--diff").succeeded()
+        (entry,) = played.require_converged("attach").entries
+        assert entry["action"] == "added"
+        assert {name.partition("@")[0] for name in entry["builtin_plugins"]} == {"bridge", "host-local", "tuning", "portmap"}
+        arguments = {"attachments": [{**item, "state": "absent"}], "builtin": "always"}
+        played = project.play(thrice("detach", ATTACHMENTS, arguments)).succeeded()
+        assert played.require_converged("detach").result["summary"] == {"removed": 1}
+        assert before.difference(node.state()) == ""
+
+
 def test_mapped_ports_default_to_tcp_and_may_be_text(node: EngineNode, project: Project) -> None:
     node.write({**reference_networks.full(), "name": "db"})
     port = {"hostPort": str(reference_networks.HOST_PORT), "containerPort": str(reference_networks.CONTAINER_PORT)}

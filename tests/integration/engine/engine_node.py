@@ -96,8 +96,7 @@ class EngineNode:
 
     def start(self, module: str, **arguments: t.Any) -> subprocess.Popen[str]:
         """Start a module's process and send its arguments."""
-        if module in RUN_PLUGINS:
-            arguments.setdefault("builtin", self.builtin)
+        arguments = self.complete(module, arguments)
         process = subprocess.Popen(
             [sys.executable, "-m", f"{MODULES}.{module}"],
             stdin=subprocess.PIPE,
@@ -113,6 +112,10 @@ class EngineNode:
         process.stdin.close()
         process.stdin = None
         return process
+
+    def complete(self, module: str, arguments: JsonObject) -> JsonObject:
+        """Return a module's arguments with the node's choice of built-in plugins."""
+        return {"builtin": self.builtin, **arguments} if module in RUN_PLUGINS else arguments
 
     def run(self, module: str, **arguments: t.Any) -> ModuleRun:
         """Run a module to its end as Ansible does."""

@@ -33,7 +33,11 @@ from ansible_collections.cni.node.tests.integration.engine.situations import (
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.state import State
 
-pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+pytestmark = [
+    pytest.mark.requires_root,
+    pytest.mark.requires_plugins,
+    pytest.mark.parametrize("node", ["never", "always"], indirect=True),
+]
 
 LOG = logging.getLogger(__name__)  # `--log-cli-level=INFO` shows the number of faults
 # No program reads them, and gc removes them.
@@ -57,7 +61,8 @@ class Trial:
         self._expected_state = self._state()
 
     def _run(self, fault: Fault | None = None, *, heard: bool = True) -> Run:
-        return self._forks.run(self._situation.module, self._situation.arguments, fault, heard=heard)
+        arguments = self._situation.node.complete(self._situation.module, self._situation.arguments)
+        return self._forks.run(self._situation.module, arguments, fault, heard=heard)
 
     def _state(self) -> State:
         state = state_of(self._situation)

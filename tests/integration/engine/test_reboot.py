@@ -37,7 +37,7 @@ from ansible_collections.cni.node.tests.integration.engine.throwaway_node import
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
-pytestmark = list(RESTORES)
+pytestmark = [*RESTORES, pytest.mark.parametrize("node", ["never", "always"], indirect=True)]
 
 
 def test_attachments_are_restored_with_their_namespaces_and_addresses(clean: EngineNode) -> None:

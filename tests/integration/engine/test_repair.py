@@ -29,7 +29,11 @@ from ansible_collections.cni.node.tests.integration.engine.firewall_rules import
 )
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace
 
-pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+pytestmark = [
+    pytest.mark.requires_root,
+    pytest.mark.requires_plugins,
+    pytest.mark.parametrize("node", ["never", "always"], indirect=True),
+]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import stat
 import typing as t
@@ -17,6 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 
 # Errors of open() for a link, a socket, and a file that has been removed.
 _NO_FILE: t.Final = (errno.ELOOP, errno.ENXIO, errno.ENOENT)
+# Errors of open() on a file system, or a kernel, that has no files without a name.
+_NO_UNNAMED_FILE: t.Final = (errno.EOPNOTSUPP, errno.EISDIR)
 
 
 class SmallFile(t.NamedTuple):
@@ -79,7 +82,8 @@ class HeldDirectory:
     def create(self, name: str, content: bytes, *, flush: bool = True) -> bool:
         """Return whether a new file that only its owner may read was written; it is not if the name exists.
 
-        A killed process may leave it incomplete.
+        It gets its name when it is complete, where the file system can do that; elsewhere, a killed process may leave it
+        incomplete.
 
         Args:
             flush: Whether it must survive a loss of power.
@@ -87,12 +91,16 @@ class HeldDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
+        if self.status(name) is not None:
+            return False
         try:
-            with open(name, "xb", buffering=0, opener=self._open) as stream:
+            with self._open_unnamed() or open(name, "xb", buffering=0, opener=self._open) as stream:
                 os.fchmod(stream.fileno(), 0o600)
                 stream.write(content)
                 if flush:
                     os.fsync(stream.fileno())
+                if stream.name != name:
+                    os.link(f"/proc/self/fd/{stream.fileno()}", name, dst_dir_fd=self.descriptor)
             if flush:
                 os.fsync(self.descriptor)
         except FileExistsError:
@@ -154,6 +162,16 @@ class HeldDirectory:
 
     def path_of(self, name: str) -> str:
         return os.path.join(self.path, name)
+
+    def _open_unnamed(self) -> io.FileIO | None:
+        """Open a new file without a name in this directory; return None if the file system cannot."""
+        try:
+            descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=self.descriptor)
+        except OSError as exc:
+            if exc.errno in _NO_UNNAMED_FILE:
+                return None
+            raise
+        return io.FileIO(descriptor, "wb")
 
     def _open(self, name: str, flags: int) -> int:
         flags |= os.O_NOFOLLOW | os.O_NONBLOCK

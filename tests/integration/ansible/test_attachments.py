@@ -74,7 +74,12 @@ def test_built_in_plugins_run_from_what_ansible_copies(node: EngineNode, project
         played = project.play(thrice("attach", ATTACHMENTS, arguments), "--diff").succeeded()
         (entry,) = played.require_converged("attach").entries
         assert entry["action"] == "added"
-        assert {name.partition("@")[0] for name in entry["builtin_plugins"]} == {"bridge", "host-local", "tuning", "portmap"}
+        assert {name.partition("@")[0] for name in entry["builtin_plugins"]} == {
+            "bridge",
+            "host-local",
+            "tuning",
+            "portmap",
+        }
         arguments = {"attachments": [{**item, "state": "absent"}], "builtin": "always"}
         played = project.play(thrice("detach", ATTACHMENTS, arguments)).succeeded()
         assert played.require_converged("detach").result["summary"] == {"removed": 1}

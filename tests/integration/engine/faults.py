@@ -20,10 +20,16 @@ import typing as t
 
 BASE = "ansible_collections.cni.node.plugins.module_utils."
 # The operations that change something, by the module that calls them.
-FILES = ("open", "fsync", "mkdir", "rmdir", "rename", "symlink", "unlink")
+FILES = ("open", "fsync", "link", "mkdir", "rmdir", "rename", "symlink", "unlink")
 PROCESSES = ("run",)
 MOUNTS = ("mount", "unmount")
-PLACES = {"os": FILES, f"{BASE}_base.process": PROCESSES, f"{BASE}_linux.syscall": MOUNTS}
+KERNEL = ("_wrap_errors",)  # around each message of netlink
+PLACES = {
+    "os": FILES,
+    f"{BASE}_base.process": PROCESSES,
+    f"{BASE}_linux.syscall": MOUNTS,
+    f"{BASE}_linux.kernel_writer": KERNEL,
+}
 
 Report = t.Callable[[str], object]
 
@@ -38,7 +44,7 @@ class Fault:
 
     kind: str
     at: int
-    among: t.Sequence[str] = (*FILES, *PROCESSES, *MOUNTS)
+    among: t.Sequence[str] = (*FILES, *PROCESSES, *MOUNTS, *KERNEL)
     stays: bool = False
 
     @property
@@ -67,7 +73,7 @@ class Injection:
             try:
                 return operation(*arguments, **keywords)
             finally:
-                if not self._fault.is_error:
+                if not self._fault.is_error and name not in KERNEL:
                     self._pass("after", name, arguments)
 
         return run

@@ -33,21 +33,25 @@ from ansible_collections.cni.node.tests.integration.engine.situations import (
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.state import State
 
-pytestmark = [
-    pytest.mark.requires_root,
-    pytest.mark.requires_plugins,
-    pytest.mark.parametrize("node", ["never", "always"], indirect=True),
-]
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 LOG = logging.getLogger(__name__)  # `--log-cli-level=INFO` shows the number of faults
 # No program reads them, and gc removes them.
 UNFINISHED = r"\.cni\.node-\w+\.tmp"
 DISKS = {"full for a moment": ("ENOSPC", False), "read-only from then on": ("EROFS", True)}
 PROBLEMS = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system"}
-every_situation = pytest.mark.parametrize("kind", [Add, Delete, DeleteLost, Purge, Anew, Collect, Try])
-writing = pytest.mark.parametrize("kind", [Add, Delete, DeleteLost, Anew, Collect, Try])
+
+
+def situations(*kinds: type[Situation], builtin: t.Iterable[type[Situation]]) -> pytest.MarkDecorator:
+    """Return the parameters of a test: situations with executables, and those that also have built-in plugins."""
+    modes = [*((kind, "never") for kind in kinds), *((kind, "always") for kind in builtin)]
+    return pytest.mark.parametrize(("kind", "node"), modes, indirect=["node"])
+
+
+every_situation = situations(Add, Delete, DeleteLost, Purge, Anew, Collect, Try, builtin=(Add, Delete, DeleteLost))
+writing = situations(Add, Delete, DeleteLost, Anew, Collect, Try, builtin=(Add, Delete))
 last = pytest.mark.parametrize("kind", [Last, LastNoMore])
-add_or_delete = pytest.mark.parametrize("kind", [Add, Delete])
+add_or_delete = situations(Add, Delete, builtin=(Add, Delete))
 
 
 class Trial:
@@ -114,14 +118,18 @@ def operations(suffered: t.Iterable[str]) -> set[str]:
 
 @every_situation
 def test_the_next_run_repairs_a_kill_at_any_boundary(node: EngineNode, trial: Trial) -> None:
-    """Kill before and after each plugin, program and file operation."""
+    """Kill before and after each plugin, program and file operation, and before each message to the kernel."""
     suffered = trial.suffer("SIGKILL")
     assert operations(suffered) >= {"open", "rename", "run", "unlink"}
     node.run("gc", min_age=0).succeeded()
     assert [path for path in node.cache_dir.rglob(".*") if path.is_file()] == []
 
 
-@pytest.mark.parametrize(("kind", "name"), [(Add, "SIGTERM"), (Delete, "SIGHUP")])
+@pytest.mark.parametrize(
+    ("kind", "name", "node"),
+    [(Add, "SIGTERM", "never"), (Delete, "SIGHUP", "never"), (Add, "SIGTERM", "always")],
+    indirect=["node"],
+)
 def test_the_next_run_repairs_a_termination_around_any_plugin(trial: Trial, name: str) -> None:
     assert operations(trial.suffer(name, among=PROCESSES)) == {"run"}
 

@@ -37,9 +37,11 @@ from ansible_collections.cni.node.tests.integration.engine.throwaway_node import
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
-pytestmark = [*RESTORES, pytest.mark.parametrize("node", ["never", "always"], indirect=True)]
+pytestmark = list(RESTORES)
+in_both_modes = pytest.mark.parametrize("node", ["never", "always"], indirect=True)
 
 
+@in_both_modes
 def test_attachments_are_restored_with_their_namespaces_and_addresses(clean: EngineNode) -> None:
     node = clean
     node.write(
@@ -91,7 +93,12 @@ CHAINS: dict[str, list[JsonObject]] = {
 }
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["at once", "later"])
+@pytest.mark.parametrize(
+    ("late", "node"),
+    [(False, "never"), (True, "never"), (False, "always")],
+    ids=["at once", "later", "at once, built-in"],
+    indirect=["node"],
+)
 @pytest.mark.parametrize("plugins", CHAINS.values(), ids=CHAINS)
 def test_every_plugin_restores_after_its_state_is_lost(
     clean: EngineNode, plugins: list[JsonObject], late: bool
@@ -117,6 +124,7 @@ def test_every_plugin_restores_after_its_state_is_lost(
         assert node.leases("net") == []
 
 
+@in_both_modes
 def test_an_address_that_was_allocated_since_is_replaced(clean: EngineNode) -> None:
     node = clean
     node.write(reference_networks.network(reference_networks.bridge()))
@@ -130,6 +138,7 @@ def test_an_address_that_was_allocated_since_is_replaced(clean: EngineNode) -> N
         assert interface_addresses("blue") == ["10.1.0.3/16"]
 
 
+@in_both_modes
 def test_a_failed_restoration_does_not_stop_the_others_and_is_retried(clean: EngineNode) -> None:
     node = clean
     write_stalling_network(node)
@@ -157,6 +166,7 @@ def test_a_failed_restoration_does_not_stop_the_others_and_is_retried(clean: Eng
         assert addresses(node) == had
 
 
+@in_both_modes
 def test_an_interrupted_removal_is_finished_and_not_restored(clean: EngineNode) -> None:
     node = clean
     write_stalling_network(node)
@@ -175,6 +185,7 @@ def test_an_interrupted_removal_is_finished_and_not_restored(clean: EngineNode) 
         assert not pathlib.Path("/run/netns/blue").exists()
 
 
+@in_both_modes
 def test_gc_before_the_restoration_removes_nothing_of_it(clean: EngineNode) -> None:
     node = clean
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))
@@ -189,6 +200,7 @@ def test_gc_before_the_restoration_removes_nothing_of_it(clean: EngineNode) -> N
         assert interface_addresses("blue") == had["net-blue-eth0"]
 
 
+@in_both_modes
 def test_name_servers_of_the_results_are_restored(clean: EngineNode) -> None:
     node = clean
     write_stalling_network(node)

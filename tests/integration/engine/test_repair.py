@@ -29,11 +29,8 @@ from ansible_collections.cni.node.tests.integration.engine.firewall_rules import
 )
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace
 
-pytestmark = [
-    pytest.mark.requires_root,
-    pytest.mark.requires_plugins,
-    pytest.mark.parametrize("node", ["never", "always"], indirect=True),
-]
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+in_both_modes = pytest.mark.parametrize("node", ["never", "always"], indirect=True)
 
 
 @pytest.fixture
@@ -50,6 +47,7 @@ def green() -> t.Iterator[Namespace]:
         yield made
 
 
+@in_both_modes
 def test_rules_lost_in_a_flush_are_put_back_as_the_plugins_wrote_them(node: EngineNode, attached: JsonObject) -> None:
     before, index = rules(), rtnetlink.link("eth0", attached["netns"])
     flush()
@@ -62,6 +60,7 @@ def test_rules_lost_in_a_flush_are_put_back_as_the_plugins_wrote_them(node: Engi
     assert (entry["action"], entry["changed"]) == ("checked", False)
 
 
+@in_both_modes
 def test_check_mode_predicts_a_repair_and_shows_each_rule(node: EngineNode, attached: JsonObject) -> None:
     flush()
     lost = rules()
@@ -78,6 +77,7 @@ def test_check_mode_predicts_a_repair_and_shows_each_rule(node: EngineNode, atta
 
 
 @pytest.mark.parametrize("is_own", [True, False])
+@in_both_modes
 def test_the_module_repairs_attachments_of_every_runtime(node: EngineNode, attached: JsonObject, is_own: bool) -> None:
     if not is_own:
         as_other_runtime(node, attached)
@@ -119,6 +119,7 @@ def test_ports_are_repaired_if_the_record_has_the_names_of_containerd(node: Engi
     assert rules() == before
 
 
+@in_both_modes
 def test_rules_of_others_keep_their_place(node: EngineNode, attached: JsonObject) -> None:
     foreign = [
         "iptables -t nat -I POSTROUTING -d 192.0.2.1 -j ACCEPT",
@@ -212,6 +213,7 @@ def test_a_broken_record_does_not_keep_others_from_being_repaired(
     assert "--dports 8081" in rules()
 
 
+@in_both_modes
 def test_records_are_not_changed_by_a_repair(node: EngineNode, attached: JsonObject) -> None:
     as_other_runtime(node, attached)
     files = {path: path.read_bytes() for path in pathlib.Path("/var/lib/cni").rglob("*") if path.is_file()}
@@ -234,7 +236,11 @@ DAMAGE: dict[str, tuple[str, bool]] = {
 
 
 @pytest.mark.parametrize(("command", "inside"), DAMAGE.values(), ids=DAMAGE)
-@pytest.mark.parametrize("resources", [None, ["rules", "interfaces"]])
+@pytest.mark.parametrize(
+    ("resources", "node"),
+    [(None, "never"), (["rules", "interfaces"], "never"), (["rules", "interfaces"], "always")],
+    indirect=["node"],
+)
 def test_interfaces_are_repaired_and_those_of_other_runtimes_on_request(
     node: EngineNode, attached: JsonObject, blue: Namespace, command: str, inside: bool, resources: list[str] | None
 ) -> None:
@@ -361,6 +367,7 @@ def run_service(*, status: int = 0) -> list[str]:
 
 
 @REQUIRES_SYSTEMD
+@in_both_modes
 def test_the_service_puts_lost_rules_back_without_ansible(with_units: EngineNode, attached: JsonObject) -> None:
     with_units.run("repair", on_reload="present").succeeded()
     before = rules()

@@ -23,7 +23,7 @@ BASE = "ansible_collections.cni.node.plugins.module_utils."
 FILES = ("open", "fsync", "link", "mkdir", "rmdir", "rename", "symlink", "unlink")
 PROCESSES = ("run",)
 MOUNTS = ("mount", "unmount")
-KERNEL = ("_wrap_errors",)  # around each message of netlink
+KERNEL = ("_send",)  # before each message of netlink; after it, nothing happens until the next boundary
 PLACES = {
     "os": FILES,
     f"{BASE}_base.process": PROCESSES,

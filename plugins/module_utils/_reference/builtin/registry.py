@@ -15,24 +15,6 @@ import typing as t
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin
 
-    # Ansible and the boot program copy the modules that a source imports somewhere, even if this line never runs.
-    from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (  # noqa: F401
-        bandwidth,
-        bridge,
-        firewall,
-        host_device,
-        host_local,
-        loopback,
-        portmap,
-        ptp,
-        sbr,
-        single_link,
-        static,
-        tap,
-        tuning,
-        vrf,
-    )
-
 # The release of the reference plugins whose behaviour the built-in ones have.
 RELEASE: t.Final = "1.9.1"
 

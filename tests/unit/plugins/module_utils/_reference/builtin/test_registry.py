@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._node.boot import zipapp
+from ansible_collections.cni.node.plugins.module_utils._node.boot import program
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 
@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 @pytest.fixture(scope="module")
 def boot_program() -> list[str]:
     """Return the names of the files in the program that restores attachments."""
-    return zipfile.ZipFile(io.BytesIO(zipapp.build())).namelist()
+    return zipfile.ZipFile(io.BytesIO(program.build())).namelist()
 
 
 @pytest.mark.parametrize("plugin_type", sorted(registry.TYPES))

@@ -69,8 +69,13 @@ class SourceBasedRouting(Plugin):
         refuse_faults(wrong)
 
     def delete(self, request: PluginRequest) -> None:
-        if sandbox.exists(request.attachment):
-            sandbox.run_inside(request.attachment, lambda writer: _remove_rules(writer, request.attachment.ifname))
+        if not sandbox.exists(request.attachment):
+            return
+        # The interface may have lost its addresses.
+        recorded = _own_addresses(request) if request.prev_result else []
+        addresses = {interface.ip for interface, dummy in recorded}
+        ifname = request.attachment.ifname
+        sandbox.run_inside(request.attachment, lambda writer: _remove_rules(writer, ifname, addresses))
 
 
 def _lock(descriptor: int, path: str) -> None:
@@ -119,12 +124,11 @@ def _belongs_to(raw: RawRoute, interface: IpInterface) -> bool:
     return not hints or any(hint in interface.network for hint in hints)
 
 
-def _remove_rules(writer: KernelWriter, ifname: str) -> None:
-    """Remove the rules for packets from the addresses of an interface; do nothing if it is gone."""
+def _remove_rules(writer: KernelWriter, ifname: str, recorded: set[IpAddress]) -> None:
+    """Remove the rules for packets from the addresses of an interface, and from those that it had."""
     link = rtnetlink.link(ifname)
-    if link is None:
-        return
-    own = {address.interface.ip for address in rtnetlink.addresses(link.ifindex)}
+    own = {address.interface.ip for address in rtnetlink.addresses(link.ifindex)} if link else set()
+    own |= recorded
     for rule in rtnetlink.snapshot(routes=False, rules=True).rules:
         if rule.source is not None and rule.source.network_address in own:
             writer.remove_rule(rule)

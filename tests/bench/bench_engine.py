@@ -18,7 +18,6 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
@@ -30,6 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Policy,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 
 # The policy, the state and the expected action of each command. NOTHING is a run that changes nothing.
 COMMANDS: dict[str, tuple[Policy, bool, str]] = {
@@ -55,15 +55,15 @@ def repair(cache_dir: str, *, changes: bool) -> None:
 
 
 def run(
-    directories: t.Sequence[str], workers: int, policy: Policy, desired: list[DesiredAttachment]
+    directories: t.Sequence[str], workers: int, policy: Policy, desired: list[DesiredAttachment], builtin: str
 ) -> list[AttachmentResult]:
     conf_path, plugin_dirs, cache_dir = directories
-    runtime = Runtime(ProcessExecutor(plugin_dirs.split(":"), TIMEOUT), cache_dir, TIMEOUT)
+    runtime = Runtime(make_executor(plugin_dirs.split(":"), TIMEOUT, builtin=builtin), cache_dir, TIMEOUT)
     return reconcile_all(Reconciler(runtime, conf_dir.load(conf_path), policy), desired, workers)
 
 
 def main(arguments: list[str]) -> None:
-    *directories, workers, command = arguments
+    *directories, workers, builtin, command = arguments
     if command in REPAIRS:
         started = time.monotonic()
         repair(directories[-1], changes=REPAIRS[command])
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> None:
     policy, present, action = COMMANDS[command]
     desired = [DesiredAttachment(Attachment(**item), present) for item in json.load(sys.stdin)]
     started = time.monotonic()
-    outcomes = run(directories, int(workers), policy, desired)
+    outcomes = run(directories, int(workers), policy, desired, builtin)
     seconds = time.monotonic() - started
     wrong = [f"{outcome.action}: {outcome.error}" for outcome in outcomes if outcome.action != action]
     if wrong:

@@ -31,15 +31,16 @@ class Contestant(t.Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class EngineProcess:
-    """The engine with all items in one process."""
+    """The engine with all items in one process, with executables or with built-in plugins."""
 
     node: BenchNode
     workers: int
+    builtin: str = "never"
 
     def run(self, command: str, items: t.Sequence[JsonObject]) -> float:
         node = self.node
         directories = [str(node.conf_dir), ":".join(node.plugin_dirs), str(node.cache_dir)]
-        argv = [sys.executable, "-m", bench_engine.__name__, *directories, str(self.workers), command]
+        argv = [sys.executable, "-m", bench_engine.__name__, *directories, str(self.workers), self.builtin, command]
         done = subprocess.run(argv, input=json.dumps(list(items)), check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"engine, {command}: {done.stderr}")

@@ -24,6 +24,7 @@ from ansible_collections.cni.node.tests.bench import (
     bench_machine,
     bench_repair,
     bench_validation,
+    builtin,
     converged,
     growth,
     looping,
@@ -40,6 +41,7 @@ SANDBOX = build.REPOSITORY / "tests/support/sandbox"
 CHAPTERS: dict[str, t.Callable[[Bench], str]] = {
     "machine": bench_machine.describe,
     "peers": peers.chapter,
+    "builtin": builtin.chapter,
     "own-cost": own_cost.chapter,
     "converged": converged.chapter,
     "drift": bench_drift.chapter,

@@ -1,0 +1,123 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Read the configuration of the plugin bridge."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import addressing, ipam_config, veth_pair
+
+_LAST_VLAN: t.Final = 4094
+_LONGEST_NAME: t.Final = 15
+
+
+class BridgeConfig(t.NamedTuple):
+    """The keys of a configuration.
+
+    Attributes:
+        trunk: The VLANs of packets with a tag, in order.
+        has_trunk: Whether ``vlanTrunk`` is there, even if it is empty: the bridge then filters VLANs.
+    """
+
+    bridge: str
+    is_gateway: bool
+    is_default_gateway: bool
+    force_address: bool
+    masquerades: bool
+    masquerade_backend: str
+    mtu: int
+    is_hairpin: bool
+    is_promiscuous: bool
+    is_isolated: bool
+    vlan: int
+    trunk: tuple[int, ...]
+    has_trunk: bool
+    keeps_default_vlan: bool
+    checks_macs: bool
+    finds_duplicates: bool
+    leaves_down: bool
+    mac: str
+    dns: JsonObject
+
+    @property
+    def filters_vlans(self) -> bool:
+        return bool(self.vlan or self.has_trunk)
+
+
+def read_config(request: PluginRequest) -> BridgeConfig:
+    """Return the configuration of a request.
+
+    Raises:
+        CniError: A value is not valid, or two keys contradict each other.
+    """
+    keys = request.config
+    config = BridgeConfig(
+        bridge=keys.text("bridge") or catalogue.DEFAULT_BRIDGE,
+        is_gateway=keys.flag("isGateway") or keys.flag("isDefaultGateway"),
+        is_default_gateway=keys.flag("isDefaultGateway"),
+        force_address=keys.flag("forceAddress"),
+        masquerades=keys.flag("ipMasq"),
+        masquerade_backend=keys.text("ipMasqBackend"),
+        mtu=keys.integer("mtu"),
+        is_hairpin=keys.flag("hairpinMode"),
+        is_promiscuous=keys.flag("promiscMode"),
+        is_isolated=keys.flag("portIsolation"),
+        vlan=_read_vlan(keys, "vlan"),
+        trunk=_read_trunk(keys),
+        has_trunk="vlanTrunk" in keys,
+        keeps_default_vlan=keys.flag("preserveDefaultVlan"),
+        checks_macs=keys.flag("macspoofchk"),
+        finds_duplicates=keys.flag("enabledad"),
+        leaves_down=keys.flag("disableContainerInterface"),
+        mac=veth_pair.read_mac(request, (request.runtime_config, request.config_args)),
+        dns=ipam_config.read_dns(keys.section("dns")),
+    )
+    _require_consistent(config, addressing.ipam_type(request))
+    return config
+
+
+def _require_consistent(config: BridgeConfig, ipam_type: str) -> None:
+    if not 0 <= config.mtu < 1 << 31:
+        raise refuse(f"/mtu: {config.mtu} is not a size in bytes")
+    if len(config.bridge.encode()) > _LONGEST_NAME:
+        raise refuse(f"/bridge: {config.bridge!r} is too long", f"expected: at most {_LONGEST_NAME} bytes")
+    if ipam_type and config.leaves_down:
+        raise refuse("/disableContainerInterface excludes /ipam", "expected: one of both")
+    if config.is_hairpin and config.is_promiscuous:
+        raise refuse("/hairpinMode excludes /promiscMode", "expected: one of both")
+
+
+def _read_vlan(keys: Keys, key: str, first: int = 0) -> int:
+    number = keys.integer(key)
+    if not first <= number <= _LAST_VLAN:
+        raise refuse(f"{keys.pointer(key)}: {number} is not a VLAN", f"expected: {first} to {_LAST_VLAN}")
+    return number
+
+
+def _read_trunk(keys: Keys) -> tuple[int, ...]:
+    vlans: set[int] = set()
+    for item in keys.sections("vlanTrunk"):
+        ends = [key for key in ("minID", "maxID") if key in item]
+        if len(ends) == 1:
+            raise refuse(f"{item.path}: {ends[0]} stands alone", "expected: both minID and maxID, or id")
+        if ends:
+            first, last = (_read_vlan(item, key, 1) for key in ends)
+            if first > last:
+                raise refuse(f"{item.path}: minID {first} is greater than maxID {last}")
+            vlans.update(range(first, last + 1))
+        if "id" in item:
+            vlans.add(_read_vlan(item, "id", 1))
+    return tuple(sorted(vlans))
+
+
+__all__ = ("BridgeConfig", "read_config")

@@ -153,7 +153,7 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        with _INDEX.following(self._directory, address, container_id):
+        with _INDEX.follow(self._directory, address, container_id):
             return self._directory.create(address, f"{container_id}{_SEPARATOR}{ifname}".encode(), flush=flush)
 
     def last_reserved(self, range_set: int) -> str:
@@ -176,7 +176,7 @@ class LeaseDirectory:
             CniError: ``IO_FAILURE``.
         """
         name = os.path.basename(lease.path)
-        with _INDEX.following(self._directory, name, None):
+        with _INDEX.follow(self._directory, name, None):
             self._directory.remove_unchanged(name, lease.identity)
 
     def remove(self) -> None:
@@ -273,7 +273,7 @@ class _Index:
             return known.find(container_id)
 
     @contextlib.contextmanager
-    def following(self, directory: HeldDirectory, name: str, container_id: str | None) -> t.Iterator[None]:
+    def follow(self, directory: HeldDirectory, name: str, container_id: str | None) -> t.Iterator[None]:
         """Note what is done with a lease, if the directory has not been changed by others before.
 
         Args:

@@ -71,6 +71,28 @@ class Executor(t.Protocol):
         """
 
 
+def find_builtin(executor: Executor, plugin_type: str, delegated_type: str) -> t.Iterator[str]:
+    """Yield a plugin as ``TYPE@RELEASE`` if it is built in, and the IPAM plugin that it runs if that is.
+
+    Args:
+        delegated_type: An empty string if it runs no IPAM plugin.
+
+    Raises:
+        NotFound: ``INVALID_CONFIG``: one of them is missing, or an executable would have to run a built-in plugin.
+        UnsafePlugin: ``INVALID_ENVIRONMENT``.
+    """
+    location = executor.require(plugin_type)
+    delegated = executor.require(delegated_type) if delegated_type else ""
+    if delegated.startswith(BUILTIN_PREFIX) and not location.startswith(BUILTIN_PREFIX):
+        raise NotFound(
+            Code.INVALID_CONFIG,
+            f"plugin {delegated_type!r} is not installed, and {location} cannot run the built-in one",
+            "install it, or set builtin to always",
+        )
+    names = (location, delegated)
+    yield from (name[len(BUILTIN_PREFIX) :] for name in names if name.startswith(BUILTIN_PREFIX))
+
+
 class ProcessExecutor:
     """Runs plugins as the specification requires: an executable, an environment, JSON on standard input."""
 
@@ -211,4 +233,13 @@ def _executable(path: str) -> str:
     return path
 
 
-__all__ = ("BUILTIN_PREFIX", "Executor", "Listener", "NotFound", "Parameters", "ProcessExecutor", "UnsafePlugin")
+__all__ = (
+    "BUILTIN_PREFIX",
+    "Executor",
+    "Listener",
+    "NotFound",
+    "Parameters",
+    "ProcessExecutor",
+    "UnsafePlugin",
+    "find_builtin",
+)

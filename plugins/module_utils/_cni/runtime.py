@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import request, result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.conversation import (
     AddNotUndone,
     CheckOutcome,
@@ -27,11 +27,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conversation import 
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
-    BUILTIN_PREFIX,
     Executor,
-    NotFound,
     Parameters,
     UnsafePlugin,
+    find_builtin,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
@@ -125,23 +124,13 @@ class Runtime:
             CniError: ``INVALID_CONFIG``: a plugin is not installed or not executable. ``INVALID_ENVIRONMENT``: a plugin,
                 delegated ones included, is unsafe.
         """
-        builtin = [name for plugin in network.plugins for name in self._find_builtin(plugin)]
+        builtin = [
+            name
+            for plugin in network.plugins
+            for name in find_builtin(self.executor, plugin.type, plugin.delegated_type)
+        ]
         self._require_safe(self._nested_types(network))
         return tuple(dict.fromkeys(builtin))
-
-    def _find_builtin(self, plugin: PluginConfiguration) -> t.Iterator[str]:
-        """Yield a plugin if it is built in, and its IPAM plugin if that is."""
-        location = self.executor.require(plugin.type)
-        delegated = self.executor.require(plugin.delegated_type) if plugin.delegated_type else ""
-        is_builtin = location.startswith(BUILTIN_PREFIX)
-        if delegated.startswith(BUILTIN_PREFIX) and not is_builtin:
-            raise NotFound(
-                Code.INVALID_CONFIG,
-                f"plugin {plugin.delegated_type!r} is not installed, and {location} cannot run the built-in one",
-                "install it, or set builtin to always",
-            )
-        names = (location, delegated)
-        yield from (name[len(BUILTIN_PREFIX) :] for name in names if name.startswith(BUILTIN_PREFIX))
 
     def require_safe_plugins(self, record: Record) -> None:
         """Raise an error if a plugin of an attachment's network is unsafe; ignore missing plugins.

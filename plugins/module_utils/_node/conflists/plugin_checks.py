@@ -12,7 +12,12 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, NotFound, UnsafePlugin
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
+    Executor,
+    NotFound,
+    UnsafePlugin,
+    find_builtin,
+)
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Executable, executables
 
@@ -27,6 +32,7 @@ class PluginProbe:
         Args:
             tolerate_missing: Report missing plugins as tolerated: another task may still install them.
         """
+        self._executor = executor
         self._versions = PluginVersions(executor)
         self._tolerate_missing = tolerate_missing
         self._answers: dict[str, _Answer] = {}
@@ -39,6 +45,19 @@ class PluginProbe:
         yield from (fault for fault in faults if fault)
         if not any(faults) and not any(isinstance(answer, UnsafePlugin) for answer in answers):
             yield from _find_version_conflict(network, plugins, t.cast("list[tuple[str, ...]]", answers))
+            yield from self._find_unreachable(network)
+
+    def _find_unreachable(self, network: NetworkConfiguration) -> t.Iterator[Finding]:
+        """Yield a finding for each executable whose IPAM plugin is only built in."""
+        for plugin in network.plugins:
+            try:
+                list(find_builtin(self._executor, plugin.type, plugin.delegated_type))
+            except NotFound as exc:
+                at = (plugin.index, plugin.type)
+                path = f"/plugins/{plugin.index}/ipam/type" if network.is_list else "/ipam/type"
+                nested = Executable(plugin.delegated_type, network.versions, path, at)
+                tolerate = self._tolerate_missing
+                yield _finding(network, nested, "missing-plugin", exc.msg, exc.details, is_tolerated=tolerate)
 
     def _query_versions(self, plugin_type: str) -> _Answer:
         if plugin_type not in self._answers:

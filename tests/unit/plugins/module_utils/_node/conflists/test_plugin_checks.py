@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, BuiltinExecutor
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 
 
@@ -112,3 +113,12 @@ def test_check_mode_tolerates_a_missing_plugin(plugins: ScriptedPlugins) -> None
         "warning missing-plugin /plugins/0/type",
         "error broken-plugin /plugins/1/type",
     ]
+
+
+def test_an_executable_needs_its_ipam_plugin_as_an_executable(plugins: ScriptedPlugins) -> None:
+    executor = BuiltinExecutor(ProcessExecutor([str(plugins.path)], 60), MISSING)
+    given = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "lab", "ipam": {"type": "host-local"}}]}
+    network = config.parse(json.dumps(given).encode(), "net.conflist")
+    (finding,) = PluginProbe(executor, tolerate_missing=False).check(network)
+    assert (finding.code, finding.path) == ("missing-plugin", "/plugins/0/ipam/type")
+    assert "cannot run the built-in one" in finding.message

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import json
 import pathlib
 import shutil
@@ -62,6 +63,14 @@ class BenchNode:
         path = self.conf_dir / f"10-{network['name']}.conflist"
         path.write_text(json.dumps(network, indent=2), encoding="utf-8")
         return bench_networks.items(network, containers, NODE_PATHS.netns_dir)
+
+    def write_leases(self, network: JsonObject, count: int) -> list[pathlib.Path]:
+        """Write leases of other containers, at the far end of the range of a network that has attachments."""
+        last = ipaddress.ip_network(network["plugins"][0]["ipam"]["subnet"])[-2]
+        leases = [pathlib.Path(self.leases, network["name"], str(last - number)) for number in range(count)]
+        for lease in leases:
+            lease.write_text(f"other-{lease.name}\r\neth0", encoding="utf-8")
+        return leases
 
     def clean(self) -> None:
         """Remove what DEL leaves by design, so that the next contestant starts on the same node."""

@@ -2,23 +2,28 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Built-in plugins against libcni with the plugins of the distribution, side by side in one run."""
+"""Chapter: built-in plugins, side by side with libcni and the plugins of the distribution, and with bare netlink."""
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
+from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.tests.bench import bench_networks
+from ansible_collections.cni.node.tests.bench.bare_netlink import BareNetlink
 from ansible_collections.cni.node.tests.bench.contestants import (
     COMMANDS,
     Contestant,
     EngineProcess,
     LibcniProcess,
     cycle,
+    start_over,
 )
 from ansible_collections.cni.node.tests.bench.effort import Bench
-from ansible_collections.cni.node.tests.bench.series import by_key, interleaved
+from ansible_collections.cni.node.tests.bench.series import Series, by_key, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
 # The share of libcni's time that each command may take.
@@ -32,31 +37,109 @@ TARGETS: dict[str, dict[str, Target]] = {
 }
 
 
+# Milliseconds that other leases may add to ADD, and the growth of the time of an attachment.
+LEASED, GROWTH = Target(1.0), Target(1.5)
+LEASES = 20_000
+BUILTIN, LIBCNI, BARE = "the engine, built-in plugins", "libcni, executables", "bare netlink: links, addresses, routes"
+
+
 def chapter(bench: Bench) -> str:
-    networks = (bench_networks.example(bench.node.leases), bench_networks.plain(bench.node.leases))
+    leases = bench.node.leases
+    networks = (bench_networks.example(leases), bench_networks.plain(leases))
     parts = [f"Seconds for {bench.effort.few} attachments, {bench.workers} workers, rounds: {bench.effort.rounds}"]
     for network, (name, targets) in zip(networks, TARGETS.items()):
-        parts += _measure(bench, network, name, targets)
-    return "\n\n".join(parts)
+        parts += _compare(bench, network, name, targets)
+    return "\n\n".join([*parts, *_measure_growth(bench), *_measure_leases(bench, networks[1])])
 
 
-def _measure(bench: Bench, network: JsonObject, name: str, targets: t.Mapping[str, Target]) -> list[str]:
+def _compare(bench: Bench, network: JsonObject, name: str, targets: t.Mapping[str, Target]) -> list[str]:
     node, workers = bench.node, bench.workers
-    builtin, libcni = "the engine, built-in plugins", "libcni, executables"
     contestants: dict[str, Contestant] = {
-        builtin: EngineProcess(node, workers, "always"),
-        libcni: LibcniProcess(node, bench.libcni, workers),
+        BUILTIN: EngineProcess(node, workers, "always"),
+        LIBCNI: LibcniProcess(node, bench.libcni, workers),
+        BARE: BareNetlink(),
     }
     items = node.attachments(network, bench.effort.few)
     measured = by_key(
         interleaved(bench.effort.rounds, {who: cycle(node, each, items) for who, each in contestants.items()})
     )
+    shares = {
+        who: {command: measured[BUILTIN][command] / measured[who][command] for command in COMMANDS}
+        for who in (LIBCNI, BARE)
+    }
     rows = [
-        judged_row(command, [measured[builtin][command] / measured[libcni][command]], target)
+        [*judged_row(command, [shares[LIBCNI][command]], target), shares[BARE][command]]
         for command, target in targets.items()
     ]
     return [
         f"{name[0].upper()}{name[1:]}",
         table(["", *COMMANDS], [[who, *series.values()] for who, series in measured.items()]),
-        table(["share of the time of libcni", "share", "target"], rows),
+        table(["", "share of the time of libcni", "target", "times bare netlink"], rows),
     ]
+
+
+def _measure_growth(bench: Bench) -> list[str]:
+    """Measure attachments to ptp, because a bridge has no more than 1,024 ports."""
+    node, effort = bench.node, bench.effort
+    sizes = (effort.few, effort.many, effort.crowd)
+    items = node.attachments(bench_networks.point_to_point(node.leases, 0), effort.crowd)
+    engine = EngineProcess(node, bench.workers, "always")
+    try:
+        measured = by_key(interleaved(effort.rounds, {str(size): cycle(node, engine, items[:size]) for size in sizes}))
+    finally:
+        containers = [item["container_id"] for item in items[effort.few :]]
+        trial_netns.ensure(NODE_PATHS, containers, present=False, dry_run=False)
+    each = {size: {name: series * (1000 / size) for name, series in measured[str(size)].items()} for size in sizes}
+    few, *more = sizes
+    return [
+        f"Milliseconds per attachment to ptp with host-local, by attachments of the call, rounds: {effort.rounds}",
+        table(
+            ["attachments", *COMMANDS, "target"],
+            [
+                *([f"{size}", *series.values(), ""] for size, series in each.items()),
+                *(
+                    judged_row(f"{size} to {few}", [each[size][name] / each[few][name] for name in COMMANDS], GROWTH)
+                    for size in more
+                ),
+            ],
+        ),
+    ]
+
+
+def _measure_leases(bench: Bench, network: JsonObject) -> list[str]:
+    node, few = bench.node, bench.effort.few
+    items = node.attachments(network, few)
+    engine = EngineProcess(node, bench.workers, "always")
+    turns = {"none": False, f"{LEASES}": True}
+    series = {
+        name: Series(tuple(values)) * (1000 / few)
+        for name, values in interleaved(
+            bench.effort.short_rounds,
+            {name: functools.partial(_leased_turn, engine, items, network, leased) for name, leased in turns.items()},
+        ).items()
+    }
+    without, leased = series.values()
+    return [
+        f"Milliseconds per ADD to bridge with host-local, by other leases, rounds: {bench.effort.short_rounds}",
+        table(
+            ["other leases", "ADD", "target"],
+            [
+                *([name, value, ""] for name, value in series.items()),
+                judged_row("difference", [leased - without], LEASED),
+            ],
+        ),
+    ]
+
+
+def _leased_turn(engine: EngineProcess, items: t.Sequence[JsonObject], network: JsonObject, leased: bool) -> float:
+    """Return the seconds of ADD on a node with other leases, at the far end of the range."""
+    node = engine.node
+    start_over(node, engine, items)
+    try:
+        if leased:
+            node.write_leases(network, LEASES)
+        seconds = engine.run("ADD", items)
+        engine.run("DEL", items)
+        return seconds
+    finally:
+        node.clean()

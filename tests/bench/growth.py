@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import functools
-import ipaddress
-import pathlib
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
@@ -70,14 +68,7 @@ def _turn(engine: EngineProcess, items: list[JsonObject]) -> dict[str, float]:
 
 def _leased_turn(engine: EngineProcess, items: list[JsonObject], several: list[JsonObject]) -> dict[str, float]:
     """Run a turn with other leases, at the far end of each range."""
-    leases = [
-        pathlib.Path(engine.node.leases, network["name"], str(last - number))
-        for network in several
-        for last in [ipaddress.ip_network(network["plugins"][0]["ipam"]["subnet"])[-2]]
-        for number in range(LEASES // NETWORKS)
-    ]
-    for lease in leases:
-        lease.write_text(f"other-{lease.name}\r\neth0", encoding="utf-8")
+    leases = [lease for network in several for lease in engine.node.write_leases(network, LEASES // NETWORKS)]
     try:
         return _turn(engine, items)
     finally:

@@ -46,7 +46,7 @@ def test_plugins_are_probed_before_a_file_is_written(node: EngineNode, project: 
         for name, (config, dummy) in bad.items()
     ]
     unprobed = {"conflists": [{"config": {**bad["missing"][0], "name": "b"}}], "probe": False}
-    elsewhere = {"conflists": [{"config": network_named("c")}], "plugin_dirs": ["/opt/cni/none"]}
+    elsewhere = {"conflists": [{"config": network_named("c")}], "plugin_dirs": ["/opt/cni/none"], "builtin": "never"}
     old_network = {"conflists": [{"config": network_named("d", {"type": "old"}, cniVersions=["0.4.0"])}]}
     tasks += [
         task("in check mode", CONFLISTS, {"conflists": [{"config": bad["old"][0]}]}, check_mode=True),

@@ -91,14 +91,22 @@ class LeaseDirectory:
         leases = (self._lease(name, str(address)) for name, address in addresses.items())
         return [lease for lease in leases if lease is not None]
 
-    def leases_of(self, container_id: str, ifname: str) -> list[Lease]:
+    def leases_of(self, container_id: str, ifname: str, *, expects_none: bool = False) -> list[Lease]:
         """Return the leases of an interface of a container; the caller holds the lock.
+
+        Args:
+            expects_none: Whether the answer may be none without reading all leases again. It misses a lease that another
+                program has written within a tick of the file system's clock after the last change of this process.
 
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        leases = map(self.find, _INDEX.find(self._directory, container_id))
-        return [lease for lease in leases if lease is not None and lease.is_of(container_id, ifname)]
+        for again in (False,) if expects_none else (False, True):
+            leases = map(self.find, _INDEX.find(self._directory, container_id, again=again))
+            own = [lease for lease in leases if lease is not None and lease.is_of(container_id, ifname)]
+            if own:
+                return own
+        return []
 
     def addresses(self) -> list[IpAddress]:
         """Return the addresses that have a lease, without reading the leases; errors as `leases`."""
@@ -247,9 +255,8 @@ class _Owners:
 class _Index:
     """The containers of the leases in each directory, so that not all leases are read for each attachment.
 
-    It is read again when the directory has changed; then only new leases are read. A lease of the same container that
-    another program writes within a tick of the file system's clock could be missed, but a container's leases are written
-    one after another.
+    All leases are read again when another program has changed the directory: a name alone does not tell whether its lease
+    was removed and written again for another container.
     """
 
     def __init__(self) -> None:
@@ -257,8 +264,11 @@ class _Index:
         # By device and inode of the directory.
         self._read: dict[tuple[int, int], _Owners] = {}
 
-    def find(self, directory: HeldDirectory, container_id: str) -> list[str]:
+    def find(self, directory: HeldDirectory, container_id: str, *, again: bool) -> list[str]:
         """Return the names of a container's leases.
+
+        Args:
+            again: Whether to read the leases even if the directory does not seem to have changed.
 
         Raises:
             CniError: ``IO_FAILURE``.
@@ -267,9 +277,8 @@ class _Index:
             status = os.fstat(directory.descriptor)
             key = (status.st_dev, status.st_ino)
             known = self._read.get(key)
-            if known is None or known.changed != status.st_mtime_ns:
-                known = _Owners(status.st_mtime_ns, self._read_new(directory, known.by_name if known else {}))
-                self._read[key] = known
+            if again or known is None or known.changed != status.st_mtime_ns:
+                known = self._read[key] = _Owners(status.st_mtime_ns, _read_owners(directory))
             return known.find(container_id)
 
     @contextlib.contextmanager
@@ -288,17 +297,11 @@ class _Index:
                 known.set(name, container_id)
                 known.changed = after.st_mtime_ns
 
-    @staticmethod
-    def _read_new(directory: HeldDirectory, known: t.Mapping[str, str]) -> dict[str, str]:
-        owners: dict[str, str] = {}
-        for name in host_local.by_name(directory.names()):
-            # An empty lease may be filled later.
-            owner = known.get(name)
-            if not owner:
-                file = directory.read(name, _LEASE_LIMIT)
-                owner = _parse_owner(file.content)[0] if file else ""
-            owners[name] = owner
-        return owners
+
+def _read_owners(directory: HeldDirectory) -> dict[str, str]:
+    """Return the container of each lease."""
+    files = {name: directory.read(name, _LEASE_LIMIT) for name in host_local.by_name(directory.names())}
+    return {name: _parse_owner(file.content)[0] for name, file in files.items() if file}
 
 
 _INDEX: t.Final = _Index()

@@ -108,6 +108,26 @@ def test_leases_of_a_container_are_found_whoever_wrote_or_removed_them(tmp_path:
         assert directory.leases_of("blue", "eth0") == []
 
 
+def test_a_lease_that_changed_its_owner_is_found(tmp_path: pathlib.Path) -> None:
+    with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
+        assert directory.reserve("10.1.0.2", "red", "eth0")
+        assert directory.leases_of("red", "eth0")
+        (tmp_path / "net" / "10.1.0.2").unlink()
+        (tmp_path / "net" / "10.1.0.2").write_bytes(b"blue\r\neth0")
+        os.utime(tmp_path / "net")
+        assert [lease.container_id for lease in directory.leases_of("blue", "eth0")] == ["blue"]
+
+
+def test_a_lease_is_found_if_the_clock_stood_still(tmp_path: pathlib.Path) -> None:
+    with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
+        assert directory.reserve("10.1.0.2", "red", "eth0")
+        assert directory.leases_of("red", "eth0")
+        before = os.stat(tmp_path / "net")
+        (tmp_path / "net" / "10.1.0.3").write_bytes(b"blue\r\neth0")
+        os.utime(tmp_path / "net", ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert [lease.address for lease in directory.leases_of("blue", "eth0")] == ["10.1.0.3"]
+
+
 def test_leases_of_others_are_read_once(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
         for number in range(2, 50):

@@ -21,6 +21,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 Operation = t.Callable[[PluginRequest], t.Optional[Result]]
 
 CONFIG: JsonObject = {"cniVersion": "1.1.0", "name": "dbnet", "type": "fake"}
+CONTENT: t.Final = json.dumps(CONFIG).encode()
 # Every version can express it.
 RESULT = Result(version.LATEST, {"ips": [{"address": "10.1.0.9/16"}]})
 ATTACHMENT = Attachment("dbnet", "blue", "eth0", "/run/netns/blue")
@@ -63,7 +64,7 @@ def parameters_of(command: str, attachment: Attachment = ATTACHMENT) -> Paramete
     return Parameters(command, attachment if command in protocol.ATTACHMENT_COMMANDS else None)
 
 
-def call(plugin: Plugin, command: str, config: object = CONFIG, executor: Executor | None = None) -> bytes:
+def call(plugin: Plugin, command: str, config: object = CONTENT, executor: Executor | None = None) -> bytes:
     """Call a plugin with a configuration, or with bytes as they are."""
     content = config if isinstance(config, bytes) else json.dumps(config).encode()
     return protocol.call(plugin, content, parameters_of(command), executor or MemoryExecutor())

@@ -24,6 +24,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import (
     CONFIG,
+    CONTENT,
     FakePlugin,
     read_request,
 )
@@ -49,7 +50,7 @@ class Executable:
         self,
         plugin: FakePlugin,
         command: str | None,
-        stdin: object = CONFIG,
+        stdin: object = CONTENT,
         *,
         without: t.Collection[str] = (),
         **variables: str,
@@ -67,7 +68,7 @@ class Executable:
             status = program.run(plugin, self._make_executor)
         return status, self._capture.readouterr().out
 
-    def error(self, plugin: FakePlugin, command: str | None, stdin: object = CONFIG, **options: t.Any) -> JsonObject:
+    def error(self, plugin: FakePlugin, command: str | None, stdin: object = CONTENT, **options: t.Any) -> JsonObject:
         """Return the printed error; fail if the plugin succeeds."""
         status, printed = self.run(plugin, command, stdin, **options)
         assert status == 1

@@ -72,9 +72,9 @@ def make_executor(executables: ScriptedPlugins, mode: str) -> BuiltinExecutor:
     return BuiltinExecutor(ProcessExecutor([str(executables.path)], 30), mode)
 
 
-def add(executor: BuiltinExecutor, plugin_type: str, config: JsonObject = STATIC) -> str:
+def add(executor: BuiltinExecutor, plugin_type: str, config: JsonObject | None = None) -> str:
     """Return the address of the result."""
-    output = executor.execute(plugin_type, json.dumps(config).encode(), ADD)
+    output = executor.execute(plugin_type, json.dumps(config or STATIC).encode(), ADD)
     return str(json.loads(output)["ips"][0]["address"])
 
 

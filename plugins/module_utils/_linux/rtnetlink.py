@@ -229,7 +229,7 @@ def connect(path: str, *, strict: bool = False) -> Connection:
     # Loaded late: it takes longer than reading the node's own namespace.
     from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
-    return netns.open_inside(path, lambda: Connection(strict=strict))
+    return netns.run_inside(path, lambda: Connection(strict=strict))
 
 
 def _links(connection: Connection) -> tuple[Link, ...]:

@@ -77,7 +77,7 @@ def read_inside(netns_path: str, paths: t.Collection[str]) -> dict[str, str | No
     from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
     try:
-        return netns.open_inside(netns_path, lambda: {path: _read(f"{_ROOT}/{path}") for path in paths})
+        return netns.run_inside(netns_path, lambda: {path: _read(f"{_ROOT}/{path}") for path in paths})
     except OSError as exc:
         raise io_error("read the settings of", netns_path, exc) from exc
 

@@ -10,6 +10,7 @@ import os
 import pathlib
 import socket
 import subprocess
+import sys
 import typing as t
 
 import pytest
@@ -153,3 +154,37 @@ def test_a_pipe_under_the_name_does_not_block() -> None:
             netns.run_inside(str(path), lambda: None)
     finally:
         path.unlink()
+
+
+def test_a_thread_returns_from_a_namespace_also_after_an_error() -> None:
+    own = os.readlink("/proc/thread-self/ns/net")
+    with namespaces("visited") as (visited,):
+        seen = netns.run_inside(str(visited.path), lambda: os.stat("/proc/thread-self/ns/net").st_ino)
+        assert seen == os.stat(visited.path).st_ino
+        with pytest.raises(ZeroDivisionError):
+            netns.run_inside(str(visited.path), lambda: 1 / 0)
+    assert os.readlink("/proc/thread-self/ns/net") == own
+
+
+def test_a_process_that_cannot_return_from_a_namespace_ends() -> None:
+    """Otherwise it would do to the container what is meant for the node."""
+    program = """
+import os
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, syscall
+
+def fail(dummy):
+    raise OSError(1, "Operation not permitted")
+
+def lose_the_privilege():
+    syscall.set_network_namespace = fail
+
+netns.run_inside("/run/netns/visited", lose_the_privilege)
+print("goes on")
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with namespaces("visited"):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=env)
+    message = (
+        "cni.node: cannot return to the node's network namespace: [Errno 1] Operation not permitted; the run ends\n"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", message)

@@ -18,7 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
@@ -239,8 +238,6 @@ def _text(error: JsonObject) -> str:
 def remove(namespace: Namespace, *, wait: bool = True) -> None:
     """Remove a namespace and wait until the kernel has removed its veth pairs."""
     ends = _ends_on_the_node(namespace) if wait else set()
-    # An engine in this process stays in the namespace that it entered last, and would keep it alive.
-    netns.open_inside("/proc/self/ns/net", lambda: None)
     subprocess.run(["ip", "netns", "delete", namespace.name], check=True)
     until(lambda: ends.isdisjoint(link["ifindex"] for link in ip("link", "show")) or None, 60)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import signal
 import typing as t
 
 CLONE_NEWNET: t.Final = 0x40000000
@@ -17,6 +18,7 @@ MNT_DETACH: t.Final = 2
 MS_BIND: t.Final = 0x1000
 MS_REC: t.Final = 0x4000
 MS_SHARED: t.Final = 0x100000
+_PR_SET_PDEATHSIG: t.Final = 1
 
 
 def mount(source: str, target: str, flags: int) -> None:
@@ -55,10 +57,39 @@ def set_network_namespace(descriptor: int) -> None:
     _call("setns", "", ctypes.c_int(descriptor), ctypes.c_int(CLONE_NEWNET))
 
 
-def _call(name: str, path: str, *arguments: t.Any) -> None:
-    if getattr(_libc(), name)(*arguments) != 0:
+def end_with_parent() -> None:
+    """Let the kernel kill this process when the thread that forked it ends.
+
+    Raises:
+        OSError: The error of the system call.
+    """
+    _call("prctl", "", ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(signal.SIGKILL))
+
+
+def inotify_init() -> int:
+    """Call inotify_init1(2) and return the descriptor; reading from it does not block.
+
+    Raises:
+        OSError: The error of the system call.
+    """
+    return _call("inotify_init1", "", ctypes.c_int(os.O_NONBLOCK | os.O_CLOEXEC))
+
+
+def inotify_add_watch(descriptor: int, path: str, events: int) -> None:
+    """Call inotify_add_watch(2).
+
+    Raises:
+        OSError: The error of the system call.
+    """
+    _call("inotify_add_watch", path, ctypes.c_int(descriptor), os.fsencode(path), ctypes.c_uint32(events))
+
+
+def _call(name: str, path: str, *arguments: t.Any) -> int:
+    result = int(getattr(_libc(), name)(*arguments))
+    if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), path or None)
+    return result
 
 
 @functools.lru_cache(maxsize=1)
@@ -72,6 +103,9 @@ __all__ = (
     "MS_BIND",
     "MS_REC",
     "MS_SHARED",
+    "end_with_parent",
+    "inotify_add_watch",
+    "inotify_init",
     "mount",
     "set_network_namespace",
     "unmount",

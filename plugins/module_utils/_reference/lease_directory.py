@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import lock
@@ -19,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.lease_index import LeaseIndex
 
 _LOCK: t.Final = "lock"
 _LOCK_MODE: t.Final = 0o750  # as host-local creates it
@@ -91,22 +91,14 @@ class LeaseDirectory:
         leases = (self._lease(name, str(address)) for name, address in addresses.items())
         return [lease for lease in leases if lease is not None]
 
-    def leases_of(self, container_id: str, ifname: str, *, expects_none: bool = False) -> list[Lease]:
+    def leases_of(self, container_id: str, ifname: str) -> list[Lease]:
         """Return the leases of an interface of a container; the caller holds the lock.
-
-        Args:
-            expects_none: Whether the answer may be none without reading all leases again. It misses a lease that another
-                program has written within a tick of the file system's clock after the last change of this process.
 
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        for again in (False,) if expects_none else (False, True):
-            leases = map(self.find, _INDEX.find(self._directory, container_id, again=again))
-            own = [lease for lease in leases if lease is not None and lease.is_of(container_id, ifname)]
-            if own:
-                return own
-        return []
+        leases = map(self.find, _INDEX.find(self._directory, container_id))
+        return [lease for lease in leases if lease is not None and lease.is_of(container_id, ifname)]
 
     def addresses(self) -> list[IpAddress]:
         """Return the addresses that have a lease, without reading the leases; errors as `leases`."""
@@ -161,8 +153,7 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        with _INDEX.follow(self._directory, address, container_id):
-            return self._directory.create(address, f"{container_id}{_SEPARATOR}{ifname}".encode(), flush=flush)
+        return self._directory.create(address, f"{container_id}{_SEPARATOR}{ifname}".encode(), flush=flush)
 
     def last_reserved(self, range_set: int) -> str:
         """Return the address that was reserved last from a range set, or an empty string."""
@@ -183,9 +174,7 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        name = os.path.basename(lease.path)
-        with _INDEX.follow(self._directory, name, None):
-            self._directory.remove_unchanged(name, lease.identity)
+        self._directory.remove_unchanged(os.path.basename(lease.path), lease.identity)
 
     def remove(self) -> None:
         """Remove a directory without leases.
@@ -223,88 +212,7 @@ def _parse_owner(content: bytes) -> tuple[str, str]:
     return container_id, ifname
 
 
-class _Owners:
-    """The containers of the leases in a directory.
-
-    Attributes:
-        changed: The time at which the directory was changed last, in nanoseconds.
-        by_name: The container of each lease.
-    """
-
-    def __init__(self, changed: int, by_name: dict[str, str]) -> None:
-        self.changed = changed
-        self.by_name = by_name
-        self._names: dict[str, set[str]] = {}
-        for name, container_id in by_name.items():
-            self._names.setdefault(container_id, set()).add(name)
-
-    def find(self, container_id: str) -> list[str]:
-        """Return the names of a container's leases."""
-        return sorted(self._names.get(container_id, ()))
-
-    def set(self, name: str, container_id: str | None) -> None:
-        """Note the container of a lease; None if the lease is removed."""
-        former = self.by_name.pop(name, None)
-        if former is not None:
-            self._names[former].discard(name)
-        if container_id is not None:
-            self.by_name[name] = container_id
-            self._names.setdefault(container_id, set()).add(name)
-
-
-class _Index:
-    """The containers of the leases in each directory, so that not all leases are read for each attachment.
-
-    All leases are read again when another program has changed the directory: a name alone does not tell whether its lease
-    was removed and written again for another container.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        # By device and inode of the directory.
-        self._read: dict[tuple[int, int], _Owners] = {}
-
-    def find(self, directory: HeldDirectory, container_id: str, *, again: bool) -> list[str]:
-        """Return the names of a container's leases.
-
-        Args:
-            again: Whether to read the leases even if the directory does not seem to have changed.
-
-        Raises:
-            CniError: ``IO_FAILURE``.
-        """
-        with self._lock:
-            status = os.fstat(directory.descriptor)
-            key = (status.st_dev, status.st_ino)
-            known = self._read.get(key)
-            if again or known is None or known.changed != status.st_mtime_ns:
-                known = self._read[key] = _Owners(status.st_mtime_ns, _read_owners(directory))
-            return known.find(container_id)
-
-    @contextlib.contextmanager
-    def follow(self, directory: HeldDirectory, name: str, container_id: str | None) -> t.Iterator[None]:
-        """Note what is done with a lease, if the directory has not been changed by others before.
-
-        Args:
-            container_id: The new owner; None if the lease is removed.
-        """
-        before = os.fstat(directory.descriptor)
-        yield
-        after = os.fstat(directory.descriptor)
-        with self._lock:
-            known = self._read.get((before.st_dev, before.st_ino))
-            if known is not None and known.changed == before.st_mtime_ns != after.st_mtime_ns:
-                known.set(name, container_id)
-                known.changed = after.st_mtime_ns
-
-
-def _read_owners(directory: HeldDirectory) -> dict[str, str]:
-    """Return the container of each lease."""
-    files = {name: directory.read(name, _LEASE_LIMIT) for name in host_local.by_name(directory.names())}
-    return {name: _parse_owner(file.content)[0] for name, file in files.items() if file}
-
-
-_INDEX: t.Final = _Index()
+_INDEX: t.Final = LeaseIndex()
 
 
 def hold_lock(directory: LeaseDirectory) -> t.ContextManager[None]:

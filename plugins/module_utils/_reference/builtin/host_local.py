@@ -125,7 +125,7 @@ class _Allocation:
     def _reserve(self, number: int, ranges: RangeSet, wanted: IpAddress | None) -> tuple[IpInterface, IpAddress]:
         if wanted is not None:
             return self._reserve_requested(number, ranges, wanted)
-        for lease in self._directory.leases_of(self._container_id, self._ifname, expects_none=True):
+        for lease in self._directory.leases_of(self._container_id, self._ifname):
             if ranges.find(t.cast(IpAddress, parse_address(lease.address))):
                 raise refuse(
                     f"range set {number}: {lease.address} is already the address of {lease}",

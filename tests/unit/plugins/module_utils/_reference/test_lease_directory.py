@@ -5,16 +5,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import stat
+import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, SmallFile
+from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
+from ansible_collections.cni.node.plugins.module_utils._linux.inotify import DirectoryWatch
+from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
+from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory, lease_index
 
 ADDRESS = "10.1.0.2"
 OWN = "blue\r\neth0"
@@ -94,38 +98,69 @@ def test_only_an_own_lease_is_freed(directory: pathlib.Path, owner: str) -> None
     assert (directory / ADDRESS).exists() == (owner != OWN)
 
 
+@pytest.fixture(params=["the kernel tells of changes", "the kernel has no watch left", "the kernel has lost changes"])
+def index(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    def refuse(dummy: object) -> t.NoReturn:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    how: str = request.param
+    if "no watch" in how:
+        monkeypatch.setattr(lease_index, "DirectoryWatch", refuse)
+    if "has lost" in how:
+        monkeypatch.setattr(DirectoryWatch, "changed_names", lambda dummy: None)
+    return how
+
+
+@pytest.mark.usefixtures("index")
 def test_leases_of_a_container_are_found_whoever_wrote_or_removed_them(tmp_path: pathlib.Path) -> None:
     with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
         assert directory.leases_of("blue", "eth0") == []
         assert directory.reserve("10.1.0.2", "blue", "eth0")
         (tmp_path / "net" / "10.1.0.3").write_bytes(b"blue\r\neth0")
         (tmp_path / "net" / "10.1.0.4").write_bytes(b"blue\r\neth1")
-        os.utime(tmp_path / "net")  # the clock of old kernels' file systems may stand still meanwhile
         assert [lease.address for lease in directory.leases_of("blue", "eth0")] == ["10.1.0.2", "10.1.0.3"]
         directory.free(directory.leases_of("blue", "eth0")[0])
         (tmp_path / "net" / "10.1.0.3").unlink()
-        os.utime(tmp_path / "net")
         assert directory.leases_of("blue", "eth0") == []
 
 
+@pytest.mark.usefixtures("index")
 def test_a_lease_that_changed_its_owner_is_found(tmp_path: pathlib.Path) -> None:
     with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
         assert directory.reserve("10.1.0.2", "red", "eth0")
         assert directory.leases_of("red", "eth0")
         (tmp_path / "net" / "10.1.0.2").unlink()
-        (tmp_path / "net" / "10.1.0.2").write_bytes(b"blue\r\neth0")
-        os.utime(tmp_path / "net")
-        assert [lease.container_id for lease in directory.leases_of("blue", "eth0")] == ["blue"]
+        (tmp_path / "net" / "10.1.0.5").write_bytes(b"blue\r\neth0")
+        (tmp_path / "net" / "10.1.0.5").rename(tmp_path / "net" / "10.1.0.2")
+        assert [lease.address for lease in directory.leases_of("blue", "eth0")] == ["10.1.0.2"]
 
 
-def test_a_lease_is_found_if_the_clock_stood_still(tmp_path: pathlib.Path) -> None:
+def test_a_forked_process_learns_of_changes_too(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "net")
+
+    def add_and_find(container: str) -> list[str]:
+        for number in range(20):
+            with lease_directory.hold_locked(path) as directory:
+                assert directory.leases_of(f"{container}{number}", "eth0") == []
+                assert directory.reserve(f"10.{1 + (container == 'b')}.0.{number}", f"{container}{number}", "eth0")
+        with lease_directory.hold_locked(path) as directory:
+            return [directory.leases_of(f"{container}{number}", "eth0")[0].address for number in range(20)]
+
+    with lease_directory.hold_locked(path) as directory:
+        assert directory.leases_of("nobody", "eth0") == []
+    assert run_shares(["a", "b"], add_and_find) == [[f"10.{net}.0.{number}" for number in range(20)] for net in (1, 2)]
+    with lease_directory.hold_locked(path) as directory:
+        assert [lease.address for lease in directory.leases_of("b7", "eth0")] == ["10.2.0.7"]
+
+
+def test_files_that_are_no_leases_are_not_found(tmp_path: pathlib.Path) -> None:
     with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
-        assert directory.reserve("10.1.0.2", "red", "eth0")
-        assert directory.leases_of("red", "eth0")
-        before = os.stat(tmp_path / "net")
-        (tmp_path / "net" / "10.1.0.3").write_bytes(b"blue\r\neth0")
-        os.utime(tmp_path / "net", ns=(before.st_atime_ns, before.st_mtime_ns))
-        assert [lease.address for lease in directory.leases_of("blue", "eth0")] == ["10.1.0.3"]
+        for name in ("last_reserved_ip.0", "lock", "copy of 10.1.0.2", "0"):
+            (tmp_path / "net" / name).write_bytes(b"blue\r\neth0")
+        os.mkfifo(tmp_path / "net" / "10.1.0.3")
+        (tmp_path / "net" / "10.1.0.4").mkdir()
+        (tmp_path / "net" / "10.1.0.5").symlink_to("0")
+        assert directory.leases_of("blue", "eth0") == []
 
 
 def test_leases_of_others_are_read_once(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,13 +169,13 @@ def test_leases_of_others_are_read_once(tmp_path: pathlib.Path, monkeypatch: pyt
             directory.reserve(f"10.1.0.{number}", f"c{number}", "eth0")
         assert directory.leases_of("blue", "eth0") == []
         names: list[str] = []
-        read = HeldDirectory.read
+        read = lease_index._read_owner
 
-        def note(self: HeldDirectory, name: str, limit: int) -> SmallFile | None:
+        def note(held: HeldDirectory, name: str) -> bytes | None:
             names.append(name)
-            return read(self, name, limit)
+            return read(held, name)
 
-        monkeypatch.setattr(HeldDirectory, "read", note)
+        monkeypatch.setattr(lease_index, "_read_owner", note)
         assert directory.reserve("10.1.0.60", "blue", "eth0")
         assert [lease.address for lease in directory.leases_of("blue", "eth0")] == ["10.1.0.60"]
-        assert set(names) == {"10.1.0.60"}
+        assert {name for name in names if name[0].isdigit()} == {"10.1.0.60"}

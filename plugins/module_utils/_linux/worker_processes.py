@@ -1,0 +1,100 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Share work among processes, because only one thread of a process computes at a time."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
+from ansible_collections.cni.node.plugins.module_utils._linux import syscall
+
+S = t.TypeVar("S")
+R = t.TypeVar("R")
+
+
+def run_shares(shares: t.Sequence[S], run: t.Callable[[S], R]) -> list[R | CniError]:
+    """Run the first share in this process and each other one in a child process, which ends with this process.
+
+    Threads of this process do not exist in the children, so none may be running.
+
+    Args:
+        run: Runs a share. Its result is pickled.
+
+    Returns:
+        The result of each share, or the error of one that has none.
+    """
+    children = [_Child(run, share) for share in shares[1:]]
+    try:
+        return [run(shares[0]), *(child.result() for child in children)]
+    finally:
+        for child in children:
+            child.end()
+
+
+class _Child(t.Generic[S, R]):
+    """A child process, from its start until its exit status has been read."""
+
+    def __init__(self, run: t.Callable[[S], R], share: S) -> None:
+        reader, writer = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _run_in_child(run, share, writer)
+        os.close(writer)
+        self._reader = os.fdopen(reader, "rb")
+        self._has_ended = False
+
+    def result(self) -> R | CniError:
+        """Wait for the result of the share."""
+        content = self._reader.read()
+        status = self._wait()
+        if status == 0:
+            result: R | CniError = pickle.loads(content)
+            return result
+        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        return CniError(
+            Code.INTERNAL, f"a process of this run ended early: {how}", "run again: what it had begun is completed"
+        )
+
+    def end(self) -> None:
+        """End the process, if its result is no longer wanted."""
+        self._reader.close()
+        if not self._has_ended:
+            os.kill(self._pid, signal.SIGTERM)
+            self._wait()
+
+    def _wait(self) -> int:
+        status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        self._has_ended = True
+        return status
+
+
+def _run_in_child(run: t.Callable[[S], R], share: S, writer: int) -> t.NoReturn:
+    parent = os.getppid()
+    status = 1
+    try:
+        syscall.end_with_parent()
+        if os.getppid() == parent:
+            with os.fdopen(writer, "wb") as stream:
+                stream.write(pickle.dumps(_result_of(run, share)))
+            status = 0
+    finally:
+        os._exit(status)
+
+
+def _result_of(run: t.Callable[[S], R], share: S) -> R | CniError:
+    try:
+        return run(share)
+    except Exception as exc:
+        return as_error(exc)
+
+
+__all__ = ("run_shares",)

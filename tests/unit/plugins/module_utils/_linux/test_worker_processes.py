@@ -1,0 +1,91 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Shares of work in several processes: each result arrives, and a process that ends early is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
+from ansible_collections.cni.node.tests.support.until import until
+
+
+def test_the_first_share_runs_here_and_each_other_one_in_a_process_of_its_own() -> None:
+    pids = run_shares([1, 2, 3], lambda dummy: os.getpid())
+    assert pids[0] == os.getpid()
+    assert len(set(map(str, pids))) == 3
+
+
+def test_results_come_in_the_order_of_the_shares_whatever_their_size() -> None:
+    assert run_shares(["a", "b", "c"], lambda share: share * 1_000_000) == [
+        "a" * 1_000_000,
+        "b" * 1_000_000,
+        "c" * 1_000_000,
+    ]
+
+
+def test_a_process_that_is_killed_is_an_error_of_its_share_alone() -> None:
+    def run(share: str) -> str:
+        if share == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return share
+
+    first, killed, last = run_shares(["first", "killed", "last"], run)
+    assert (first, last) == ("first", "last")
+    assert isinstance(killed, CniError)
+    assert (killed.code, killed.msg) == (Code.INTERNAL, "a process of this run ended early: SIGKILL")
+
+
+def test_an_unexpected_exception_in_a_process_is_the_error_of_its_share() -> None:
+    def run(share: int) -> float:
+        return 1 / share
+
+    first, broken = run_shares([1, 0], run)
+    assert first == 1
+    assert isinstance(broken, CniError)
+    assert broken.msg == "unexpected ZeroDivisionError: division by zero"
+
+
+def test_an_exception_of_the_own_share_ends_the_other_processes() -> None:
+    def run(share: str) -> None:
+        if share == "own":
+            raise KeyboardInterrupt
+        signal.pause()
+
+    with pytest.raises(KeyboardInterrupt):
+        run_shares(["own", "waits for ever"], run)
+
+
+def test_no_process_outlives_the_one_that_started_it() -> None:
+    program = """
+        import os, signal
+        from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
+
+        def run(share):
+            os.write(1, b"%d\\n" % os.getpid())
+            signal.pause()
+
+        run_shares([1, 2], run)
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            pids = {int(process.stdout.readline()) for dummy in range(2)}
+        finally:
+            process.kill()
+    (child,) = pids - {process.pid}
+    until(lambda: not os.path.exists(f"/proc/{child}/root") or None, 10)

@@ -59,7 +59,7 @@ def run(
 ) -> list[AttachmentResult]:
     conf_path, plugin_dirs, cache_dir = directories
     runtime = Runtime(make_executor(plugin_dirs.split(":"), TIMEOUT, builtin=builtin), cache_dir, TIMEOUT)
-    return reconcile_all(Reconciler(runtime, conf_dir.load(conf_path), policy), desired, workers)
+    return reconcile_all(Reconciler(runtime, conf_dir.load(conf_path), policy), desired, workers, journals=())
 
 
 def main(arguments: list[str]) -> None:

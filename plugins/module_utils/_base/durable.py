@@ -12,6 +12,7 @@ import io
 import os
 import stat
 
+from ansible_collections.cni.node.plugins.module_utils._base import worker_slots
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
 # No runtime reads a file of this name as a configuration: libcni, go-cni and CRI-O select files by extension.
@@ -40,7 +41,7 @@ def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -
             os.fchmod(stream.fileno(), mode)
             _write_all(stream, content)
             if flush:
-                os.fsync(stream.fileno())
+                _flush(stream.fileno())
         os.rename(temporary, path)
         if flush:
             sync_directory(directory)
@@ -156,9 +157,14 @@ def sync_directory(path: str) -> None:
     """Flush renames and removals in a directory to disk, so that they survive a loss of power."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        _flush(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _flush(descriptor: int) -> None:
+    with worker_slots.pause():
+        os.fsync(descriptor)
 
 
 def is_temporary(name: str) -> bool:

@@ -9,12 +9,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.worker_slots import lend_slot
+from ansible_collections.cni.node.plugins.module_utils._base.worker_slots import WorkerSlots, current_slots
 
 T = t.TypeVar("T")
+# Seconds that a commit waits for threads that are still working, for example with a slow plugin.
+_PATIENCE: t.Final = 0.25
 
 
 class _Entry(t.Generic[T]):
@@ -25,9 +28,10 @@ class _Entry(t.Generic[T]):
 
 
 class GroupCommit(t.Generic[T]):
-    """Collects items of threads while a commit is under way, and commits them all at once when it has ended.
+    """Collects items of threads and commits them all at once.
 
-    The first thread that finds no commit under way commits for all that wait. A thread alone does not wait for others.
+    The first thread that finds no commit under way commits for all. Within a run, it first waits until every thread of
+    the run has submitted an item or has ended; a thread alone does not wait.
 
     Args:
         commit: Commits items and returns the errors of those that failed, by their numbers.
@@ -45,21 +49,24 @@ class GroupCommit(t.Generic[T]):
         Raises:
             Exception: The error of this item.
         """
-        entry = _Entry(item)
-        with lend_slot():
-            self._submit(entry)
+        entry, slots = _Entry(item), current_slots()
+        with slots.lend() if slots else contextlib.nullcontext():
+            self._submit(entry, slots)
         if entry.error is not None:
             raise entry.error
 
-    def _submit(self, entry: _Entry[T]) -> None:
+    def _submit(self, entry: _Entry[T], slots: WorkerSlots | None) -> None:
         with self._condition:
             self._waiting.append(entry)
             self._condition.wait_for(lambda: entry.is_done or not self._is_committing)
-            group: list[_Entry[T]] = []
-            if not entry.is_done:
-                group, self._waiting, self._is_committing = self._waiting, [], True
-        if group:
-            self._commit_group(group)
+            if entry.is_done:
+                return
+            self._is_committing = True
+        if slots is not None:
+            slots.wait_until_idle(_PATIENCE)
+        with self._condition:
+            group, self._waiting = self._waiting, []
+        self._commit_group(group)
 
     def _commit_group(self, group: t.Sequence[_Entry[T]]) -> None:
         errors: t.Mapping[int, Exception] = {}

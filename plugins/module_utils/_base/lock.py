@@ -13,6 +13,7 @@ import os
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import worker_slots
 from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
@@ -70,7 +71,8 @@ def _acquire(
                 f"{what} is in use by another process; waited {timeout:g} s",
                 f"the lock is {path}; wait for the other run to end, or allow more time",
             )
-        time.sleep(pause)
+        with worker_slots.pause():
+            time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
 
 

@@ -17,6 +17,8 @@ import threading
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import worker_slots
+
 OUTPUT_LIMIT: t.Final = 1024 * 1024
 # `ProcessResult.stopped` after the timeout.
 OUT_OF_TIME: t.Final = "ran out of time"
@@ -73,7 +75,7 @@ def run(
     """
     deadline = time.monotonic() + timeout
     busy_until = min(deadline, time.monotonic() + _BUSY_LIMIT)
-    with _Process(argv, environment, stdin, busy_until, output_limit) as process:
+    with worker_slots.pause(), _Process(argv, environment, stdin, busy_until, output_limit) as process:
         stopped = process.collect(deadline)
         if stopped:
             process.kill()

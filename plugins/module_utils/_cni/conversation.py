@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import worker_slots
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, collect_errors, raise_all
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import PluginConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import BUILTIN_PREFIX, Executor, Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 
@@ -63,14 +64,19 @@ class Conversation:
         """Return whether the version in use has CHECK."""
         return version.has_check(self.version)
 
-    def check(self, is_ignored: ErrorFilter) -> CheckOutcome:
+    def check(self, is_ignored: ErrorFilter, *, skips_builtin: bool) -> CheckOutcome:
         """Run CHECK of each plugin, in the order of ADD.
+
+        Args:
+            skips_builtin: Whether to leave out plugins that are built in, with the IPAM plugin that they run.
 
         Raises:
             CniError: The error of the first plugin that finds a fault and is not ignored.
         """
         ignored_errors = []
         for plugin in self.network.plugins:
+            if skips_builtin and self._is_builtin(plugin):
+                continue
             try:
                 self._run_plugin("CHECK", plugin, self._record.attachment)
             except CniError as exc:
@@ -97,6 +103,13 @@ class Conversation:
 
         errors = collect_errors(delete_from, reversed(self.network.plugins))
         raise_all(f"DEL of the {self._record.attachment}", errors)
+
+    def _is_builtin(self, plugin: PluginConfiguration) -> bool:
+        types = filter(None, (plugin.type, plugin.delegated_type))
+        try:
+            return all(self._executor.require(each).startswith(BUILTIN_PREFIX) for each in types)
+        except CniError:  # reported when the plugin is run
+            return False
 
     def _run_plugin(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
         """Run one plugin; skip CHECK if the version in use has none.
@@ -219,7 +232,8 @@ def retry(operation: t.Callable[[], T], limit: float) -> T:
             if seconds + pause > limit:
                 attempts = f"tried {times} times in {seconds:.1f} s (limit {limit:g} s)"
                 raise (exc.with_detail(attempts) if times > 1 else exc) from exc
-        time.sleep(pause)
+        with worker_slots.pause():
+            time.sleep(pause)
         pause, times = min(2 * pause, _LONGEST_PAUSE), times + 1
 
 

@@ -161,13 +161,17 @@ class Runtime:
             except CniError:
                 continue
 
-    def check(self, record: Record, is_ignored: ErrorFilter = lambda *dummy: False) -> CheckOutcome:
+    def check(
+        self, record: Record, is_ignored: ErrorFilter = lambda *dummy: False, *, skips_builtin: bool = False
+    ) -> CheckOutcome:
         """Run CHECK of every plugin ("Checking an attachment").
 
         If plugins refuse the version of ADD, another version that the recorded configuration allows is used, as for DEL.
 
         Args:
             is_ignored: Returns whether a plugin's error is known to be wrong. Such an error is ignored.
+            skips_builtin: Whether to leave out built-in plugins, because the caller has just compared everything that they
+                would compare.
 
         Raises:
             CniError: The error of the first plugin that finds a fault; ``DECODE_FAILURE`` for a record without a result.
@@ -182,7 +186,7 @@ class Runtime:
             )
         self.require_safe(conversation.network)
         with self.exclusion.lock_attachment(record.attachment):
-            return conversation.check(is_ignored)
+            return conversation.check(is_ignored, skips_builtin=skips_builtin)
 
     def delete(
         self, record: Record, restoration: Restoration | None = None, clean_up: CleanUp = lambda dummy: False

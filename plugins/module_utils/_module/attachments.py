@@ -27,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.attachments_resul
 )
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import stderr_log, warn_of_omitted
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Journal, reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     AttachmentResult,
@@ -67,7 +67,8 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     batch = plan_batch(module, runtime, networks)
     workers = max(1, min(workers, batch.containers))
     reconciler = Reconciler(runtime, networks, policy, batch.all_attachments)
-    results = reconcile_all(reconciler, batch.selected, workers, until)
+    journals: list[Journal] = [executor] if log is None else [executor, log]
+    results = reconcile_all(reconciler, batch.selected, workers, until, journals)
     warn(module, report.warnings(results))
     if reconciler.lacks_library:
         _warn_of_library(module)

@@ -43,17 +43,33 @@ class StderrLog:
         text = printable.lines(stderr.decode("utf-8", "replace")).strip()
         if not text or parameters.attachment is None:
             return
-        entry = {"type": plugin_type, "command": parameters.command, "text": text}
+        self._add(parameters.attachment.key, {"type": plugin_type, "command": parameters.command, "text": text})
+
+    def _add(self, key: Key, entry: dict[str, str]) -> None:
         with self._lock:
-            self._room -= len(text)
+            self._room -= len(entry["text"])
             if self._room < 0:
                 self.omitted += 1
             else:
-                self._entries.setdefault(parameters.attachment.key, []).append(entry)
+                self._entries.setdefault(key, []).append(entry)
 
     def entries(self, key: Key) -> list[dict[str, str]]:
         """Return plugin type, command and text of each stored call for an attachment, in order."""
         return self._entries.get(key, [])
+
+    def take(self) -> tuple[dict[Key, list[dict[str, str]]], int]:
+        """Return the entries that this process has stored since the last call, and the number of those omitted."""
+        taken = self._entries, self.omitted
+        self._entries, self.omitted = {}, 0
+        return taken
+
+    def merge(self, taken: tuple[dict[Key, list[dict[str, str]]], int]) -> None:
+        """Add what another process has stored, as far as there is room."""
+        entries, omitted = taken
+        self.omitted += omitted
+        for key, each in entries.items():
+            for entry in each:
+                self._add(key, entry)
 
 
 def stderr_log(module: AnsibleModule) -> StderrLog | None:

@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift, RuleFaults
 from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import LinkDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
@@ -22,10 +22,12 @@ class AttachmentDrift(t.NamedTuple):
     Attributes:
         links: Drift in the container's network namespace and of the node's links.
         rules: Messages about missing rules in the node's firewall.
+        is_whole: Whether everything was compared that the plugins have made.
     """
 
     links: LinkDrift
     rules: tuple[str, ...]
+    is_whole: bool
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -53,8 +55,10 @@ def compare(record: Record, rules: RuleDrift | None, node: NodeSnapshot) -> Atta
     """
     network = record.network()
     links = interface_drift.find_drift(record, network, node)
-    missing = rules.find_drift(record, network) if rules else None
-    return None if links is None and missing is None else AttachmentDrift(links or LinkDrift((), ()), missing or ())
+    faults = rules.find_drift(record, network) if rules else RuleFaults((), is_compared=False, is_whole=False)
+    if links is None and not faults.is_compared:
+        return None
+    return AttachmentDrift(links or LinkDrift((), ()), faults.messages, links is not None and faults.is_whole)
 
 
 __all__ = ("AttachmentDrift", "compare")

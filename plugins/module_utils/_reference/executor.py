@@ -105,6 +105,19 @@ class Stopwatch:
         """Return the plugins that have run in this process for an attachment, as ``TYPE@RELEASE``."""
         return sorted(self._executor.used.get(key, ()))
 
+    def take(self) -> tuple[list[PluginCall], dict[Key | None, set[str]]]:
+        """Return what this process has recorded since the last call."""
+        taken = self.calls, self._executor.used
+        self.calls, self._executor.used = [], {}
+        return taken
+
+    def merge(self, taken: tuple[list[PluginCall], dict[Key | None, set[str]]]) -> None:
+        """Add what another process has recorded."""
+        calls, used = taken
+        self.calls += calls
+        for key, plugins in used.items():
+            self._executor.used.setdefault(key, set()).update(plugins)
+
     def require(self, plugin_type: str) -> str:
         return self._executor.require(plugin_type)
 

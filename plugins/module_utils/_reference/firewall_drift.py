@@ -86,6 +86,20 @@ class PartDrift(t.NamedTuple):
         return tuple(f"nft add rule {place} {rule.chain} {rule.text}" for rule in others)
 
 
+class RuleFaults(t.NamedTuple):
+    """Result of comparing an attachment's firewall rules with the node.
+
+    Attributes:
+        messages: One for each missing rule.
+        is_compared: Whether there was a rule to compare, and it could be.
+        is_whole: Whether every expected rule was compared.
+    """
+
+    messages: tuple[str, ...]
+    is_compared: bool
+    is_whole: bool
+
+
 class FirewallSnapshot:
     """The rules of the node's firewall. Each table is read when it is needed for the first time."""
 
@@ -152,24 +166,22 @@ class RuleDrift:
         self._records = records
         self.snapshot = FirewallSnapshot()
 
-    def find_drift(self, record: Record, network: NetworkConfiguration) -> tuple[str, ...] | None:
+    def find_drift(self, record: Record, network: NetworkConfiguration) -> RuleFaults:
         """Return which rules of an attachment are missing, without running a plugin.
 
         Args:
             network: The configuration in the record.
 
-        Returns:
-            A message for each missing rule, or None if no rule is expected or none could be compared.
-
         Raises:
             CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
         """
-        parts = self.find_parts(record, network)
-        return tuple(dict.fromkeys(message for part in parts for message in part.messages)) if parts else None
-
-    def find_parts(self, record: Record, network: NetworkConfiguration) -> list[PartDrift]:
-        """Return the parts of an attachment's rules that could be compared; arguments and errors as `find_drift`."""
         parts = [] if network.disable_check else firewall_state(record, network)
+        found = self._find_parts(record, parts)
+        messages = dict.fromkeys(message for part in found for message in part.messages)
+        return RuleFaults(tuple(messages), bool(found), len(found) == len(parts))
+
+    def _find_parts(self, record: Record, parts: t.Sequence[FirewallPart]) -> list[PartDrift]:
+        """Return the parts that could be compared."""
         found = self._compare_all(parts, 0.0)
         if any(part.missing for part in found):
             changed = modification_time(self._records.path_of(record.attachment.key))

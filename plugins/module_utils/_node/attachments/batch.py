@@ -10,6 +10,7 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 import math
+import os
 import time
 import typing as t
 
@@ -45,8 +46,22 @@ def find_unlisted(
     return list(surplus.values()), unreadable
 
 
+class Journal(t.Protocol):
+    """Notes that a run keeps in memory besides its results. The processes of a run hand theirs over to the first one."""
+
+    def take(self) -> t.Any:
+        """Return what was noted since the last call, as something that can be pickled."""
+
+    def merge(self, taken: t.Any) -> None:
+        """Add what another process has taken."""
+
+
 def reconcile_all(
-    reconciler: Reconciler, desired: t.Sequence[DesiredAttachment], workers: int, until: float = math.inf
+    reconciler: Reconciler,
+    desired: t.Sequence[DesiredAttachment],
+    workers: int,
+    until: float = math.inf,
+    journals: t.Sequence[Journal] | None = None,
 ) -> list[AttachmentResult]:
     """Reconcile all attachments, different containers in parallel; a failure does not stop the others.
 
@@ -55,41 +70,103 @@ def reconcile_all(
 
     Args:
         until: Time of the monotonic clock after which no further container is begun; the first container always is.
+        journals: Everything that keeps notes, so that many containers can be shared among processes; None to use one.
 
     Returns:
         The results of the reconciled attachments, in the order given.
     """
     fast_path = reconciler.check_unchanged if reconciler.has_fast_path else lambda dummy: None
-    results = [fast_path(item) for item in desired]
-    repairs = reconciler.repair(item for item, result in zip(desired, results) if result is None)
-    containers: dict[str, list[int]] = {}
-    for position, item in enumerate(desired):
-        if results[position] is None:
-            containers.setdefault(item.attachment.container_id, []).append(position)
-
-    def reconcile(number: int, positions: list[int]) -> None:
-        # What was put back is reported by this call.
-        is_repaired = any(desired[position].attachment.key in repairs for position in positions)
-        if number and not is_repaired and time.monotonic() >= until:
-            return
-        reconciled = _reconcile_container(reconciler, [desired[position] for position in positions])
-        for position, result in zip(positions, reconciled):
-            results[position] = result
-
-    if containers:
-        slots = WorkerSlots(workers)
-
-        def work(number: int, positions: list[int]) -> None:
-            with slots.hold():
-                reconcile(number, positions)
-
-        threads = max(workers, min(len(containers), _MOST_WAITING)) if workers > 1 else 1
-        _run_all([functools.partial(work, *item) for item in enumerate(containers.values())], threads)
-    return [result for result in results if result is not None]
+    results = {number: result for number, item in enumerate(desired) if (result := fast_path(item)) is not None}
+    remaining = {number: item for number, item in enumerate(desired) if number not in results}
+    batch = _Batch(reconciler, remaining, workers, until)
+    processes = 1 if journals is None else batch.count_processes()
+    if processes > 1:
+        results.update(_reconcile_in_processes(batch, processes, journals or ()))
+    elif remaining:
+        results.update(batch.reconcile(batch.containers, workers))
+    return [results[number] for number in sorted(results)]
 
 
+# Containers for which a further process is worth its start.
+_LEAST_SHARE: t.Final = 16
 # Threads that wait for a commit in which built-in plugins write for all of them; they hold no slot of a worker.
 _MOST_WAITING: t.Final = 64
+# The numbers of the attachments of one container.
+_Container = list[int]
+
+
+class _Batch:
+    """The attachments that the fast path has left."""
+
+    def __init__(
+        self, reconciler: Reconciler, desired: t.Mapping[int, DesiredAttachment], workers: int, until: float
+    ) -> None:
+        self._reconciler = reconciler
+        self.desired = desired
+        self.workers = workers
+        self._until = until
+        self._repairs = reconciler.repair(desired.values())
+        by_container: dict[str, _Container] = {}
+        for number, item in desired.items():
+            by_container.setdefault(item.attachment.container_id, []).append(number)
+        self.containers = list(by_container.values())
+
+    def count_processes(self) -> int:
+        """Return among how many processes the containers are worth being shared."""
+        # The files of two attachments may have the same name, and then threads of one process agree on another one.
+        names = {"-".join(item.attachment.key) for item in self.desired.values()}
+        if len(names) < len(self.desired):
+            return 1
+        return max(1, min(self.workers, len(os.sched_getaffinity(0)), len(self.containers) // _LEAST_SHARE))
+
+    def reconcile(self, containers: t.Sequence[_Container], workers: int) -> dict[int, AttachmentResult]:
+        """Reconcile containers in threads of this process."""
+        results: dict[int, AttachmentResult] = {}
+        threads = max(workers, min(len(containers), _MOST_WAITING)) if self.workers > 1 else 1
+        slots = WorkerSlots(workers, min(threads, len(containers)))
+
+        def work(position: int, container: _Container) -> None:
+            with slots.hold():
+                if position == 0 or self._may_begin(container):
+                    reconciled = _reconcile_container(self._reconciler, [self.desired[number] for number in container])
+                    results.update(zip(container, reconciled))
+
+        _run_all([functools.partial(work, *item) for item in enumerate(containers)], threads)
+        return results
+
+    def _may_begin(self, container: _Container) -> bool:
+        # What was put back is reported by this call.
+        is_repaired = any(self.desired[number].attachment.key in self._repairs for number in container)
+        return is_repaired or time.monotonic() < self._until
+
+
+def _reconcile_in_processes(
+    batch: _Batch, processes: int, journals: t.Sequence[Journal]
+) -> dict[int, AttachmentResult]:
+    # Most runs are too small for it.
+    from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
+
+    own = os.getpid()
+    workers = math.ceil(batch.workers / processes)
+
+    def reconcile(share: list[_Container]) -> tuple[dict[int, AttachmentResult], list[t.Any]]:
+        if os.getpid() == own:
+            return batch.reconcile(share, workers), []
+        for journal in journals:
+            journal.take()
+        return batch.reconcile(share, workers), [journal.take() for journal in journals]
+
+    results: dict[int, AttachmentResult] = {}
+    shares = [batch.containers[first::processes] for first in range(processes)]
+    for share, outcome in zip(shares, run_shares(shares, reconcile)):
+        if isinstance(outcome, CniError):
+            for number in (number for container in share for number in container):
+                results[number] = AttachmentResult(batch.desired[number].attachment, Action.FAILED, error=outcome)
+            continue
+        results.update(outcome[0])
+        for journal, taken in zip(journals, outcome[1]):
+            journal.merge(taken)
+    return results
 
 
 def _run_all(jobs: t.Iterable[t.Callable[[], None]], workers: int) -> None:

@@ -22,6 +22,18 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
 
+class _Comparison(t.NamedTuple):
+    """A comparison that has found no drift.
+
+    Attributes:
+        is_compared: Whether there was something to compare.
+        is_whole: Whether everything was compared that the plugins have made.
+    """
+
+    is_compared: bool
+    is_whole: bool
+
+
 class Checker:
     """Finds drift: compares the kernel with an attachment's record, then runs the plugins' CHECK."""
 
@@ -40,13 +52,13 @@ class Checker:
         Raises:
             CniError: ``LIMITED_CONNECTIVITY`` for drift, or an error that prevents the comparison.
         """
-        return self._policy.checks_existing and self._kernel_drift(record)
+        return self._policy.checks_existing and self._compare(record).is_compared
 
     def check_existing(self, record: Record) -> CheckReport:
         """Check an attachment that existed before this run."""
         source = ""
         try:
-            compared = self._kernel_drift(record)
+            compared = self._compare(record)
             source = "CHECK failed: "
             return self._check(record, compared)
         except CniError as exc:
@@ -66,7 +78,7 @@ class Checker:
             what = f"{attachment}: its record is gone right after ADD"
             raise CniError(Code.INTERNAL, what, "expected: a cache_dir that no other program changes")
         try:
-            return self._check(record, self._kernel_drift(record, rules=rules))
+            return self._check(record, self._compare(record, rules=rules))
         except CniError as exc:
             if self._policy.on_drift == OnDrift.REPORT:
                 return CheckReport(error=exc)
@@ -76,8 +88,8 @@ class Checker:
             where = "CHECK fails right after ADD, so recreating the attachment will not help"
             raise exc.within(where).with_detail(advice) from exc
 
-    def _kernel_drift(self, record: Record, *, rules: bool = True) -> bool:
-        """Return whether there was something to compare with a record; raise an error for drift.
+    def _compare(self, record: Record, *, rules: bool = True) -> _Comparison:
+        """Compare the kernel with a record; raise an error for drift.
 
         Raises:
             CniError: As `kernel_matches`.
@@ -89,7 +101,7 @@ class Checker:
         if drift and drift.faults:
             where = f"looked for {drift.places(record.attachment.netns)}"
             raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(drift.faults), where)
-        return drift is not None
+        return _Comparison(drift is not None, drift is not None and drift.is_whole)
 
     @functools.cached_property
     def _rules(self) -> RuleDrift:
@@ -103,14 +115,14 @@ class Checker:
 
         return NodeSnapshot(self._runtime.paths.lease_dir)
 
-    def _check(self, record: Record, compared: bool) -> CheckReport:
+    def _check(self, record: Record, compared: _Comparison) -> CheckReport:
         if self._policy.check == Check.DRIFT:
-            return CheckReport(compared)
+            return CheckReport(compared.is_compared)
         # Only a run that calls plugins needs the list of their quirks.
         from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 
-        checked = self._runtime.check(record, is_false_alarm)
-        return CheckReport(compared or checked.was_run, false_alarms=checked.ignored_errors)
+        checked = self._runtime.check(record, is_false_alarm, skips_builtin=compared.is_whole)
+        return CheckReport(compared.is_compared or checked.was_run, false_alarms=checked.ignored_errors)
 
 
 __all__ = ("Checker",)

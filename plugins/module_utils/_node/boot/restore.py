@@ -122,7 +122,7 @@ def _restore(
         runtime = Runtime(executor, cache_dir, restoration.timeout, nested_types, paths)
     except CniError as exc:
         return [AttachmentResult(item.attachment, Action.FAILED, error=exc) for item in desired]
-    return reconcile_all(RecordReconciler(runtime, records), desired, workers)
+    return reconcile_all(RecordReconciler(runtime, records), desired, workers, journals=())
 
 
 class RecordReconciler(Reconciler):

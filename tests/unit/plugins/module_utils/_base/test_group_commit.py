@@ -10,8 +10,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base import group_commit
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
-from ansible_collections.cni.node.plugins.module_utils._base.worker_slots import WorkerSlots
+from ansible_collections.cni.node.plugins.module_utils._base.worker_slots import WorkerSlots, pause
 from ansible_collections.cni.node.tests.support.until import until
 
 
@@ -83,6 +84,73 @@ def test_a_thread_that_waits_for_a_commit_lends_its_slot(disk: SlowDisk) -> None
         assert len(disk.groups) == 1
         disk.goes_on.set()
     assert [future.result() for future in futures] == [None] * 3
+
+
+def test_a_commit_waits_for_the_threads_of_its_run_that_still_work(disk: SlowDisk) -> None:
+    commits, slots = GroupCommit(disk.commit), WorkerSlots(1, expected=3)
+    disk.goes_on.set()
+
+    def work(item: str) -> None:
+        with slots.hold():
+            commits.submit(item)
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        for future in [pool.submit(work, item) for item in ("a", "b", "c")]:
+            future.result()
+    assert [sorted(group) for group in disk.groups] == [["a", "b", "c"]]
+
+
+def test_a_commit_does_not_wait_for_ever(disk: SlowDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "_PATIENCE", 0.01)
+    disk.goes_on.set()
+    with WorkerSlots(1, expected=2).hold():
+        GroupCommit(disk.commit).submit("a")
+    assert disk.groups == [["a"]]
+
+
+def test_while_one_thread_waits_for_a_process_another_one_computes() -> None:
+    slots, order = WorkerSlots(2), list[str]()
+    has_paused = threading.Event()
+
+    def wait_for_a_process() -> None:
+        with slots.hold():
+            with pause():
+                has_paused.set()
+                until(lambda: order or None)
+            order.append("process")
+
+    def compute() -> None:
+        assert has_paused.wait(10)
+        with slots.hold():
+            order.append("computed")
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(wait_for_a_process), pool.submit(compute)]:
+            future.result()
+    assert order == ["computed", "process"]
+
+
+def test_a_thread_that_has_waited_does_not_wait_for_one_that_needs_its_lock() -> None:
+    slots, lock = WorkerSlots(2), threading.Lock()
+    has_paused = threading.Event()
+
+    def hold_the_lock() -> None:
+        with slots.hold(), lock, pause():
+            has_paused.set()
+            until(lambda: wants_lock.is_set() or None)
+
+    wants_lock = threading.Event()
+
+    def want_the_lock() -> None:
+        assert has_paused.wait(10)
+        with slots.hold():
+            wants_lock.set()
+            assert lock.acquire(timeout=10)
+            lock.release()
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(hold_the_lock), pool.submit(want_the_lock)]:
+            future.result()
 
 
 def test_without_a_commit_no_more_threads_work_than_there_are_slots() -> None:

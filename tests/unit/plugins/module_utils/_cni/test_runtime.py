@@ -144,6 +144,17 @@ def test_check_asks_every_plugin_in_order_with_the_final_result(tmp_path: pathli
     assert all(call.attachment == node.attachment for call in node.executor.calls)
 
 
+def test_check_leaves_out_built_in_plugins_that_the_caller_has_compared(tmp_path: pathlib.Path) -> None:
+    node = AttachedRuntime(tmp_path)
+    node.executor.builtin = {"a", "c"}
+    record = node.added()
+    node.runtime.check(record)
+    assert node.executor.run("CHECK") == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
+    node.executor.calls.clear()
+    assert node.runtime.check(record, skips_builtin=True).was_run
+    assert node.executor.run("CHECK") == [("CHECK", "b")]
+
+
 def test_check_stops_at_the_first_fault(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, b=fails_at("CHECK"))
     assert error_of(node.runtime.check, node.added()).msg == "b fails at CHECK"

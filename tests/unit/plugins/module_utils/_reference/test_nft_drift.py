@@ -72,7 +72,8 @@ class NftablesNode:
         result["interfaces"][2].update({"mac": mac} if mac else {})
         record = Record(attachment, network.content, Result("1.0.0", result))
         self._records.write(record)
-        return RuleDrift(self._records).find_drift(record, network)
+        faults = RuleDrift(self._records).find_drift(record, network)
+        return faults.messages if faults.is_compared else None
 
     def _print(self, entries: t.Sequence[JsonObject]) -> None:
         tables = [entry for entry in entries if "table" in entry]

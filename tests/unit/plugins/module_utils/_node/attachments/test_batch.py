@@ -7,14 +7,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
 import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base import worker_slots
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import batch
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import find_unlisted, reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Check, DesiredAttachment, Policy
@@ -99,7 +103,8 @@ def test_containers_are_reconciled_concurrently(make_node: MakeNode) -> None:
 
     def waits_for_the_others(call: MemoryCall) -> JsonObject | None:
         if call.command == "ADD":
-            together.wait(timeout=60)
+            with worker_slots.pause():  # as while the executable of a plugin runs
+                together.wait(timeout=60)
         return return_address(call)
 
     node = make_node(a=waits_for_the_others)
@@ -223,3 +228,74 @@ def test_an_add_fails_after_the_last_repetition(make_node: MakeNode) -> None:
     node = make_node(b=loses)
     (outcome,) = node.converge(*_desire(node, "one"))
     assert (outcome.action, node.commands()) == ("failed", ["ADD", "DEL"] * 4)
+
+
+class Notes(list[int]):
+    """The processes in which plugins have run."""
+
+    def take(self) -> list[int]:
+        taken = list(self)
+        self.clear()
+        return taken
+
+    def merge(self, taken: t.Iterable[int]) -> None:
+        self.extend(taken)
+
+    def note(self, call: MemoryCall) -> JsonObject | None:
+        self.append(os.getpid())
+        return return_address(call)
+
+
+@pytest.fixture
+def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "_LEAST_SHARE", 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda dummy: {0, 1})
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_many_containers_are_shared_among_processes_and_all_is_reported(make_node: MakeNode) -> None:
+    notes = Notes([0])
+    node = make_node(a=notes.note)
+    desired = _desire(node, *NAMES)
+    outcomes = node.converge(*desired, journals=[notes])
+    assert [(outcome.attachment, outcome.action) for outcome in outcomes] == [
+        (item.attachment, "added") for item in desired
+    ]
+    first, *others = notes
+    assert (first, len(set(others)), os.getpid() in others) == (0, 2, True)
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_a_process_that_is_killed_fails_its_share_and_the_next_run_completes_it(make_node: MakeNode) -> None:
+    parent, lives = os.getpid(), list[bool]()
+
+    def kills_the_other_process(call: MemoryCall) -> JsonObject | None:
+        if os.getpid() != parent and not lives:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return return_address(call)
+
+    node = make_node(a=kills_the_other_process)
+    desired = _desire(node, *NAMES)
+    outcomes = node.converge(*desired, journals=[])
+    assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "failed"]
+    assert str(outcomes[1].error) == (
+        "a process of this run ended early: SIGKILL; run again: what it had begun is completed"
+    )
+    lives.append(True)
+    outcomes = node.converge(*desired, journals=[], check="never")
+    assert [outcome.action for outcome in outcomes[::2]] == ["unchanged", "unchanged"]
+    assert {outcome.action for outcome in outcomes[1::2]} <= {"added", "recreated"}
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_attachments_whose_files_have_the_same_name_stay_in_one_process(make_node: MakeNode) -> None:
+    notes = Notes()
+    node = make_node(a=notes.note)
+    node.write("net-one")
+    node.make_namespace("one-two")
+    same = [
+        DesiredAttachment(node.attachment("one-two")),
+        DesiredAttachment(node.attachment("two", network="net-one", netns=node.attachment("one-two").netns)),
+    ]
+    node.converge(*same, *_desire(node, *NAMES[2:]), journals=[notes])
+    assert set(notes) == {os.getpid()}

@@ -82,7 +82,8 @@ class Firewall:
         record = Record(attachment, parsed.content, Result("1.0.0", keys))
         self.records.write(record)
         os.utime(self.records.path_of(attachment.key), (time.time() - age,) * 2)
-        return self.drift.find_drift(record, parsed)
+        faults = self.drift.find_drift(record, parsed)
+        return faults.messages if faults.is_compared else None
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_nod
 PORT: JsonObject = {"hostPort": 8080, "containerPort": 80}
 MAPS = [{"type": "a"}, {"type": "b", "capabilities": {"portMappings": True}}]
 # No process of the machine that runs these tests matters.
-ALLOWED = {"allow_ports_in_use": True}
+ALLOWED: dict[str, t.Any] = {"allow_ports_in_use": True}
 
 
 @pytest.fixture

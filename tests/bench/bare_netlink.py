@@ -27,30 +27,34 @@ ANYWHERE = ipaddress.ip_network("0.0.0.0/0")
 
 @dataclasses.dataclass(frozen=True)
 class BareNetlink:
-    """The kernel's work for attachments to a bridge."""
+    """The kernel's work for attachments.
+
+    Attributes:
+        bridge: The bridge to which they are attached; an empty string for links that end on the node, as those of ptp.
+    """
+
+    bridge: str = BRIDGE
 
     def run(self, command: str, items: t.Sequence[JsonObject]) -> float:
         started = time.monotonic()
         with kernel_writer.connect() as writer:
-            _COMMANDS[command](writer, items)
+            _COMMANDS[command](writer, self.bridge, items)
         return time.monotonic() - started
 
 
-def _add(writer: KernelWriter, items: t.Sequence[JsonObject]) -> None:
-    writer.ensure_link(BRIDGE, "bridge")
-    bridge = _link(BRIDGE)
-    writer.set_up(bridge.ifindex)
-    writer.add_address(bridge.ifindex, GATEWAY)
+def _add(writer: KernelWriter, bridge: str, items: t.Sequence[JsonObject]) -> None:
+    master = _make_bridge(writer, bridge) if bridge else 0
     for number, item in enumerate(items, start=2):
         name, netns = _host_end(item), item["netns"]
         descriptor = os.open(netns, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            writer.create_veth(name, item["ifname"], descriptor)
+            writer.create_veth(name, item["ifname"], descriptor, master=master)
         finally:
             os.close(descriptor)
-        host = _link(name)
-        writer.set_up(host.ifindex)
-        writer.set_master(host.ifindex, bridge.ifindex)
+        if not bridge:
+            host = _link(name)
+            writer.add_address(host.ifindex, ipaddress.ip_interface(GATEWAY.ip))
+            writer.add_host_route(host.ifindex, ipaddress.ip_interface(GATEWAY.ip + number))
         with kernel_writer.connect(netns) as inside:
             peer = _link(item["ifname"], netns)
             inside.set_up(peer.ifindex)
@@ -58,14 +62,22 @@ def _add(writer: KernelWriter, items: t.Sequence[JsonObject]) -> None:
             inside.add_route(peer.ifindex, ANYWHERE, MAIN_TABLE, replace=False, gateway=GATEWAY.ip)
 
 
-def _check(dummy: KernelWriter, items: t.Sequence[JsonObject]) -> None:
+def _make_bridge(writer: KernelWriter, name: str) -> int:
+    writer.ensure_link(name, "bridge")
+    bridge = _link(name)
+    writer.set_up(bridge.ifindex)
+    writer.add_address(bridge.ifindex, GATEWAY)
+    return bridge.ifindex
+
+
+def _check(dummy: KernelWriter, unused: str, items: t.Sequence[JsonObject]) -> None:
     for item in items:
         _link(_host_end(item))
         if not rtnetlink.snapshot(item["netns"]).routes:
             raise RuntimeError(f"no route in {item['netns']}")
 
 
-def _delete(dummy: KernelWriter, items: t.Sequence[JsonObject]) -> None:
+def _delete(dummy: KernelWriter, unused: str, items: t.Sequence[JsonObject]) -> None:
     link_change.remove_all([_link(_host_end(item)).ifindex for item in items])
 
 

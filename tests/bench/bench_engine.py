@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Sharing, reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     AttachmentResult,
@@ -58,8 +58,11 @@ def run(
     directories: t.Sequence[str], workers: int, policy: Policy, desired: list[DesiredAttachment], builtin: str
 ) -> list[AttachmentResult]:
     conf_path, plugin_dirs, cache_dir = directories
-    runtime = Runtime(make_executor(plugin_dirs.split(":"), TIMEOUT, builtin=builtin), cache_dir, TIMEOUT)
-    return reconcile_all(Reconciler(runtime, conf_dir.load(conf_path), policy), desired, workers, journals=())
+    executor = make_executor(plugin_dirs.split(":"), TIMEOUT, builtin=builtin)
+    runtime = Runtime(executor, cache_dir, TIMEOUT)
+    return reconcile_all(
+        Reconciler(runtime, conf_dir.load(conf_path), policy), desired, workers, sharing=Sharing(executor.prepare, ())
+    )
 
 
 def main(arguments: list[str]) -> None:

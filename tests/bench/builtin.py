@@ -40,6 +40,7 @@ TARGETS: dict[str, dict[str, Target]] = {
 # Milliseconds that other leases may add to ADD, and the growth of the time of an attachment.
 LEASED, GROWTH = Target(1.0), Target(1.5)
 LEASES = 20_000
+NETWORK_SIZE = 1_000
 BUILTIN, LIBCNI, BARE = "the engine, built-in plugins", "libcni, executables", "bare netlink: links, addresses, routes"
 
 
@@ -79,30 +80,42 @@ def _compare(bench: Bench, network: JsonObject, name: str, targets: t.Mapping[st
 
 
 def _measure_growth(bench: Bench) -> list[str]:
-    """Measure attachments to ptp, because a bridge has no more than 1,024 ports."""
+    """Measure attachments to networks of ptp, which have no more than `NETWORK_SIZE` each.
+
+    The kernel's own work for a port of a bridge grows with the number of ports, and that for an address with the number of
+    links that have it.
+    """
     node, effort = bench.node, bench.effort
     sizes = (effort.few, effort.many, effort.crowd)
-    items = node.attachments(bench_networks.point_to_point(node.leases, 0), effort.crowd)
-    engine = EngineProcess(node, bench.workers, "always")
+    items = [
+        item
+        for first in range(0, effort.crowd, NETWORK_SIZE)
+        for item in node.attachments(
+            bench_networks.point_to_point(node.leases, first // NETWORK_SIZE), min(first + NETWORK_SIZE, effort.crowd)
+        )[first:]
+    ]
+    contestants: dict[str, Contestant] = {
+        "built-in plugins": EngineProcess(node, bench.workers, "always"),
+        "bare netlink": BareNetlink(bridge=""),
+    }
+    turns = {f"{size}, {who}": cycle(node, each, items[:size]) for who, each in contestants.items() for size in sizes}
     try:
-        measured = by_key(interleaved(effort.rounds, {str(size): cycle(node, engine, items[:size]) for size in sizes}))
+        measured = by_key(interleaved(effort.rounds, turns))
     finally:
         containers = [item["container_id"] for item in items[effort.few :]]
         trial_netns.ensure(NODE_PATHS, containers, present=False, dry_run=False)
-    each = {size: {name: series * (1000 / size) for name, series in measured[str(size)].items()} for size in sizes}
-    few, *more = sizes
+    rows: list[list[t.Any]] = []
+    for who in contestants:
+        each = {
+            size: {name: series * (1000 / size) for name, series in measured[f"{size}, {who}"].items()}
+            for size in sizes
+        }
+        rows += ([f"{size}, {who}", *series.values(), ""] for size, series in each.items())
+        growth = {size: [each[size][name] / each[sizes[0]][name] for name in COMMANDS] for size in sizes[1:]}
+        rows += (judged_row(f"{size} to {sizes[0]}, {who}", ratios, GROWTH) for size, ratios in growth.items())
     return [
         f"Milliseconds per attachment to ptp with host-local, by attachments of the call, rounds: {effort.rounds}",
-        table(
-            ["attachments", *COMMANDS, "target"],
-            [
-                *([f"{size}", *series.values(), ""] for size, series in each.items()),
-                *(
-                    judged_row(f"{size} to {few}", [each[size][name] / each[few][name] for name in COMMANDS], GROWTH)
-                    for size in more
-                ),
-            ],
-        ),
+        table(["attachments", *COMMANDS, "target"], rows),
     ]
 
 

@@ -11,8 +11,9 @@ import contextlib
 import io
 import os
 import stat
+import time
 
-from ansible_collections.cni.node.plugins.module_utils._base import worker_slots
+from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
 # No runtime reads a file of this name as a configuration: libcni, go-cni and CRI-O select files by extension.
@@ -23,6 +24,8 @@ TEMPORARY_SUFFIX = ".tmp"
 _SIZE_LIMIT = 4 * 1024 * 1024
 _PIECE = 1024 * 1024
 _PARENT_MODE = 0o755
+# Seconds of a flush.
+_SLOW = 0.0005
 
 
 def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -> None:
@@ -41,7 +44,7 @@ def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -
             os.fchmod(stream.fileno(), mode)
             _write_all(stream, content)
             if flush:
-                _flush(stream.fileno())
+                _DISK.flush(stream.fileno())
         os.rename(temporary, path)
         if flush:
             sync_directory(directory)
@@ -157,14 +160,26 @@ def sync_directory(path: str) -> None:
     """Flush renames and removals in a directory to disk, so that they survive a loss of power."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _flush(descriptor)
+        _DISK.flush(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _flush(descriptor: int) -> None:
-    with worker_slots.pause():
-        os.fsync(descriptor)
+class _Disk:
+    """Flushes files. While a slow disk writes, another thread of the run computes."""
+
+    def __init__(self) -> None:
+        self._is_slow = False
+
+    def flush(self, descriptor: int) -> None:
+        started = time.monotonic()
+        # It takes longer to let another thread compute than to flush a file in memory.
+        with workers.pause() if self._is_slow else contextlib.nullcontext():
+            os.fsync(descriptor)
+        self._is_slow = time.monotonic() - started > _SLOW
+
+
+_DISK = _Disk()
 
 
 def is_temporary(name: str) -> bool:

@@ -13,7 +13,7 @@ import contextlib
 import threading
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.worker_slots import WorkerSlots, current_slots
+from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, current_workers
 
 T = t.TypeVar("T")
 # Seconds that a commit waits for threads that are still working, for example with a slow plugin.
@@ -49,21 +49,21 @@ class GroupCommit(t.Generic[T]):
         Raises:
             Exception: The error of this item.
         """
-        entry, slots = _Entry(item), current_slots()
-        with slots.lend() if slots else contextlib.nullcontext():
-            self._submit(entry, slots)
+        entry, workers = _Entry(item), current_workers()
+        with workers.lend() if workers else contextlib.nullcontext():
+            self._submit(entry, workers)
         if entry.error is not None:
             raise entry.error
 
-    def _submit(self, entry: _Entry[T], slots: WorkerSlots | None) -> None:
+    def _submit(self, entry: _Entry[T], workers: Workers | None) -> None:
         with self._condition:
             self._waiting.append(entry)
             self._condition.wait_for(lambda: entry.is_done or not self._is_committing)
             if entry.is_done:
                 return
             self._is_committing = True
-        if slots is not None:
-            slots.wait_until_idle(_PATIENCE)
+        if workers is not None:
+            workers.wait_until_idle(_PATIENCE)
         with self._condition:
             group, self._waiting = self._waiting, []
         self._commit_group(group)

@@ -13,11 +13,11 @@ import os
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import worker_slots
+from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
-_FIRST_PAUSE = 0.001
+_FIRST_PAUSE = 0.0001
 _LONGEST_PAUSE = 0.05
 
 
@@ -71,7 +71,7 @@ def _acquire(
                 f"{what} is in use by another process; waited {timeout:g} s",
                 f"the lock is {path}; wait for the other run to end, or allow more time",
             )
-        with worker_slots.pause():
+        with workers.pause():
             time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
 

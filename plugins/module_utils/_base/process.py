@@ -17,7 +17,7 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import worker_slots
+from ansible_collections.cni.node.plugins.module_utils._base import workers
 
 OUTPUT_LIMIT: t.Final = 1024 * 1024
 # `ProcessResult.stopped` after the timeout.
@@ -75,7 +75,7 @@ def run(
     """
     deadline = time.monotonic() + timeout
     busy_until = min(deadline, time.monotonic() + _BUSY_LIMIT)
-    with worker_slots.pause(), _Process(argv, environment, stdin, busy_until, output_limit) as process:
+    with workers.pause(), _Process(argv, environment, stdin, busy_until, output_limit) as process:
         stopped = process.collect(deadline)
         if stopped:
             process.kill()

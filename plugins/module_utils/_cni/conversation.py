@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import worker_slots
+from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, collect_errors, raise_all
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -232,7 +232,7 @@ def retry(operation: t.Callable[[], T], limit: float) -> T:
             if seconds + pause > limit:
                 attempts = f"tried {times} times in {seconds:.1f} s (limit {limit:g} s)"
                 raise (exc.with_detail(attempts) if times > 1 else exc) from exc
-        with worker_slots.pause():
+        with workers.pause():
             time.sleep(pause)
         pause, times = min(2 * pause, _LONGEST_PAUSE), times + 1
 

@@ -112,19 +112,29 @@ class KernelWriter:
         self._change_link(what, 0, attributes, errno.EEXIST, flags=_CREATE | _EXCLUSIVE)
 
     def create_veth(
-        self, name: str, peer: str, netns: int | None = None, *, mtu: int = 0, mac: str = "", peer_mac: str = ""
+        self,
+        name: str,
+        peer: str,
+        netns: int | None = None,
+        *,
+        mtu: int = 0,
+        mac: str = "",
+        peer_mac: str = "",
+        master: int = 0,
     ) -> None:
-        """Create a veth pair.
+        """Create a veth pair whose peer is down.
 
         Args:
             netns: Descriptor of the peer's network namespace; by default that of the writer.
+            master: Index of the bridge to which the first end belongs, or 0. Kernels before 4.11 ignore it.
         """
         end = link_message.MESSAGE.pack(0, 0, 0, 0, 0) + _properties(peer, mtu, peer_mac)
         end += b"" if netns is None else _number(_NET_NS_FD, netns)
         # Without a queue on this end, as the reference plugins make it.
         attributes = _properties(name, mtu, mac) + _number(_TXQLEN, 0)
         attributes += _info("veth", attribute(_VETH_INFO_PEER | _NESTED, end))
-        self._change_link(f"create {peer}, a veth", 0, attributes, flags=_CREATE | _EXCLUSIVE)
+        attributes += _number(_MASTER, master) if master else b""
+        self._change_link(f"create {peer}, a veth", 0, attributes, up=True, flags=_CREATE | _EXCLUSIVE)
 
     def create_ifb(self, name: str, mtu: int) -> None:
         """Create a link that is up, to which the traffic of another one is redirected."""

@@ -181,15 +181,20 @@ def find_all(answer: bytes, start: int, end: int, wanted: int) -> t.Iterator[tup
     return (place for kind, place in _attributes(answer, start, end) if kind == wanted)
 
 
-def _attributes(answer: bytes, start: int, end: int) -> t.Iterator[tuple[int, tuple[int, int]]]:
-    while start < end:
-        if end - start < ATTRIBUTE.size:
+def _attributes(answer: bytes, start: int, end: int) -> list[tuple[int, tuple[int, int]]]:
+    # The kernel has about fifty attributes for a link, so names are local and nothing is called.
+    unpack, size, found = ATTRIBUTE.unpack_from, ATTRIBUTE.size, []
+    last = end - size
+    while start <= last:
+        length, kind = unpack(answer, start)
+        value, start = start + size, start + length
+        if length < size or start > end:
             raise _decode_error()
-        length, kind = ATTRIBUTE.unpack_from(answer, start)
-        if not ATTRIBUTE.size <= length <= end - start:
-            raise _decode_error()
-        yield kind & _ATTRIBUTE_TYPE, (start + ATTRIBUTE.size, start + length)
-        start += (length + 3) & ~3
+        found.append((kind & _ATTRIBUTE_TYPE, (value, start)))
+        start += -length & 3
+    if start < end:
+        raise _decode_error()
+    return found
 
 
 def list_entries(

@@ -27,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.attachments_resul
 )
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import stderr_log, warn_of_omitted
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Journal, reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Journal, Sharing, reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     AttachmentResult,
@@ -68,7 +68,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     workers = max(1, min(workers, batch.containers))
     reconciler = Reconciler(runtime, networks, policy, batch.all_attachments)
     journals: list[Journal] = [executor] if log is None else [executor, log]
-    results = reconcile_all(reconciler, batch.selected, workers, until, journals)
+    results = reconcile_all(reconciler, batch.selected, workers, until, Sharing(executor.prepare, journals))
     warn(module, report.warnings(results))
     if reconciler.lacks_library:
         _warn_of_library(module)

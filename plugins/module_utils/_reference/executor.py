@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
     Executor,
     Listener,
@@ -104,6 +105,9 @@ class Stopwatch:
     def list_builtin(self, key: Key) -> list[str]:
         """Return the plugins that have run in this process for an attachment, as ``TYPE@RELEASE``."""
         return sorted(self._executor.used.get(key, ()))
+
+    def prepare(self, network: NetworkConfiguration) -> None:
+        self._executor.prepare(network)
 
     def take(self) -> tuple[list[PluginCall], dict[Key | None, set[str]]]:
         """Return what this process has recorded since the last call."""

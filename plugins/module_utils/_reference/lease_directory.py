@@ -100,6 +100,10 @@ class LeaseDirectory:
         leases = map(self.find, _INDEX.find(self._directory, container_id))
         return [lease for lease in leases if lease is not None and lease.is_of(container_id, ifname)]
 
+    def prepare_search(self) -> None:
+        """Read all leases, so that processes that are forked later need not; errors as `leases`."""
+        _INDEX.read(self._directory)
+
     def addresses(self) -> list[IpAddress]:
         """Return the addresses that have a lease, without reading the leases; errors as `leases`."""
         return list(host_local.by_name(self._directory.names()).values())

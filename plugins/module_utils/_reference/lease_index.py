@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 import typing as t
@@ -27,14 +28,19 @@ _LIMIT: t.Final = 4096
 class LeaseIndex:
     """The containers of the leases in each directory that this process has searched.
 
-    The kernel tells which leases any process has changed since. Where it cannot, all leases are read each time.
+    The kernel tells which leases any process has changed since. Where it cannot, all leases are read each time. A forked
+    process goes on with what its parent has read.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process = os.getpid()
         # By device and inode of the directory.
         self._owners: dict[tuple[int, int], _Owners] = {}
+        os.register_at_fork(
+            before=self._begin_fork,
+            after_in_parent=functools.partial(self._end_fork, is_child=False),
+            after_in_child=functools.partial(self._end_fork, is_child=True),
+        )
 
     def find(self, directory: HeldDirectory, container_id: str) -> list[str]:
         """Return the sorted names of a container's leases; the caller holds the lock of the directory.
@@ -43,52 +49,83 @@ class LeaseIndex:
             CniError: ``IO_FAILURE``.
         """
         with self._lock:
-            if self._process != os.getpid():  # a watch would tell each change to only one of the two processes
-                self._process = os.getpid()
-                while self._owners:
-                    self._owners.popitem()[1].close()
-            status = os.fstat(directory.descriptor)
-            key = (status.st_dev, status.st_ino)
-            owners = self._owners.get(key) or self._owners.setdefault(key, _Owners(directory))
-            owners.update(directory)
+            owners = self._update(directory)
             return sorted(host_local.by_name(owners.find(os.fsencode(container_id))))
+
+    def read(self, directory: HeldDirectory) -> None:
+        """Read the leases before processes are forked that need them; errors as `find`."""
+        with self._lock:
+            self._update(directory)
+
+    def _update(self, directory: HeldDirectory) -> _Owners:
+        identity = _identity(directory.descriptor)
+        owners = self._owners.get(identity) or self._owners.setdefault(identity, _Owners(directory))
+        owners.update(directory)
+        return owners
+
+    def _begin_fork(self) -> None:
+        self._lock.acquire()
+        for identity, owners in self._owners.items():
+            owners.begin_fork(identity)
+
+    def _end_fork(self, *, is_child: bool) -> None:
+        for owners in self._owners.values():
+            owners.end_fork(is_child=is_child)
+        self._lock.release()
 
 
 class _Owners:
     """The containers of the leases in a directory."""
 
     def __init__(self, directory: HeldDirectory) -> None:
-        self._watch: DirectoryWatch | None = None
-        with contextlib.suppress(OSError):
-            self._watch = DirectoryWatch(directory.descriptor)
-        self._is_read = False
+        self._path = directory.path
+        self._watch = _watch(directory.descriptor)
+        # The watch of a process that is being forked: each change is told to one reader of a watch only.
+        self._spare: DirectoryWatch | None = None
+        self._changed: set[str] | None = None
         self._by_name: dict[str, bytes] = {}
         self._names: dict[bytes, set[str]] = {}
 
     def update(self, directory: HeldDirectory) -> None:
         """Read what has changed since the last call."""
-        changed = self._changed_names() if self._is_read else None
+        self._note_changes()
+        changed = self._changed
         if changed is None:
             self._by_name, self._names = {}, {}
             changed = set(directory.names())
-            self._is_read = True
         for name in changed:
             self._set(name, _read_owner(directory, name))
+        self._changed = None if self._watch is None else set()
 
     def find(self, container_id: bytes) -> t.Collection[str]:
         return self._names.get(container_id, ())
 
-    def close(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
+    def begin_fork(self, identity: tuple[int, int]) -> None:
+        """Open the watch of the new process before the changes until now are noted, so that none is missed."""
+        with contextlib.suppress(OSError):
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                self._spare = _watch(descriptor) if _identity(descriptor) == identity else None
+            finally:
+                os.close(descriptor)
+        self._note_changes()
 
-    def _changed_names(self) -> set[str] | None:
-        if self._watch is None:
-            return None
+    def end_fork(self, *, is_child: bool) -> None:
+        """Keep the watch of this process."""
+        spare, self._spare = self._spare, None
+        if is_child:
+            self._watch, spare = spare, self._watch
+            self._changed = self._changed if self._watch else None
+        if spare is not None:
+            spare.close()
+
+    def _note_changes(self) -> None:
+        """Add what has changed to `_changed`, which is None if all leases must be read."""
         try:
-            return self._watch.changed_names()
+            names = self._watch.changed_names() if self._watch else None
         except OSError:
-            return None
+            names = None
+        self._changed = None if names is None or self._changed is None else self._changed | names
 
     def _set(self, name: str, owner: bytes | None) -> None:
         former = self._by_name.pop(name, None)
@@ -97,6 +134,19 @@ class _Owners:
         if owner is not None:
             self._by_name[name] = owner
             self._names.setdefault(owner, set()).add(name)
+
+
+def _watch(descriptor: int) -> DirectoryWatch | None:
+    """Return a watch of a directory; None if the kernel has none left."""
+    try:
+        return DirectoryWatch(descriptor)
+    except OSError:
+        return None
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 def _read_owner(directory: HeldDirectory, name: str) -> bytes | None:

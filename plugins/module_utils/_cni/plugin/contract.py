@@ -138,6 +138,9 @@ class Plugin:
     name: t.ClassVar[str] = ""
     versions: t.ClassVar[tuple[str, ...]] = version.KNOWN
 
+    def prepare(self, config: Keys, network: str) -> None:
+        """Read what the operations on many attachments of a network need, before processes share them."""
+
     def add(self, request: PluginRequest) -> Result:
         """Attach the container and return the result, in any version."""
         return request.prev_result or Result(version.LATEST, {})

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
 import math
 import os
@@ -15,8 +14,9 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.worker_slots import WorkerSlots
+from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
@@ -46,6 +46,18 @@ def find_unlisted(
     return list(surplus.values()), unreadable
 
 
+class Sharing(t.NamedTuple):
+    """How many containers are shared among processes.
+
+    Attributes:
+        prepare: Loads what is needed for a network, before processes are forked.
+        journals: Everything that keeps notes of a run.
+    """
+
+    prepare: t.Callable[[NetworkConfiguration], None]
+    journals: t.Sequence[Journal]
+
+
 class Journal(t.Protocol):
     """Notes that a run keeps in memory besides its results. The processes of a run hand theirs over to the first one."""
 
@@ -61,7 +73,7 @@ def reconcile_all(
     desired: t.Sequence[DesiredAttachment],
     workers: int,
     until: float = math.inf,
-    journals: t.Sequence[Journal] | None = None,
+    sharing: Sharing | None = None,
 ) -> list[AttachmentResult]:
     """Reconcile all attachments, different containers in parallel; a failure does not stop the others.
 
@@ -70,7 +82,7 @@ def reconcile_all(
 
     Args:
         until: Time of the monotonic clock after which no further container is begun; the first container always is.
-        journals: Everything that keeps notes, so that many containers can be shared among processes; None to use one.
+        sharing: How many containers are shared among processes; None to use one process.
 
     Returns:
         The results of the reconciled attachments, in the order given.
@@ -79,9 +91,9 @@ def reconcile_all(
     results = {number: result for number, item in enumerate(desired) if (result := fast_path(item)) is not None}
     remaining = {number: item for number, item in enumerate(desired) if number not in results}
     batch = _Batch(reconciler, remaining, workers, until)
-    processes = 1 if journals is None else batch.count_processes()
-    if processes > 1:
-        results.update(_reconcile_in_processes(batch, processes, journals or ()))
+    processes = batch.count_processes()
+    if sharing is not None and processes > 1:
+        results.update(_reconcile_in_processes(batch, processes, sharing))
     elif remaining:
         results.update(batch.reconcile(batch.containers, workers))
     return [results[number] for number in sorted(results)]
@@ -89,7 +101,7 @@ def reconcile_all(
 
 # Containers for which a further process is worth its start.
 _LEAST_SHARE: t.Final = 16
-# Threads that wait for a commit in which built-in plugins write for all of them; they hold no slot of a worker.
+# Threads of a process, with those that wait for a commit in which built-in plugins write for all of them.
 _MOST_WAITING: t.Final = 64
 # The numbers of the attachments of one container.
 _Container = list[int]
@@ -111,6 +123,11 @@ class _Batch:
             by_container.setdefault(item.attachment.container_id, []).append(number)
         self.containers = list(by_container.values())
 
+    def prepare(self, prepare: t.Callable[[NetworkConfiguration], None]) -> None:
+        """Load what is needed for the networks of attachments that are to be added or removed."""
+        for network in self._reconciler.networks_to_change(self.desired.values()):
+            prepare(network)
+
     def count_processes(self) -> int:
         """Return among how many processes the containers are worth being shared."""
         # The files of two attachments may have the same name, and then threads of one process agree on another one.
@@ -119,19 +136,17 @@ class _Batch:
             return 1
         return max(1, min(self.workers, len(os.sched_getaffinity(0)), len(self.containers) // _LEAST_SHARE))
 
-    def reconcile(self, containers: t.Sequence[_Container], workers: int) -> dict[int, AttachmentResult]:
+    def reconcile(self, containers: t.Sequence[_Container], places: int) -> dict[int, AttachmentResult]:
         """Reconcile containers in threads of this process."""
         results: dict[int, AttachmentResult] = {}
-        threads = max(workers, min(len(containers), _MOST_WAITING)) if self.workers > 1 else 1
-        slots = WorkerSlots(workers, min(threads, len(containers)))
 
         def work(position: int, container: _Container) -> None:
-            with slots.hold():
-                if position == 0 or self._may_begin(container):
-                    reconciled = _reconcile_container(self._reconciler, [self.desired[number] for number in container])
-                    results.update(zip(container, reconciled))
+            if position == 0 or self._may_begin(container):
+                reconciled = _reconcile_container(self._reconciler, [self.desired[number] for number in container])
+                results.update(zip(container, reconciled))
 
-        _run_all([functools.partial(work, *item) for item in enumerate(containers)], threads)
+        jobs = [functools.partial(work, *item) for item in enumerate(containers)]
+        Workers(places, max(places, _MOST_WAITING) if self.workers > 1 else 1).run(jobs)
         return results
 
     def _may_begin(self, container: _Container) -> bool:
@@ -140,21 +155,20 @@ class _Batch:
         return is_repaired or time.monotonic() < self._until
 
 
-def _reconcile_in_processes(
-    batch: _Batch, processes: int, journals: t.Sequence[Journal]
-) -> dict[int, AttachmentResult]:
+def _reconcile_in_processes(batch: _Batch, processes: int, sharing: Sharing) -> dict[int, AttachmentResult]:
     # Most runs are too small for it.
     from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
 
-    own = os.getpid()
-    workers = math.ceil(batch.workers / processes)
+    batch.prepare(sharing.prepare)
+    own, journals = os.getpid(), sharing.journals
+    places = math.ceil(batch.workers / processes)
 
     def reconcile(share: list[_Container]) -> tuple[dict[int, AttachmentResult], list[t.Any]]:
         if os.getpid() == own:
-            return batch.reconcile(share, workers), []
+            return batch.reconcile(share, places), []
         for journal in journals:
             journal.take()
-        return batch.reconcile(share, workers), [journal.take() for journal in journals]
+        return batch.reconcile(share, places), [journal.take() for journal in journals]
 
     results: dict[int, AttachmentResult] = {}
     shares = [batch.containers[first::processes] for first in range(processes)]
@@ -167,19 +181,6 @@ def _reconcile_in_processes(
         for journal, taken in zip(journals, outcome[1]):
             journal.merge(taken)
     return results
-
-
-def _run_all(jobs: t.Iterable[t.Callable[[], None]], workers: int) -> None:
-    """Run jobs in threads. After an exception, start no other job, and raise it when the started jobs have ended."""
-    pool = concurrent.futures.ThreadPoolExecutor(workers)
-    try:
-        futures = [pool.submit(job) for job in jobs]
-        # Waiting for one future at a time would wake this thread for each of them and take CPU time from a worker.
-        concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)
-    finally:
-        pool.shutdown(cancel_futures=True)
-    for future in futures:
-        future.result()
 
 
 def _reconcile_container(reconciler: Reconciler, desired: t.Sequence[DesiredAttachment]) -> list[AttachmentResult]:

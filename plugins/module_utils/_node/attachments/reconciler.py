@@ -79,7 +79,8 @@ class Reconciler:
             return None
         started = time.monotonic()
         try:
-            if self._runtime.intents.may_have(desired.attachment.require_valid().key):
+            key = desired.attachment.require_valid().key
+            if self._runtime.intents.may_have(key) or not self._runtime.records.may_have(key):
                 return None
             recorded = self._state.read(desired, locked=False)
             decision = decide(recorded, self._with_network(desired), self._policy)
@@ -240,6 +241,16 @@ class Reconciler:
             if os.path.exists(attachment.netns) and attachment.network in self._conf_dir.networks:
                 return desired._replace(problem=exc)
             return desired._replace(missing=exc)
+
+    def networks_to_change(self, desired: t.Iterable[DesiredAttachment]) -> list[NetworkConfiguration]:
+        """Return the networks whose plugins will run, as far as that is known without reading records."""
+        records = self._runtime.records
+        changing = (item for item in desired if not item.present or not records.may_have(item.attachment.key))
+        found = {item.attachment.network: self._find_network(item) for item in changing}
+        return [network for network in found.values() if network is not None]
+
+    def _find_network(self, desired: DesiredAttachment) -> NetworkConfiguration | None:
+        return self._conf_dir.networks.get(desired.attachment.network)
 
     def _network(self, attachment: Attachment) -> NetworkConfiguration:
         """Return the network's configuration.

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Sharing, reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
@@ -122,7 +122,7 @@ def _restore(
         runtime = Runtime(executor, cache_dir, restoration.timeout, nested_types, paths)
     except CniError as exc:
         return [AttachmentResult(item.attachment, Action.FAILED, error=exc) for item in desired]
-    return reconcile_all(RecordReconciler(runtime, records), desired, workers, journals=())
+    return reconcile_all(RecordReconciler(runtime, records), desired, workers, sharing=Sharing(executor.prepare, ()))
 
 
 class RecordReconciler(Reconciler):
@@ -139,6 +139,12 @@ class RecordReconciler(Reconciler):
         if (self._runtime.records.read(key) or self._runtime.intents.read(key)) == self._records[key]:
             return super()._reconcile(desired, replacement)
         return AttachmentResult(desired.attachment, reason="another run has changed it in the meantime")
+
+    def _find_network(self, desired: DesiredAttachment) -> NetworkConfiguration | None:
+        try:
+            return self._records[desired.attachment.key].network()
+        except CniError:
+            return None
 
     def _network(self, attachment: Attachment) -> NetworkConfiguration:
         netns.require_foreign(attachment.netns)

@@ -13,6 +13,7 @@ import dataclasses
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     IpAddress,
     IpInterface,
@@ -145,7 +146,8 @@ def _wait_for_addresses(ifname: str) -> None:
             return
         if time.monotonic() > deadline:
             raise refuse(f"the IPv6 addresses of {ifname} are still tentative after {_DUPLICATES_TIMEOUT:g} s")
-        time.sleep(_PAUSE)
+        with workers.pause():
+            time.sleep(_PAUSE)
 
 
 def _address_flags(ifname: str) -> list[int]:

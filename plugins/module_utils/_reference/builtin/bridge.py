@@ -77,11 +77,14 @@ class _Addition:
     def run(self) -> Result:
         config, attachment = self._config, self._request.attachment
         bridge = _ensure_bridge(self._writer, config)
-        pair = veth_pair.create(self._writer, attachment, self._undo, mtu=config.mtu, mac=config.mac)
-        self._make_port(pair.host, bridge, config.trunk)
+        pair = veth_pair.create(
+            self._writer, attachment, self._undo, mtu=config.mtu, mac=config.mac, master=bridge.ifindex
+        )
+        if config.has_port_settings:
+            self._set_port(pair.host, config.trunk)
         interfaces = [{"name": config.bridge}, pair.host_interface, pair.container_interface]
         if config.checks_macs:
-            ports = [config.bridge, pair.host.name]
+            ports = [config.bridge, pair.host_name]
             rules.write([describe_spoof_checking(attachment, ports, pair.mac)], self._undo)
         given = addressing.allocate(self._request, self._undo)
         if given.ips:
@@ -95,10 +98,9 @@ class _Addition:
         keys = {"interfaces": interfaces, "ips": given.ips, "routes": given.routes, "dns": config.dns or given.dns}
         return Result(version.LATEST, keys)
 
-    def _make_port(self, link: Link, bridge: Link, trunk: t.Sequence[int] = ()) -> None:
-        """Add a link to the bridge, in the VLANs of the configuration."""
+    def _set_port(self, link: Link, trunk: t.Sequence[int] = ()) -> None:
+        """Give a port of the bridge the flags and the VLANs of the configuration."""
         config, writer = self._config, self._writer
-        writer.set_master(link.ifindex, bridge.ifindex)
         if config.is_hairpin:
             writer.set_hairpin(link.ifindex)
         if config.is_isolated:
@@ -152,11 +154,10 @@ class _Addition:
         if link is not None:
             return link
         port = veth_pair.random_name()
-        self._writer.create_veth(port, name, mtu=bridge.mtu)
-        end = sandbox.require_link(port)
-        veth_pair.set_host_end_up(self._writer, end)
+        self._writer.create_veth(port, name, mtu=bridge.mtu, master=bridge.ifindex)
+        veth_pair.ignore_routers(port)
         hairpin_free = self._config._replace(is_hairpin=False, is_isolated=False)
-        _Addition(self._request, hairpin_free, self._writer, self._undo)._make_port(end, bridge)
+        _Addition(self._request, hairpin_free, self._writer, self._undo)._set_port(sandbox.require_link(port))
         self._writer.set_up(sandbox.require_link(name).ifindex)
         return sandbox.require_link(name)
 

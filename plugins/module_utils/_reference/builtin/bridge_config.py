@@ -50,6 +50,11 @@ class BridgeConfig(t.NamedTuple):
     dns: JsonObject
 
     @property
+    def has_port_settings(self) -> bool:
+        """Return whether the port of a container is to differ from what a new port is."""
+        return bool(self.is_hairpin or self.is_isolated or self.vlan or self.trunk)
+
+    @property
     def filters_vlans(self) -> bool:
         return bool(self.vlan or self.has_trunk)
 

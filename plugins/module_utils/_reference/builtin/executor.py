@@ -9,10 +9,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
     BUILTIN_PREFIX,
     Executor,
@@ -52,6 +54,17 @@ class BuiltinExecutor:
             if is_builtin:
                 return _location(plugin_type)
             raise
+
+    def prepare(self, network: NetworkConfiguration) -> None:
+        """Load the built-in plugins of a network before processes are forked that run them."""
+        from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
+        from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+
+        for plugin in network.plugins:
+            for plugin_type in filter(None, (plugin.type, plugin.delegated_type)):
+                with contextlib.suppress(CniError):  # reported when the plugin is run
+                    if self.require(plugin_type).startswith(BUILTIN_PREFIX):
+                        registry.load(plugin_type).prepare(Keys(plugin.keys), network.name)
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
         if not self.require(plugin_type).startswith(BUILTIN_PREFIX):

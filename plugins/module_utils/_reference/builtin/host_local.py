@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import read_address, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, read_address, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import ipam_config
@@ -43,6 +43,11 @@ class HostLocal(Plugin):
 
     def __init__(self, lease_dir: str = NODE_PATHS.lease_dir) -> None:
         self._lease_dir = lease_dir
+
+    def prepare(self, config: Keys, network: str) -> None:
+        with lease_directory.hold(self._path(config, network)) as directory:
+            if directory is not None:
+                directory.prepare_search()
 
     def add(self, request: PluginRequest) -> Result:
         ipam = request.config.section("ipam")
@@ -92,9 +97,10 @@ class HostLocal(Plugin):
                 raise CniError(Code.NOT_AVAILABLE, f"range set {number} has no free address: {each}")
 
     def _directory(self, request: PluginRequest) -> str:
-        return os.path.join(
-            host_local.data_dir(request.config.section("ipam").values, self._lease_dir), request.network
-        )
+        return self._path(request.config, request.network)
+
+    def _path(self, config: Keys, network: str) -> str:
+        return os.path.join(host_local.data_dir(config.section("ipam").values, self._lease_dir), network)
 
 
 class _Allocation:

@@ -10,6 +10,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import os
 import re
 import typing as t
@@ -28,7 +30,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo i
 _MAC: t.Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
-class VethPair(t.NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class VethPair:
     """A veth pair with an end on the node, which is up, and one in the container, which is down.
 
     Attributes:
@@ -37,8 +40,13 @@ class VethPair(t.NamedTuple):
 
     attachment: Attachment
     mac: str
-    host: Link
+    host_name: str
     host_mac: str
+
+    @functools.cached_property
+    def host(self) -> Link:
+        """The node's end."""
+        return sandbox.require_link(self.host_name)
 
     @property
     def container_interface(self) -> JsonObject:
@@ -48,34 +56,36 @@ class VethPair(t.NamedTuple):
     @property
     def host_interface(self) -> JsonObject:
         """The node's end as it stands in a result."""
-        return {"name": self.host.name, "mac": self.host_mac}
+        return {"name": self.host_name, "mac": self.host_mac}
 
 
-def create(writer: KernelWriter, attachment: Attachment, undo: Undo, *, mtu: int = 0, mac: str = "") -> VethPair:
+def create(
+    writer: KernelWriter, attachment: Attachment, undo: Undo, *, mtu: int = 0, mac: str = "", master: int = 0
+) -> VethPair:
     """Make the veth pair of an attachment.
 
     Both MACs are chosen here, because udev may replace those that the kernel chooses.
 
     Args:
         mac: The MAC of the container's end.
+        master: Index of the bridge to which the node's end belongs, or 0.
 
     Raises:
         CniError: The container has an interface of this name, or the kernel refuses.
     """
-    name, mac, host_mac = random_name(), mac or _random_mac(), _random_mac()
+    pair = VethPair(attachment, mac or _random_mac(), random_name(), _random_mac())
     with sandbox.open_sandbox(attachment) as descriptor:
-        writer.create_veth(name, attachment.ifname, descriptor, mtu=mtu, mac=host_mac, peer_mac=mac)
-    host = sandbox.require_link(name)
-    undo.add(lambda: writer.remove_link(host.ifindex))
-    set_host_end_up(writer, host)
-    return VethPair(attachment, mac, host, host_mac)
+        ends = {"mac": pair.host_mac, "peer_mac": pair.mac}
+        writer.create_veth(pair.host_name, attachment.ifname, descriptor, mtu=mtu, master=master, **ends)
+    undo.add(lambda: writer.remove_link(pair.host.ifindex))
+    ignore_routers(pair.host_name)
+    return pair
 
 
-def set_host_end_up(writer: KernelWriter, host: Link) -> None:
-    """Set the node's end up; its routes are those of the plugin, not those of routers."""
-    writer.set_up(host.ifindex)
+def ignore_routers(name: str) -> None:
+    """Let a link of the node have the routes of plugins alone, not those that routers announce."""
     with contextlib.suppress(CniError):  # the kernel may be without IPv6
-        sysctl.write_at(f"net/ipv6/conf/{host.name}/accept_ra", "0")
+        sysctl.write_at(f"net/ipv6/conf/{name}/accept_ra", "0")
 
 
 def random_name() -> str:
@@ -132,4 +142,4 @@ def _random_mac() -> str:
     return bytes([first & 0xFC | 0x02, *others]).hex(":")
 
 
-__all__ = ("VethPair", "create", "find_host_end", "parse_mac", "random_name", "read_mac", "set_host_end_up")
+__all__ = ("VethPair", "create", "find_host_end", "ignore_routers", "parse_mac", "random_name", "read_mac")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import threading
 import typing as t
 
@@ -12,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import group_commit
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
-from ansible_collections.cni.node.plugins.module_utils._base.worker_slots import WorkerSlots, pause
+from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, pause
 from ansible_collections.cni.node.tests.support.until import until
 
 
@@ -29,6 +30,9 @@ class SlowDisk:
         if "breaks the disk" in items:
             raise OSError("the disk is broken")
         return {number: ValueError(item) for number, item in enumerate(items) if item.startswith("bad")}
+
+    def wait_for_a_commit(self) -> None:
+        until(lambda: self.groups or None)
 
 
 @pytest.fixture
@@ -69,105 +73,101 @@ def test_a_commit_that_fails_as_a_whole_fails_its_group_and_no_later_one(disk: S
     GroupCommit(disk.commit).submit("later")
 
 
-def test_a_thread_that_waits_for_a_commit_lends_its_slot(disk: SlowDisk) -> None:
-    commits, slots = GroupCommit(disk.commit), WorkerSlots(1)
-    began: list[str] = []
-
-    def work(item: str) -> None:
-        with slots.hold():
-            began.append(item)
-            commits.submit(item)
-
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        futures = [pool.submit(work, item) for item in ("a", "b", "c")]
-        until(lambda: len(began) == 3)
-        assert len(disk.groups) == 1
-        disk.goes_on.set()
-    assert [future.result() for future in futures] == [None] * 3
+def run(places: int, jobs: t.Iterable[t.Callable[[], None]], most: int = 64) -> None:
+    """Run jobs in workers, with the disk that the test has let go on."""
+    Workers(places, most).run(jobs)
 
 
-def test_a_commit_waits_for_the_threads_of_its_run_that_still_work(disk: SlowDisk) -> None:
-    commits, slots = GroupCommit(disk.commit), WorkerSlots(1, expected=3)
+def test_threads_that_wait_for_a_commit_lend_their_places_and_are_committed_together(disk: SlowDisk) -> None:
+    commits = GroupCommit(disk.commit)
     disk.goes_on.set()
-
-    def work(item: str) -> None:
-        with slots.hold():
-            commits.submit(item)
-
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        for future in [pool.submit(work, item) for item in ("a", "b", "c")]:
-            future.result()
+    run(1, [functools.partial(commits.submit, item) for item in "abc"])
     assert [sorted(group) for group in disk.groups] == [["a", "b", "c"]]
+
+
+def test_no_more_threads_wait_than_there_may_be(disk: SlowDisk) -> None:
+    commits = GroupCommit(disk.commit)
+    disk.goes_on.set()
+    run(1, [functools.partial(commits.submit, item) for item in "abcde"], most=2)
+    assert sorted(item for group in disk.groups for item in group) == list("abcde")
+    assert max(map(len, disk.groups)) == 2
 
 
 def test_a_commit_does_not_wait_for_ever(disk: SlowDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_commit, "_PATIENCE", 0.01)
     disk.goes_on.set()
-    with WorkerSlots(1, expected=2).hold():
-        GroupCommit(disk.commit).submit("a")
+    run(2, [functools.partial(GroupCommit(disk.commit).submit, "a"), lambda: disk.wait_for_a_commit()])
     assert disk.groups == [["a"]]
 
 
 def test_while_one_thread_waits_for_a_process_another_one_computes() -> None:
-    slots, order = WorkerSlots(2), list[str]()
-    has_paused = threading.Event()
+    order: list[str] = []
 
     def wait_for_a_process() -> None:
-        with slots.hold():
-            with pause():
-                has_paused.set()
-                until(lambda: order or None)
-            order.append("process")
+        with pause():
+            until(lambda: order or None)
+        order.append("process")
 
-    def compute() -> None:
-        assert has_paused.wait(10)
-        with slots.hold():
-            order.append("computed")
-
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for future in [pool.submit(wait_for_a_process), pool.submit(compute)]:
-            future.result()
+    run(2, [wait_for_a_process, lambda: order.append("computed")])
     assert order == ["computed", "process"]
 
 
 def test_a_thread_that_has_waited_does_not_wait_for_one_that_needs_its_lock() -> None:
-    slots, lock = WorkerSlots(2), threading.Lock()
-    has_paused = threading.Event()
+    lock, is_wanted = threading.Lock(), threading.Event()
 
     def hold_the_lock() -> None:
-        with slots.hold(), lock, pause():
-            has_paused.set()
-            until(lambda: wants_lock.is_set() or None)
-
-    wants_lock = threading.Event()
+        with lock, pause():
+            assert is_wanted.wait(10)
 
     def want_the_lock() -> None:
-        assert has_paused.wait(10)
-        with slots.hold():
-            wants_lock.set()
-            assert lock.acquire(timeout=10)
-            lock.release()
+        until(lambda: lock.locked() or None)
+        is_wanted.set()
+        assert lock.acquire(timeout=10)
 
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for future in [pool.submit(hold_the_lock), pool.submit(want_the_lock)]:
-            future.result()
+    run(2, [hold_the_lock, want_the_lock])
 
 
-def test_without_a_commit_no_more_threads_work_than_there_are_slots() -> None:
-    slots, working, most = WorkerSlots(2), 0, 0
+def test_no_more_threads_work_than_there_are_places() -> None:
+    working, most = 0, 0
     lock = threading.Lock()
 
     def work() -> None:
         nonlocal working, most
-        with slots.hold():
-            with lock:
-                working += 1
-                most = max(most, working)
+        with lock:
+            working += 1
+            most = max(most, working)
+        with pause():
             threading.Event().wait(0.001)
-            with lock:
-                working -= 1
+        with lock:
+            working -= 1
 
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for future in [pool.submit(work) for dummy in range(40)]:
-            future.result()
-    assert most <= 2
+    run(2, [work] * 40)
+    assert most == 2
+
+
+def test_after_an_exception_no_other_job_begins_and_it_is_raised() -> None:
+    began: list[str] = []
+
+    def fail() -> None:
+        began.append("fails")
+        raise KeyError("broken")
+
+    with pytest.raises(KeyError, match="broken"):
+        run(1, [fail, lambda: began.append("next")])
+    assert began == ["fails"]
+
+
+def test_one_place_needs_no_thread_but_the_calling_one() -> None:
+    threads: set[int] = set()
+    run(1, [lambda: threads.add(threading.get_ident())] * 3)
+    assert threads == {threading.get_ident()}
+
+
+def test_jobs_run_also_where_no_thread_can_be_started(disk: SlowDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(dummy: threading.Thread) -> t.NoReturn:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    disk.goes_on.set()
+    run(4, [functools.partial(GroupCommit(disk.commit).submit, item) for item in "abc"])
+    assert disk.groups == [["a"], ["b"], ["c"]]

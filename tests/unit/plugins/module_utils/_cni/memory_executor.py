@@ -13,6 +13,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import BUILTIN_PREFIX, Parameters
 
 ALL_VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
@@ -45,6 +46,9 @@ class MemoryExecutor:
         if plugin_type not in self.plugins:
             raise CniError(Code.INVALID_CONFIG, f"plugin {plugin_type!r} is not installed")
         return f"{BUILTIN_PREFIX}{plugin_type}@1.9.1" if plugin_type in self.builtin else f"memory:{plugin_type}"
+
+    def prepare(self, network: NetworkConfiguration) -> None:
+        """Do nothing: no plugin is loaded."""
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
         self.require(plugin_type)

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Journal, reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Journal, Sharing, reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     AttachmentResult,
@@ -94,7 +94,8 @@ class FakeNode:
     ) -> list[AttachmentResult]:
         self.executor.calls.clear()
         reconciler = Reconciler(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy), desired)
-        return reconcile_all(reconciler, desired, workers, until, journals)
+        sharing = None if journals is None else Sharing(lambda dummy: None, journals)
+        return reconcile_all(reconciler, desired, workers, until, sharing)
 
     def ensure(self, attachment: Attachment, present: bool = True, **policy: t.Any) -> AttachmentResult:
         (outcome,) = self.converge(DesiredAttachment(attachment, present), **policy)

@@ -14,7 +14,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base import worker_slots
+from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
@@ -103,7 +103,7 @@ def test_containers_are_reconciled_concurrently(make_node: MakeNode) -> None:
 
     def waits_for_the_others(call: MemoryCall) -> JsonObject | None:
         if call.command == "ADD":
-            with worker_slots.pause():  # as while the executable of a plugin runs
+            with workers.pause():  # as while the executable of a plugin runs
                 together.wait(timeout=60)
         return return_address(call)
 

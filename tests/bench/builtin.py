@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import subprocess
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -41,6 +42,7 @@ TARGETS: dict[str, dict[str, Target]] = {
 LEASED, GROWTH = Target(1.0), Target(1.5)
 LEASES = 20_000
 NETWORK_SIZE = 1_000
+RESTORED, RESTORATION = 500, Target(5.0)
 BUILTIN, LIBCNI, BARE = "the engine, built-in plugins", "libcni, executables", "bare netlink: links, addresses, routes"
 
 
@@ -50,7 +52,14 @@ def chapter(bench: Bench) -> str:
     parts = [f"Seconds for {bench.effort.few} attachments, {bench.workers} workers, rounds: {bench.effort.rounds}"]
     for network, (name, targets) in zip(networks, TARGETS.items()):
         parts += _compare(bench, network, name, targets)
-    return "\n\n".join([*parts, *_measure_growth(bench), *_measure_leases(bench, networks[1])])
+    return "\n\n".join(
+        [
+            *parts,
+            *_measure_growth(bench),
+            *_measure_leases(bench, networks[1]),
+            *_measure_restoration(bench, networks[1]),
+        ]
+    )
 
 
 def _compare(bench: Bench, network: JsonObject, name: str, targets: t.Mapping[str, Target]) -> list[str]:
@@ -141,6 +150,30 @@ def _measure_leases(bench: Bench, network: JsonObject) -> list[str]:
                 judged_row("difference", [leased - without], LEASED),
             ],
         ),
+    ]
+
+
+def _measure_restoration(bench: Bench, network: JsonObject) -> list[str]:
+    """Measure the restoration of attachments whose namespaces, links and rules are gone; leases and records stay."""
+    node, count = bench.node, min(RESTORED, bench.effort.many)
+    node.clean()
+    items = node.attachments(network, count)
+    containers = [item["container_id"] for item in items]
+    engine = EngineProcess(node, bench.workers, "always")
+    engine.run("PERSIST", items)
+    seconds = []
+    try:
+        for _round in range(bench.effort.rounds):
+            trial_netns.ensure(NODE_PATHS, containers, present=False, dry_run=False)
+            subprocess.run(["ip", "link", "delete", network["plugins"][0]["bridge"]], check=True)
+            seconds.append(engine.run("RESTORE", items))
+        engine.run("DEL", items)
+    finally:
+        trial_netns.ensure(NODE_PATHS, containers[bench.effort.few :], present=False, dry_run=False)
+        node.clean()
+    return [
+        f"Seconds to restore {count} attachments to bridge with host-local, with their namespaces, rounds: {bench.effort.rounds}",
+        table(["", "", "target"], [judged_row("as at boot", [Series(tuple(seconds))], RESTORATION)]),
     ]
 
 

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 # linux/inotify.h
 _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
-_OVERFLOW: t.Final = 0x4000
+_OVERFLOW, _IGNORED = 0x4000, 0x8000
 _CHANGES: t.Final = _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
 # The watch, the kinds of the event, a number that joins two events, the length of the name.
 _EVENT: t.Final = struct.Struct("=iIII")
@@ -44,7 +44,9 @@ class DirectoryWatch:
             raise
 
     def changed_names(self) -> set[str] | None:
-        """Return the names that were changed since the last call; None if the kernel could not note them all.
+        """Return the names that were changed since the last call.
+
+        Return None if the kernel could not note them all, or if the directory is gone: then a new watch is needed.
 
         Raises:
             OSError: The watch cannot be read.
@@ -57,7 +59,7 @@ class DirectoryWatch:
                 dummy, kinds, dummy, length = _EVENT.unpack_from(content, start)
                 start += _EVENT.size
                 names.add(os.fsdecode(content[start : start + length].rstrip(b"\0")))
-                is_whole = is_whole and not kinds & _OVERFLOW
+                is_whole = is_whole and not kinds & (_OVERFLOW | _IGNORED)
                 start += length
         return names if is_whole else None
 

@@ -79,9 +79,10 @@ class _Owners:
 
     def __init__(self, directory: HeldDirectory) -> None:
         self._path = directory.path
-        self._watch = _watch(directory.descriptor)
+        self._watch: DirectoryWatch | None = None
         # The watch of a process that is being forked: each change is told to one reader of a watch only.
         self._spare: DirectoryWatch | None = None
+        # Changes that are not read yet; None if all leases must be read.
         self._changed: set[str] | None = None
         self._by_name: dict[str, bytes] = {}
         self._names: dict[bytes, set[str]] = {}
@@ -92,6 +93,8 @@ class _Owners:
         changed = self._changed
         if changed is None:
             self._by_name, self._names = {}, {}
+            self._close_watch()
+            self._watch = _watch(directory.descriptor)
             changed = set(directory.names())
         for name in changed:
             self._set(name, _read_owner(directory, name))
@@ -114,13 +117,18 @@ class _Owners:
         """Keep the watch of this process."""
         spare, self._spare = self._spare, None
         if is_child:
-            self._watch, spare = spare, self._watch
-            self._changed = self._changed if self._watch else None
-        if spare is not None:
+            self._close_watch()
+            self._watch = spare
+            self._changed = self._changed if spare else None
+        elif spare is not None:
             spare.close()
 
+    def _close_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+
     def _note_changes(self) -> None:
-        """Add what has changed to `_changed`, which is None if all leases must be read."""
+        """Add what has changed since the last call."""
         try:
             names = self._watch.changed_names() if self._watch else None
         except OSError:

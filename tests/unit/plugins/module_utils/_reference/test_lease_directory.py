@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import pathlib
+import shutil
 import stat
 import typing as t
 
@@ -133,6 +134,16 @@ def test_a_lease_that_changed_its_owner_is_found(tmp_path: pathlib.Path) -> None
         (tmp_path / "net" / "10.1.0.5").write_bytes(b"blue\r\neth0")
         (tmp_path / "net" / "10.1.0.5").rename(tmp_path / "net" / "10.1.0.2")
         assert [lease.address for lease in directory.leases_of("blue", "eth0")] == ["10.1.0.2"]
+
+
+def test_leases_of_a_new_directory_are_not_mistaken_for_those_of_a_removed_one(tmp_path: pathlib.Path) -> None:
+    """File systems give the inode number of a removed directory to the next one."""
+    for number in range(10):
+        with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
+            assert directory.leases_of("blue", "eth0") == []
+            assert directory.reserve(f"10.1.0.{number}", "blue", "eth0")
+            assert [lease.address for lease in directory.leases_of("blue", "eth0")] == [f"10.1.0.{number}"]
+        shutil.rmtree(tmp_path / "net")
 
 
 def test_a_forked_process_learns_of_changes_too(tmp_path: pathlib.Path) -> None:

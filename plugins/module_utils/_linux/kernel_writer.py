@@ -155,6 +155,10 @@ class KernelWriter:
         attributes = _number(_NET_NS_FD, netns) + _text(_IFNAME, name) + _text(_IFALIAS, alias)
         self._change_link(f"move the link to another network namespace as {name}", ifindex, attributes)
 
+    def rename(self, ifindex: int, name: str) -> None:
+        """Rename a link that is down."""
+        self._change_link(f"rename the link to {name}", ifindex, _text(_IFNAME, name))
+
     def set_up(self, ifindex: int) -> None:
         self._change_flags("set the link up", ifindex, _IFF_UP, True)
 

@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import typing as t
+
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -23,6 +26,14 @@ from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.state import State
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+
+@pytest.fixture(autouse=True)
+def uplink(node: EngineNode) -> t.Iterator[None]:
+    """Give the node a link with the name of the container's interface, as most nodes have one."""
+    subprocess.run(["ip", "link", "add", "eth0", "type", "veth", "peer", "uplink"], check=True)
+    yield
+    subprocess.run(["ip", "link", "delete", "eth0"], check=True)
 
 
 @pytest.fixture(params=list(CASES.values()), ids=list(CASES))

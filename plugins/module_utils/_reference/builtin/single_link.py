@@ -123,18 +123,28 @@ class _OnMaster(SingleLink):
         if self.checks_mtu and not 0 <= mtu <= master.mtu:
             raise refuse(f"/mtu: {mtu} is not between 0 and the MTU of {name}, {master.mtu}")
 
+        # Kernels before 6.13 refuse the name of a link of the namespace in which the master is, such as eth0.
+        first_name = veth_pair.random_name()
+
         def create(writer: KernelWriter) -> None:
             with sandbox.open_sandbox(attachment) as descriptor:
-                kind = self.name
-                writer.create_link(
-                    attachment.ifname, kind, data, mtu=mtu, mac=mac, parent=master.ifindex, netns=descriptor
-                )
+                parent = master.ifindex
+                writer.create_link(first_name, self.name, data, mtu=mtu, mac=mac, parent=parent, netns=descriptor)
+
+        def rename(writer: KernelWriter) -> None:
+            ifindex = sandbox.require_link(first_name).ifindex
+            try:
+                writer.rename(ifindex, attachment.ifname)
+            except CniError:
+                writer.remove_link(ifindex)
+                raise
 
         if netns:
             sandbox.run_inside(attachment, create)
         else:
             with kernel_writer.connect() as writer:
                 create(writer)
+        sandbox.run_inside(attachment, rename)
         undo.add(lambda: sandbox.remove_link(attachment))
         return sandbox.require_link_inside(attachment)
 

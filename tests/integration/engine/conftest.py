@@ -49,7 +49,7 @@ def accept_hang_ups() -> t.Iterator[None]:
 def node(request: pytest.FixtureRequest) -> t.Iterator[EngineNode]:
     """Return an empty node. Its parameter says when modules use built-in plugins."""
     with empty_node():
-        made = EngineNode(getattr(request, "param", __import__("os").environ.get("TRY_BUILTIN", "missing")))
+        made = EngineNode(getattr(request, "param", "missing"))
         yield made
         made.end_processes()
 

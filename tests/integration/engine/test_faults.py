@@ -42,16 +42,16 @@ DISKS = {"full for a moment": ("ENOSPC", False), "read-only from then on": ("ERO
 PROBLEMS = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system"}
 
 
-def situations(*kinds: type[Situation], builtin: t.Iterable[type[Situation]]) -> pytest.MarkDecorator:
-    """Return the parameters of a test: situations with executables, and those that also have built-in plugins."""
-    modes = [*((kind, "never") for kind in kinds), *((kind, "always") for kind in builtin)]
+def situations(*kinds: type[Situation]) -> pytest.MarkDecorator:
+    """Return the parameters of a test: situations with executables, and with built-in plugins."""
+    modes = [(kind, builtin) for builtin in ("never", "always") for kind in kinds]
     return pytest.mark.parametrize(("kind", "node"), modes, indirect=["node"])
 
 
-every_situation = situations(Add, Delete, DeleteLost, Purge, Anew, Collect, Try, builtin=(Add, Delete, DeleteLost))
-writing = situations(Add, Delete, DeleteLost, Anew, Collect, Try, builtin=(Add, Delete))
+every_situation = situations(Add, Delete, DeleteLost, Purge, Anew, Collect, Try)
+writing = situations(Add, Delete, DeleteLost, Anew, Collect, Try)
 last = pytest.mark.parametrize("kind", [Last, LastNoMore])
-add_or_delete = situations(Add, Delete, builtin=(Add, Delete))
+add_or_delete = situations(Add, Delete)
 
 
 class Trial:

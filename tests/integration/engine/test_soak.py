@@ -75,6 +75,7 @@ class Disorder:
             killer.cancel()
 
 
+@pytest.mark.parametrize("node", ["never", "always"], indirect=True)
 @pytest.mark.parametrize("seed", [SEED])
 def test_a_run_after_disorder_establishes_exactly_the_requested_state(node: EngineNode, seed: int) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), reference_networks.PORTMAP))

@@ -62,11 +62,13 @@ class GroupCommit(t.Generic[T]):
             if entry.is_done:
                 return
             self._is_committing = True
-        if workers is not None:
-            workers.wait_until_idle(_PATIENCE)
-        with self._condition:
-            group, self._waiting = self._waiting, []
-        self._commit_group(group)
+        try:
+            if workers is not None:
+                workers.wait_until_idle(_PATIENCE)
+        finally:
+            with self._condition:
+                group, self._waiting = self._waiting, []
+            self._commit_group(group)
 
     def _commit_group(self, group: t.Sequence[_Entry[T]]) -> None:
         errors: t.Mapping[int, Exception] = {}

@@ -55,8 +55,12 @@ class Workers:
             self._threads += 1
             self._active += 1
         self._work()
-        with self._has_ended:
-            self._has_ended.wait_for(lambda: self._threads == 0)
+        try:
+            self._wait_for_threads()
+        except BaseException:  # such as KeyboardInterrupt
+            self._jobs.clear()
+            self._wait_for_threads()
+            raise
         if self._errors:
             raise self._errors[0]
 
@@ -88,6 +92,10 @@ class Workers:
         """Wait until no thread works, but not longer than a time."""
         with self._is_idle:
             self._is_idle.wait_for(lambda: self._active == 0, seconds)
+
+    def _wait_for_threads(self) -> None:
+        with self._has_ended:
+            self._has_ended.wait_for(lambda: self._threads == 0)
 
     def _start_thread(self) -> None:
         with self._is_free:

@@ -15,7 +15,7 @@ import stat
 import threading
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 _NS_GET_NSTYPE: t.Final = 0xB703
@@ -28,6 +28,8 @@ _KINDS: t.Final = {
     stat.S_IFCHR: "a device",
 }
 _OWN_NAMESPACES: t.Final = ("/proc/self/ns/net", "/proc/1/ns/net")
+# O_NONBLOCK: a path may be that of a pipe without a writer.
+_OPEN_FLAGS: t.Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _CURRENT_NAMESPACE: t.Final = "/proc/thread-self/ns/net"
 
 T = t.TypeVar("T")
@@ -51,15 +53,20 @@ def path_of(directory: str, name: str) -> str:
 def is_namespace(path: str) -> bool:
     """Return whether a path leads to a network namespace."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, _OPEN_FLAGS)
     except OSError:
         return False
+    try:
+        return _is_network_namespace(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_network_namespace(descriptor: int) -> bool:
     try:
         return fcntl.ioctl(descriptor, _NS_GET_NSTYPE) == syscall.CLONE_NEWNET
     except OSError:
         return False
-    finally:
-        os.close(descriptor)
 
 
 def inode(path: str) -> int:
@@ -85,6 +92,31 @@ def require_foreign(path: str) -> None:
         raise _invalid(path, "is not a network namespace", advice)
     if (status.st_dev, status.st_ino) in _own_namespaces():
         raise _invalid(path, "is the node's own network namespace", "expected: the network namespace of the container")
+
+
+@contextlib.contextmanager
+def open_foreign(path: str) -> t.Iterator[int]:
+    """Yield a descriptor of a network namespace that is not the node's own.
+
+    The descriptor itself is examined: a path such as ``/proc/1234/ns/net`` may lead elsewhere a moment later.
+
+    Raises:
+        CniError: As `require_foreign`; ``IO_FAILURE``.
+    """
+    require_foreign(path)
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS)
+    except OSError as exc:
+        raise io_error("open", path, exc) from exc
+    try:
+        status = os.fstat(descriptor)
+        if not _is_network_namespace(descriptor) or (status.st_dev, status.st_ino) in _own_namespaces():
+            raise _invalid(
+                path, "leads to another namespace than a moment ago", "expected: a container that still runs"
+            )
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def require_removable(path: str) -> None:
@@ -114,15 +146,22 @@ def run_inside(path: str, operation: t.Callable[[], T]) -> T:
     Raises:
         OSError: The namespace cannot be entered, or the operation failed.
     """
-    # O_NONBLOCK: the path may be that of a pipe without a writer.
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-    home = os.open(_CURRENT_NAMESPACE, flags)
+    descriptor = os.open(path, _OPEN_FLAGS)
     try:
-        descriptor = os.open(path, flags)
-        try:
-            syscall.set_network_namespace(descriptor)
-        finally:
-            os.close(descriptor)
+        return run_in(descriptor, operation)
+    finally:
+        os.close(descriptor)
+
+
+def run_in(descriptor: int, operation: t.Callable[[], T]) -> T:
+    """Run an operation in the network namespace of a descriptor, as `run_inside`.
+
+    Raises:
+        OSError: As `run_inside`.
+    """
+    home = os.open(_CURRENT_NAMESPACE, _OPEN_FLAGS)
+    try:
+        syscall.set_network_namespace(descriptor)
         try:
             return operation()
         finally:
@@ -175,9 +214,11 @@ def _invalid(path: str, problem: str, advice: str) -> CniError:
 
 __all__ = (
     "is_namespace",
+    "open_foreign",
     "path_of",
     "require_foreign",
     "require_removable",
+    "run_in",
     "run_in_new_thread",
     "run_inside",
 )

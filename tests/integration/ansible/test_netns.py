@@ -15,6 +15,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns import is_namespace
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
@@ -164,6 +165,25 @@ def test_a_thread_returns_from_a_namespace_also_after_an_error() -> None:
         with pytest.raises(ZeroDivisionError):
             netns.run_inside(str(visited.path), lambda: 1 / 0)
     assert os.readlink("/proc/thread-self/ns/net") == own
+
+
+def test_a_namespace_that_is_opened_is_the_one_that_was_examined(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process may end, and another one get its number, between two looks at /proc."""
+    path = tmp_path / "net"
+    with namespaces("visited") as (visited,):
+        path.symlink_to(visited.path)
+        with netns.open_foreign(str(path)) as descriptor:
+            assert os.fstat(descriptor).st_ino == os.stat(visited.path).st_ino
+
+        def swap(dummy: str) -> None:
+            path.unlink()
+            path.symlink_to("/proc/self/ns/net")
+
+        monkeypatch.setattr(netns, "require_foreign", swap)
+        with pytest.raises(CniError, match="leads to another namespace than a moment ago"):
+            netns.open_foreign(str(path)).__enter__()
 
 
 def test_a_process_that_cannot_return_from_a_namespace_ends() -> None:

@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
@@ -25,22 +23,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
 T = t.TypeVar("T")
 
 
-@contextlib.contextmanager
-def open_sandbox(attachment: Attachment) -> t.Iterator[int]:
-    """Yield a descriptor of the container's network namespace.
-
-    Raises:
-        CniError: ``INVALID_ENVIRONMENT`` if there is none, or if it is the node's own.
-    """
-    netns.require_foreign(attachment.netns)
-    try:
-        descriptor = os.open(attachment.netns, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as exc:
-        raise io_error("open", attachment.netns, exc) from exc
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def open_sandbox(attachment: Attachment) -> t.ContextManager[int]:
+    """Return a descriptor of the container's network namespace, as a context; errors as `netns.open_foreign`."""
+    return netns.open_foreign(attachment.netns)
 
 
 def exists(attachment: Attachment) -> bool:
@@ -52,7 +37,7 @@ def run_inside(attachment: Attachment, operation: t.Callable[[KernelWriter], T])
     """Call a function in the container's network namespace, with a writer for it.
 
     Raises:
-        CniError: ``IO_FAILURE``, or an error of the function.
+        CniError: As `open_sandbox`; ``IO_FAILURE``; an error of the function.
     """
 
     def run() -> T:
@@ -64,10 +49,11 @@ def run_inside(attachment: Attachment, operation: t.Callable[[KernelWriter], T])
 
 def call_inside(attachment: Attachment, operation: t.Callable[[], T]) -> T:
     """Call a function that only reads in the container's network namespace; errors as `run_inside`."""
-    try:
-        return netns.run_inside(attachment.netns, operation)
-    except OSError as exc:
-        raise io_error("enter", attachment.netns, exc) from exc
+    with open_sandbox(attachment) as descriptor:
+        try:
+            return netns.run_in(descriptor, operation)
+        except OSError as exc:
+            raise io_error("enter", attachment.netns, exc) from exc
 
 
 def require_link(name: str) -> Link:

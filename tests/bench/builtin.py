@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
-from ansible_collections.cni.node.tests.bench import bench_networks
+from ansible_collections.cni.node.tests.bench import bench_fleet, bench_networks, looping
 from ansible_collections.cni.node.tests.bench.bare_netlink import BareNetlink
 from ansible_collections.cni.node.tests.bench.contestants import (
     COMMANDS,
@@ -43,6 +43,7 @@ LEASED, GROWTH = Target(1.0), Target(1.5)
 LEASES = 20_000
 NETWORK_SIZE = 1_000
 RESTORED, RESTORATION = 500, Target(5.0)
+FASTER = Target(40, at_least=True)
 BUILTIN, LIBCNI, BARE = "the engine, built-in plugins", "libcni, executables", "bare netlink: links, addresses, routes"
 
 
@@ -58,6 +59,7 @@ def chapter(bench: Bench) -> str:
             *_measure_growth(bench),
             *_measure_leases(bench, networks[1]),
             *_measure_restoration(bench, networks[1]),
+            *_measure_loop(bench),
         ]
     )
 
@@ -174,6 +176,25 @@ def _measure_restoration(bench: Bench, network: JsonObject) -> list[str]:
     return [
         f"Seconds to restore {count} attachments to bridge with host-local, with their namespaces, rounds: {bench.effort.rounds}",
         table(["", "", "target"], [judged_row("as at boot", [Series(tuple(seconds))], RESTORATION)]),
+    ]
+
+
+def _measure_loop(bench: Bench) -> list[str]:
+    """Measure one task against a loop; the start of the playbook and the connection, about a second, belong to neither."""
+    network = looping.NETWORKS["bridge with host-local"]
+    playbooks = (looping.TASK, looping.LOOP)
+    with bench_fleet.running(bench, 1) as hosts:
+        took = looping.measure(bench, hosts, network, playbooks, pipelining=True, builtin="always")
+    task, loop = (took[playbook] for playbook in playbooks)
+    return [
+        f"{bench.effort.few} attachments to bridge with host-local over SSH with pipelining, rounds: {bench.effort.rounds}",
+        table(
+            ["", "times faster", "target", "seconds, one task", "seconds, loop of tasks"],
+            [
+                [*judged_row("the task alone", [loop.task / task.task], FASTER), task.task, loop.task],
+                ["whole playbooks", loop.whole / task.whole, "", task.whole, loop.whole],
+            ],
+        ),
     ]
 
 

@@ -72,12 +72,11 @@ def watch(processes: t.Sequence[subprocess.Popen[str]], addresses: Addresses) ->
 
     try:
         until(ended, LONGEST_RACE)
-        for process in processes:
-            assert process.wait() == 0, process.communicate()[0]
     finally:
         for process in processes:
             process.kill()
-            process.communicate()
+        printed = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes), printed
     addresses.read()
 
 

@@ -180,7 +180,7 @@ def _measure_restoration(bench: Bench, network: JsonObject) -> list[str]:
 
 
 def _measure_loop(bench: Bench) -> list[str]:
-    """Measure one task against a loop; the start of the playbook and the connection, about a second, belong to neither."""
+    """Measure one task against a loop, with the connection of the first task, but without the start of the playbook."""
     network = looping.NETWORKS["bridge with host-local"]
     playbooks = (looping.TASK, looping.LOOP)
     with bench_fleet.running(bench, 1) as hosts:

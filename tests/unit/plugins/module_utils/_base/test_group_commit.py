@@ -96,7 +96,7 @@ def test_no_more_threads_wait_than_there_may_be(disk: SlowDisk) -> None:
 def test_a_commit_does_not_wait_for_ever(disk: SlowDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_commit, "_PATIENCE", 0.01)
     disk.goes_on.set()
-    run(2, [functools.partial(GroupCommit(disk.commit).submit, "a"), lambda: disk.wait_for_a_commit()])
+    run(2, [functools.partial(GroupCommit(disk.commit).submit, "a"), disk.wait_for_a_commit])
     assert disk.groups == [["a"]]
 
 

@@ -18,20 +18,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.decisio
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Check, OnDrift, Policy
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
     from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
     from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
-
-
-class _Comparison(t.NamedTuple):
-    """A comparison that has found no drift.
-
-    Attributes:
-        is_compared: Whether there was something to compare.
-        is_whole: Whether everything was compared that the plugins have made.
-    """
-
-    is_compared: bool
-    is_whole: bool
 
 
 class Checker:
@@ -52,7 +41,7 @@ class Checker:
         Raises:
             CniError: ``LIMITED_CONNECTIVITY`` for drift, or an error that prevents the comparison.
         """
-        return self._policy.checks_existing and self._compare(record).is_compared
+        return self._policy.checks_existing and self._compare(record) is not None
 
     def check_existing(self, record: Record) -> CheckReport:
         """Check an attachment that existed before this run."""
@@ -88,8 +77,8 @@ class Checker:
             where = "CHECK fails right after ADD, so recreating the attachment will not help"
             raise exc.within(where).with_detail(advice) from exc
 
-    def _compare(self, record: Record, *, rules: bool = True) -> _Comparison:
-        """Compare the kernel with a record; raise an error for drift.
+    def _compare(self, record: Record, *, rules: bool = True) -> AttachmentDrift | None:
+        """Compare the kernel with a record; return a comparison without faults, or None if there was nothing to compare.
 
         Raises:
             CniError: As `kernel_matches`.
@@ -101,7 +90,7 @@ class Checker:
         if drift and drift.faults:
             where = f"looked for {drift.places(record.attachment.netns)}"
             raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(drift.faults), where)
-        return _Comparison(drift is not None, drift is not None and drift.is_whole)
+        return drift
 
     @functools.cached_property
     def _rules(self) -> RuleDrift:
@@ -115,14 +104,15 @@ class Checker:
 
         return NodeSnapshot(self._runtime.paths.lease_dir)
 
-    def _check(self, record: Record, compared: _Comparison) -> CheckReport:
+    def _check(self, record: Record, compared: AttachmentDrift | None) -> CheckReport:
         if self._policy.check == Check.DRIFT:
-            return CheckReport(compared.is_compared)
+            return CheckReport(compared is not None)
         # Only a run that calls plugins needs the list of their quirks.
         from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 
-        checked = self._runtime.check(record, is_false_alarm, skips_builtin=compared.is_whole)
-        return CheckReport(compared.is_compared or checked.was_run, false_alarms=checked.ignored_errors)
+        is_whole = compared is not None and compared.is_whole
+        checked = self._runtime.check(record, is_false_alarm, skips_builtin=is_whole)
+        return CheckReport(compared is not None or checked.was_run, false_alarms=checked.ignored_errors)
 
 
 __all__ = ("Checker",)

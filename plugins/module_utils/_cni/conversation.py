@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import PluginConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import BUILTIN_PREFIX, Executor, Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, is_builtin
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 
@@ -107,7 +107,7 @@ class Conversation:
     def _is_builtin(self, plugin: PluginConfiguration) -> bool:
         types = filter(None, (plugin.type, plugin.delegated_type))
         try:
-            return all(self._executor.require(each).startswith(BUILTIN_PREFIX) for each in types)
+            return all(is_builtin(self._executor, each) for each in types)
         except CniError:  # reported when the plugin is run
             return False
 

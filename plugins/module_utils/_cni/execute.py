@@ -71,6 +71,11 @@ class Executor(t.Protocol):
         """
 
 
+def is_builtin(executor: Executor, plugin_type: str) -> bool:
+    """Return whether a plugin would run in this process; errors as `Executor.require`."""
+    return executor.require(plugin_type).startswith(BUILTIN_PREFIX)
+
+
 def find_builtin(executor: Executor, plugin_type: str, delegated_type: str) -> t.Iterator[str]:
     """Yield a plugin as ``TYPE@RELEASE`` if it is built in, and the IPAM plugin that it runs if that is.
 
@@ -242,4 +247,5 @@ __all__ = (
     "ProcessExecutor",
     "UnsafePlugin",
     "find_builtin",
+    "is_builtin",
 )

@@ -20,6 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
     Executor,
     NotFound,
     Parameters,
+    is_builtin,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.registry import RELEASE, TYPES
 
@@ -63,11 +64,11 @@ class BuiltinExecutor:
         for plugin in network.plugins:
             for plugin_type in filter(None, (plugin.type, plugin.delegated_type)):
                 with contextlib.suppress(CniError):  # reported when the plugin is run
-                    if self.require(plugin_type).startswith(BUILTIN_PREFIX):
+                    if is_builtin(self, plugin_type):
                         registry.load(plugin_type).prepare(Keys(plugin.keys), network.name)
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
-        if not self.require(plugin_type).startswith(BUILTIN_PREFIX):
+        if not is_builtin(self, plugin_type):
             return self._executor.execute(plugin_type, request, parameters)
         # Loaded late: most runs find every attachment unchanged and run no plugin.
         from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol

@@ -18,6 +18,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 
 # The plugin host-local keeps a directory for each network, with a file for each assigned address.
 TYPE: t.Final = "host-local"
+# Its own files in a network's directory.
+LOCK: t.Final = "lock"
+LAST_RESERVED: t.Final = "last_reserved_ip."
+# A lease has the container's ID, this separator and the name of an interface; releases before 0.8 write the ID alone.
+SEPARATOR: t.Final = "\r\n"
+# Bytes of a lease, at most.
+LEASE_LIMIT: t.Final = 4096
 
 
 def data_dir(ipam: t.Mapping[str, t.Any], lease_dir: str) -> str:
@@ -66,6 +73,10 @@ def _is_directory(path: str) -> bool:
 
 
 __all__ = (
+    "LAST_RESERVED",
+    "LEASE_LIMIT",
+    "LOCK",
+    "SEPARATOR",
     "TYPE",
     "addresses",
     "by_name",

@@ -20,16 +20,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.lease_index import LeaseIndex
 
-_LOCK: t.Final = "lock"
 _LOCK_MODE: t.Final = 0o750  # as host-local creates it
-# Between the container's ID and the interface.
-_SEPARATOR: t.Final = "\r\n"
-_LAST_RESERVED: t.Final = "last_reserved_ip."
 
 # Seconds; host-local holds the lock while it reads and writes a few files.
 _LOCK_TIMEOUT: t.Final = 10.0
-# Bytes; host-local writes an id and the name of an interface.
-_LEASE_LIMIT: t.Final = 4096
 
 
 class Lease(t.NamedTuple):
@@ -75,7 +69,7 @@ class LeaseDirectory:
         Raises:
             CniError: ``TRY_AGAIN`` after the timeout.
         """
-        path, what = self._directory.path_of(_LOCK), f"host-local's {self.path}"
+        path, what = self._directory.path_of(host_local.LOCK), f"host-local's {self.path}"
         within = self._directory.descriptor
         return lock.hold_lock(
             path, exclusive=True, timeout=timeout, what=what, keep=True, within=within, mode=_LOCK_MODE
@@ -157,11 +151,11 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        return self._directory.create(address, f"{container_id}{_SEPARATOR}{ifname}".encode(), flush=flush)
+        return self._directory.create(address, f"{container_id}{host_local.SEPARATOR}{ifname}".encode(), flush=flush)
 
     def last_reserved(self, range_set: int) -> str:
         """Return the address that was reserved last from a range set, or an empty string."""
-        file = self._directory.read(f"{_LAST_RESERVED}{range_set}", _LEASE_LIMIT)
+        file = self._directory.read(f"{host_local.LAST_RESERVED}{range_set}", host_local.LEASE_LIMIT)
         return file.content.decode("utf-8", "replace").strip() if file else ""
 
     def set_last_reserved(self, range_set: int, address: str) -> None:
@@ -170,7 +164,7 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        self._directory.overwrite(f"{_LAST_RESERVED}{range_set}", address.encode())
+        self._directory.overwrite(f"{host_local.LAST_RESERVED}{range_set}", address.encode())
 
     def free(self, lease: Lease) -> None:
         """Remove a lease unless it has changed since it was read.
@@ -196,7 +190,7 @@ class LeaseDirectory:
             raise io_error("remove", self.path, exc) from exc
 
     def _lease(self, name: str, address: str) -> Lease | None:
-        file = self._directory.read(name, _LEASE_LIMIT)
+        file = self._directory.read(name, host_local.LEASE_LIMIT)
         if file is None:
             return None
         container_id, ifname = _parse_owner(file.content)
@@ -204,7 +198,7 @@ class LeaseDirectory:
         return Lease(path, address, container_id, ifname, file.changed, file.identity, file.content)
 
     def _is_used_by_host_local(self, name: str) -> bool:
-        if name != _LOCK and not name.startswith(_LAST_RESERVED):
+        if name != host_local.LOCK and not name.startswith(host_local.LAST_RESERVED):
             return False
         status = self._directory.status(name)
         return status is None or stat.S_ISREG(status.st_mode)
@@ -212,7 +206,7 @@ class LeaseDirectory:
 
 def _parse_owner(content: bytes) -> tuple[str, str]:
     """Return the container and the interface in a lease."""
-    container_id, dummy, ifname = content.decode("utf-8", "replace").strip().partition(_SEPARATOR)
+    container_id, dummy, ifname = content.decode("utf-8", "replace").strip().partition(host_local.SEPARATOR)
     return container_id, ifname
 
 

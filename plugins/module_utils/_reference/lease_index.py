@@ -19,10 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.held_directory impo
 from ansible_collections.cni.node.plugins.module_utils._linux.inotify import DirectoryWatch
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 
-_SEPARATOR: t.Final = b"\r\n"
-_NO_LEASES: t.Final = ("lock", "last_reserved_ip.")
-# Bytes; host-local writes an id and the name of an interface.
-_LIMIT: t.Final = 4096
+_SEPARATOR: t.Final = host_local.SEPARATOR.encode()
+_NO_LEASES: t.Final = (host_local.LOCK, host_local.LAST_RESERVED)
 
 
 class LeaseIndex:
@@ -170,7 +168,7 @@ def _read_owner(directory: HeldDirectory, name: str) -> bytes | None:
     except OSError:
         return None
     try:
-        return os.read(descriptor, _LIMIT).strip().partition(_SEPARATOR)[0]
+        return os.read(descriptor, host_local.LEASE_LIMIT).strip().partition(_SEPARATOR)[0]
     except OSError:
         return None
     finally:

@@ -50,7 +50,7 @@ class Sharing(t.NamedTuple):
     """How many containers are shared among processes.
 
     Attributes:
-        prepare: Loads what is needed for a network, before processes are forked.
+        prepare: Loads the plugins and leases of a network, before processes are forked.
         journals: Everything that keeps notes of a run.
     """
 
@@ -124,7 +124,7 @@ class _Batch:
         self.containers = list(by_container.values())
 
     def prepare(self, prepare: t.Callable[[NetworkConfiguration], None]) -> None:
-        """Load what is needed for the networks of attachments that are to be added or removed."""
+        """Load the plugins and leases of the networks whose attachments are added or removed."""
         for network in self._reconciler.networks_to_change(self.desired.values()):
             prepare(network)
 

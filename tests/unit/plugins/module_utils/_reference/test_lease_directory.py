@@ -158,7 +158,7 @@ def test_a_forked_process_learns_of_changes_too(tmp_path: pathlib.Path) -> None:
             return [directory.leases_of(f"{container}{number}", "eth0")[0].address for number in range(20)]
 
     with lease_directory.hold_locked(path) as directory:
-        assert directory.leases_of("nobody", "eth0") == []
+        assert directory.leases_of("unknown", "eth0") == []
     assert run_shares(["a", "b"], add_and_find) == [[f"10.{net}.0.{number}" for number in range(20)] for net in (1, 2)]
     with lease_directory.hold_locked(path) as directory:
         assert [lease.address for lease in directory.leases_of("b7", "eth0")] == ["10.2.0.7"]

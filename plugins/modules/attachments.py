@@ -440,11 +440,6 @@ timing:
       type: float
       returned: always
       sample: 43.6
-    outside:
-      description: Seconds outside plugins, summed in the same way. Waiting for other runs and for the disk is included.
-      type: float
-      returned: always
-      sample: 2.9
     workers:
       description: Maximum number of containers handled at the same time.
       type: int

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.attachments_resul
 )
 
 _LISTS: t.Final = ("warnings", "deprecations")
-_SUMS: t.Final = ("total", "plugins", "outside")
+_SUMS: t.Final = ("total", "plugins")
 
 
 class Batch:

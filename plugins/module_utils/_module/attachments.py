@@ -79,7 +79,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     warn_of_omitted(module, log)
     if prepares_boot and not continuation:
         _prepare_boot(module, results, parts, paths)
-    parts["timing"] = report.timing(results, executor.calls, workers, time.monotonic() - started)
+    parts["timing"] = report.timing(executor.calls, workers, time.monotonic() - started)
     return {**complete_result(parts, predicted=module.check_mode), **continuation}
 
 

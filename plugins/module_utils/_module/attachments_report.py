@@ -47,17 +47,12 @@ def warnings(outcomes: t.Iterable[AttachmentResult]) -> t.Iterator[str]:
         yield from (str(error) for error in (outcome.missing_prerequisite, outcome.tolerated) if error)
 
 
-def timing(
-    outcomes: t.Iterable[AttachmentResult], calls: t.Sequence[PluginCall], workers: int, total: float
-) -> JsonObject:
-    """Return the time spent, summed over all workers, except for the `total` seconds."""
-    plugins = sum(call.seconds for call in calls)
-    outside = max(sum(outcome.seconds for outcome in outcomes) - plugins, 0.0)
+def timing(calls: t.Sequence[PluginCall], workers: int, total: float) -> JsonObject:
+    """Return the time spent: `total` seconds, and those in plugins summed over all workers."""
     slowest = max(calls, key=lambda call: call.seconds, default=None)
     return {
         "total": round(total, 6),
-        "plugins": round(plugins, 6),
-        "outside": round(outside, 6),
+        "plugins": round(sum(call.seconds for call in calls), 6),
         "workers": workers,
         "slowest": slowest and _call(slowest),
     }

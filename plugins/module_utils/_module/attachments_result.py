@@ -54,8 +54,7 @@ def _phrase_timing(timing: t.Mapping[str, t.Any]) -> str:
     if timing["slowest"] is None:
         return ""
     workers = f", summed over {timing['workers']} workers" if timing["workers"] > 1 else ""
-    spent = f"{timing['plugins']:.1f} s in plugins and {timing['outside']:.1f} s outside"
-    return f"; {timing['total']:.1f} s, {spent}{workers}"
+    return f"; {timing['total']:.1f} s, {timing['plugins']:.1f} s in plugins{workers}"
 
 
 def _failure(entry: t.Mapping[str, t.Any]) -> str:

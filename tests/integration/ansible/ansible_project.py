@@ -31,7 +31,7 @@ PREDICTED, AGAIN = ", predicted", ", again"
 # Keys that check mode cannot predict, and keys that Ansible adds.
 _UNPREDICTABLE = {"invocation", "warnings", "deprecations", "_ansible_no_log", "ansible_facts", "exception", "timing"}
 _UNPREDICTABLE_OF_AN_ATTACHMENT = {"result", "seconds", "plugin_seconds", "builtin_plugins", "false_alarms"}
-_TOOK = re.compile(r"; [\d.]+ s, [\d.]+ s in plugins and [\d.]+ s outside(, summed over \d+ workers)?")
+_TOOK = re.compile(r"; [\d.]+ s, [\d.]+ s in plugins(, summed over \d+ workers)?")
 
 
 @dataclasses.dataclass(frozen=True)

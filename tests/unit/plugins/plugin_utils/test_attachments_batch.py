@@ -28,7 +28,7 @@ def entry(container: str, action: str = "added") -> JsonObject:
 
 def timing(seconds: float, plugin: str = "bridge", workers: int = 2) -> JsonObject:
     slowest = {"type": plugin, "command": "ADD", "seconds": seconds / 2}
-    return {"total": seconds, "plugins": seconds, "outside": 0.5, "workers": workers, "slowest": slowest}
+    return {"total": seconds, "plugins": seconds, "workers": workers, "slowest": slowest}
 
 
 def result(*entries: JsonObject, remaining: t.Sequence[int] = (), **keys: t.Any) -> JsonObject:
@@ -58,11 +58,11 @@ def test_a_result_by_several_calls_is_that_of_one() -> None:
     )
     assert several.continuation == {}
     slowest = {"type": "bridge", "command": "ADD", "seconds": 2.0}
-    took = {"total": 7.0, "plugins": 7.0, "outside": 1.5, "workers": 2, "slowest": slowest}
+    took = {"total": 7.0, "plugins": 7.0, "workers": 2, "slowest": slowest}
     assert several.result() == result(*entries, timing=took, warnings=["x", "y", "z"])
     assert several.result()["msg"] == (
-        "attachments: 2 added, 1 checked, 1 failed, 1 removed; 7.0 s, 7.0 s in plugins and 1.5 s outside, "
-        "summed over 2 workers\nattachment of b (eth0) to network net: no; not at all"
+        "attachments: 2 added, 1 checked, 1 failed, 1 removed; 7.0 s, 7.0 s in plugins, summed over 2 workers\n"
+        "attachment of b (eth0) to network net: no; not at all"
     )
 
 

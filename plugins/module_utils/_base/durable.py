@@ -166,15 +166,18 @@ def sync_directory(path: str) -> None:
 
 
 class _Disk:
-    """Flushes files. While a slow disk writes, another thread of the run computes."""
+    """Flushes files. On a slow disk, as many threads of a run flush at the same time as wait for it.
+
+    The file system then commits what all of them have written together.
+    """
 
     def __init__(self) -> None:
         self._is_slow = False
 
     def flush(self, descriptor: int) -> None:
         started = time.monotonic()
-        # It takes longer to let another thread compute than to flush a file in memory.
-        with workers.pause() if self._is_slow else contextlib.nullcontext():
+        # It takes longer to start another thread than to flush a file in memory.
+        with workers.lend() if self._is_slow else contextlib.nullcontext():
             os.fsync(descriptor)
         self._is_slow = time.monotonic() - started > _SLOW
 

@@ -9,11 +9,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, current_workers
+from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, current_workers, lend
 
 T = t.TypeVar("T")
 # Seconds that a commit waits for threads that are still working, for example with a slow plugin.
@@ -50,7 +49,7 @@ class GroupCommit(t.Generic[T]):
             Exception: The error of this item.
         """
         entry, workers = _Entry(item), current_workers()
-        with workers.lend() if workers else contextlib.nullcontext():
+        with lend():
             self._submit(entry, workers)
         if entry.error is not None:
             raise entry.error

@@ -21,8 +21,8 @@ _current = threading.local()
 class Workers:
     """Threads that run jobs, each in a place of its own. The thread that calls `run` is the first of them.
 
-    A thread that waits for a commit lends its place to another one, so that the next jobs get as far and are committed
-    with it.
+    A thread that waits for a commit or a slow disk lends its place to another one, so that the next jobs get as far and
+    are committed with it.
 
     Of the threads that have a place, one at a time begins to compute, while others wait for a process, the disk or a lock.
     Threads that compete for Python's lock with every system call take half as long again.
@@ -157,10 +157,19 @@ def current_workers() -> Workers | None:
     return getattr(_current, "workers", None)
 
 
+def lend() -> t.ContextManager[None]:
+    """Let another thread of the run work in the place of this one, which waits for the disk or a commit.
+
+    This thread must hold no lock that the other one may wait for.
+    """
+    workers = current_workers()
+    return workers.lend() if workers else contextlib.nullcontext()
+
+
 def pause() -> t.ContextManager[None]:
-    """Let another thread of the run compute while this one waits for a process, the disk or a lock."""
+    """Let another thread of the run compute while this one waits for a process or a lock."""
     workers = current_workers()
     return workers.pause() if workers else contextlib.nullcontext()
 
 
-__all__ = ("Workers", "current_workers", "pause")
+__all__ = ("Workers", "current_workers", "lend", "pause")

@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import pathlib
 import stat
+import threading
 import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -150,6 +153,19 @@ def test_content_is_on_disk_before_its_name_and_its_name_before_the_end(
 def test_a_removal_is_on_disk_at_the_end(file: pathlib.Path, order: list[str], flush: bool, asked: list[str]) -> None:
     durable.remove(str(file), flush=flush)
     assert order == asked
+
+
+def test_as_many_threads_flush_at_the_same_time_as_wait_for_a_slow_disk(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("a", "b", "c")
+    together = threading.Barrier(len(names), timeout=10)
+    monkeypatch.setattr(durable, "_SLOW", -1.0)
+    monkeypatch.setattr(durable, "_DISK", durable._Disk())
+    durable.write(str(tmp_path / "first"), NEW)  # it shows that the disk is slow
+    monkeypatch.setattr(os, "fsync", lambda dummy: together.wait())
+    Workers(1, len(names)).run([functools.partial(durable.write, str(tmp_path / name), NEW) for name in names])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == dict.fromkeys(("first", *names), NEW)
 
 
 def test_a_missing_directory_is_an_error_that_names_the_file(tmp_path: pathlib.Path) -> None:

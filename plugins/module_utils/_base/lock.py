@@ -19,6 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 
 _FIRST_PAUSE = 0.0001
 _LONGEST_PAUSE = 0.05
+# Most locks are free again before another thread of the run would have done anything.
+_SHORT_PAUSE = 0.001
 
 
 @contextlib.contextmanager
@@ -71,7 +73,7 @@ def _acquire(
                 f"{what} is in use by another process; waited {timeout:g} s",
                 f"the lock is {path}; wait for the other run to end, or allow more time",
             )
-        with workers.pause():
+        with workers.pause() if pause > _SHORT_PAUSE else contextlib.nullcontext():
             time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
 

@@ -27,6 +27,8 @@ _NUMBER: t.Final = struct.Struct("=I")
 _SIGNED: t.Final = struct.Struct("=i")
 _TIME: t.Final = struct.Struct("@ll")
 
+# An operation with one of the enumeration's members takes as long as a system call.
+_MSG_TRUNC: t.Final = int(socket.MSG_TRUNC)
 # The kernel fills no more than 32 KiB at a time.
 _ANSWER_SIZE: t.Final = 64 * 1024
 # A dump is repeated if something changed meanwhile; on a busy node the last one is used.
@@ -119,7 +121,7 @@ class Connection:
             if sender[0] != 0:
                 strays += 1
                 continue
-            if flags & socket.MSG_TRUNC:
+            if flags & _MSG_TRUNC:
                 raise OSError(errno.EMSGSIZE, "the kernel's answer is too long")
             for kind, sequence, port, place in messages(answer):
                 if (sequence, port) != (self._sequence, self._port):

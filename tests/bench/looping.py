@@ -18,7 +18,7 @@ from ansible_collections.cni.node.tests.bench.series import Series, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
 FASTER = Target(15, at_least=True)
-TASK, AT_ONCE, LOOP = "attach", "at_once", "loop"
+TASK, AT_ONCE, LOOP, START = "attach", "at_once", "loop", "start"
 LEASES = "/var/lib/cni/networks"
 NETWORKS = {
     "bridge with host-local": bench_networks.plain(LEASES),
@@ -63,7 +63,7 @@ def measure(
     pipelining: bool,
     builtin: str = "missing",
 ) -> dict[str, Times]:
-    """Let playbooks attach in turn.
+    """Let playbooks attach in turn. `START` only starts the module.
 
     Args:
         hosts: The inventory.

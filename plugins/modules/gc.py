@@ -326,7 +326,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             "networks": {"type": "list", "elements": "str", "default": []},
             "valid_attachments": {"type": "list", "elements": "dict", "options": attachment},
             "min_age": {"type": "float", "default": 300},
-            "owners": {"type": "list", "elements": "str", "default": [], "choices": list(runtimes.NAMES)},
+            "owners": {"type": "list", "elements": "str", "default": [], "choices": list(runtimes.OWNER_NAMES)},
             "removed_conflists": RETURNED,
             "removed_attachments": {"type": "list", "elements": "dict", "default": []},
             **arguments.CONF_DIR,

@@ -38,6 +38,21 @@ attributes:
     support: full
 
 options:
+  runtime:
+    description:
+      - A container runtime whose kernel modules and settings are needed, too. V(k3s) and V(rke2) set them themselves.
+      - V(kubelet) is a node of kubeadm with containerd.
+    type: str
+    choices:
+      - apptainer
+      - containerd
+      - crio
+      - k3s
+      - kubelet
+      - nerdctl
+      - nomad
+      - podman
+      - rke2
   modules:
     description:
       - Kernel modules to load besides those that O(conflists) need.
@@ -251,6 +266,7 @@ from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.module_utils._module.kernel import ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
@@ -258,6 +274,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
         argument_spec={
             **CONFLISTS,
             **arguments.CACHE_DIR,
+            "runtime": {"type": "str", "choices": list(NAMES)},
             "modules": {"type": "list", "elements": "str", "default": []},
             "sysctls": {"type": "dict", "default": {}},
             "persist": {"type": "bool", "default": True},

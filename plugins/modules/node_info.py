@@ -33,7 +33,8 @@ attributes:
 options:
   gather:
     description:
-      - What to return. V(plugins) takes the most time, because each plugin is run once.
+      - What to return. V(plugins) takes the most time, because each plugin is run once. For V(runtimes), the program of each
+        container runtime of the node is run once.
       - V(status) runs the plugins of each network with STATUS, which changes nothing. It is not among the defaults.
     type: list
     elements: str
@@ -44,6 +45,7 @@ options:
       - attachments
       - leases
       - netns
+      - runtimes
       - status
     default:
       - plugins
@@ -52,6 +54,7 @@ options:
       - attachments
       - leases
       - netns
+      - runtimes
 
   drift:
     description:
@@ -360,6 +363,83 @@ netns:
       type: str
       returned: always
       sample: /run/netns/blue
+runtimes:
+  description:
+    - The container runtimes whose program or service the node has, with the directories that their own configuration files set.
+  returned: when O(gather) has V(runtimes)
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: The runtime's name. A node of kubeadm has V(kubelet) and V(containerd).
+      type: str
+      returned: always
+      sample: containerd
+    version:
+      description: The version that its program prints; an empty string if there is none.
+      type: str
+      returned: always
+      sample: 1.6.20~ds1
+    program:
+      description: The path of its program, or an empty string.
+      type: str
+      returned: always
+      sample: /usr/bin/containerd
+    units:
+      description: Those of its systemd units that the node has, with C(name) and C(active).
+      type: list
+      elements: dict
+      returned: always
+      sample:
+        - name: containerd.service
+          active: true
+    conf_dir:
+      description: Where it reads network configurations.
+      type: str
+      returned: always
+      sample: /etc/cni/net.d
+    conf_dir_file:
+      description: The configuration file that sets the directory; an empty string for the runtime's default.
+      type: str
+      returned: always
+      sample: /etc/containerd/config.toml
+    plugin_dirs:
+      description: Where it looks for plugins, in this order.
+      type: list
+      elements: str
+      returned: always
+      sample:
+        - /usr/lib/cni
+    plugin_dirs_file:
+      description: As RV(runtimes[].conf_dir_file).
+      type: str
+      returned: always
+      sample: /etc/containerd/config.toml
+    takes:
+      description: Which file of the directory it takes.
+      type: str
+      returned: always
+      choices:
+        - the first file
+        - the first valid file
+        - by network name
+    broken_file:
+      description: What one broken file in the directory does.
+      type: str
+      returned: always
+      sample: the file is skipped
+    notices:
+      description: When it notices that a file has changed.
+      type: str
+      returned: always
+      choices:
+        - at once
+        - at the next container
+        - on reload
+    error:
+      description: Why its configuration cannot be read, or V(none). Its usual directories are then returned.
+      type: dict
+      returned: always
 status:
   description:
     - Whether the plugins of each network in O(conf_dir) are ready for ADD, as they answer to STATUS. C(msg) begins with the
@@ -416,11 +496,12 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import (
 )
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import find_runtimes
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import Readiness
 
-GATHER = ["plugins", "releases", "networks", "attachments", "leases", "netns"]
+GATHER = ["plugins", "releases", "networks", "attachments", "leases", "netns", "runtimes"]
 STATUS = "status"
 
 
@@ -441,6 +522,7 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         ),
         "leases": lambda: [pool.as_dict() for pool in pools],
         "netns": lambda: inventory.list_namespaces(paths),
+        "runtimes": lambda: [runtime.as_dict() for runtime in find_runtimes(paths.root)],
     }
     gathered = {name: gatherers[name]() for name in reversed(GATHER) if name in params["gather"]}
     facts = {name: gathered[name] for name in GATHER if name in gathered}

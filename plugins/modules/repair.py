@@ -286,7 +286,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             "owners": {
                 "type": "list",
                 "elements": "str",
-                "choices": [OWN, *rows.NAMES],
+                "choices": [OWN, *rows.OWNER_NAMES],
                 "default": [],
             },
             "resources": {"type": "list", "elements": "str", "choices": ["rules", "interfaces"]},

@@ -46,15 +46,16 @@ MAY_IMPORT = {
 ROOMS: dict[str, dict[str, set[str]]] = {
     "module_utils._node": {
         "files": set(),
-        "conflists": {"files"},
+        "conflists": {"files", "runtimes"},
         "plugins": {"files"},
-        "kernel": {"files"},
+        "kernel": {"files", "runtimes"},
         "runtimes": set(),
         "repair": {"runtimes"},
         "attachments": {"repair"},
         "gc": {"attachments", "runtimes"},
         "boot": {"attachments", "files", "repair"},
-        "info": {"plugins"},
+        "info": {"plugins", "runtimes"},
+        "preflight": {"kernel", "plugins", "runtimes"},
         "trial": {"attachments"},
     },
     "plugin_utils._validation": {

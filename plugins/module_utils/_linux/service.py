@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table, program
 
-_PROPERTIES: t.Final = ("LoadState", "ActiveState", "ActiveEnterTimestampMonotonic")
+_PROPERTIES: t.Final = ("Id", "LoadState", "ActiveState", "ActiveEnterTimestampMonotonic")
 # Fields of /proc/PID/stat after the name of the program, which may contain spaces and parentheses.
 _START_FIELD: t.Final = 19
 
@@ -35,20 +35,34 @@ def uptime(units: t.Sequence[str], programs: t.Collection[str]) -> float | None:
     return min([*(started or ()), *_process_uptimes(programs)], default=None)
 
 
+def unit_states(units: t.Sequence[str]) -> dict[str, bool]:
+    """Return those of the units that systemd has, and whether each is active; none if systemd is not running."""
+    return {state["Id"]: _is_active(state) for state in _show(units)}
+
+
 def _unit_uptimes(units: t.Sequence[str]) -> list[float] | None:
     """Return the uptime of each active unit; None if systemd is not running or has none of the units."""
+    loaded = _show(units)
+    now = time.clock_gettime(time.CLOCK_MONOTONIC)
+    started = [int(state.get("ActiveEnterTimestampMonotonic") or 0) / 1e6 for state in loaded if _is_active(state)]
+    return [now - seconds for seconds in started] if loaded else None
+
+
+def _show(units: t.Sequence[str]) -> list[dict[str, str]]:
+    """Return the properties of those of the units that systemd has."""
     systemctl = program.find("systemctl")
     if systemctl is None or not units:
-        return None
+        return []
     try:
         shown = program.output([systemctl, "show", f"--property={','.join(_PROPERTIES)}", *units])
     except CniError:  # this system was started without systemd
-        return None
+        return []
     states = [dict(line.split("=", 1) for line in block.split("\n") if "=" in line) for block in shown.split("\n\n")]
-    loaded = [state for state in states if state.get("LoadState") == "loaded"]
-    active = [state for state in loaded if state.get("ActiveState") == "active"]
-    now = time.clock_gettime(time.CLOCK_MONOTONIC)
-    return [now - int(state.get(_PROPERTIES[2]) or 0) / 1e6 for state in active] if loaded else None
+    return [state for state in states if state.get("LoadState") == "loaded"]
+
+
+def _is_active(state: t.Mapping[str, str]) -> bool:
+    return state.get("ActiveState") == "active"
 
 
 def _process_uptimes(programs: t.Collection[str]) -> t.Iterator[float]:
@@ -62,4 +76,4 @@ def _process_uptimes(programs: t.Collection[str]) -> t.Iterator[float]:
                 yield now - int(fields.split()[_START_FIELD]) / ticks
 
 
-__all__ = ("uptime",)
+__all__ = ("unit_states", "uptime")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import config
@@ -17,8 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._linux import kernel_modu
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, Reasons, add_network
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network, add_runtime
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -35,6 +36,9 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
 
 def _collect_needs(params: t.Mapping[str, t.Any]) -> Needs:
     needs = Needs()
+    for runtime in RUNTIMES:
+        if runtime.name == params["runtime"]:
+            add_runtime(needs, runtime)
     problems = [
         *_add_each(_add_network, needs, ((f"conflists[{n}]", item) for n, item in enumerate(params["conflists"]))),
         *_add_each(_add_module, needs, ((f"modules[{n}]", name) for n, name in enumerate(params["modules"]))),
@@ -65,23 +69,11 @@ def _add_network(needs: Needs, where: str, item: t.Mapping[str, t.Any]) -> None:
 
 
 def _add_module(needs: Needs, where: str, name: str) -> None:
-    _add_reason(needs.modules, kernel_module.canonical(name), "modules")
+    needs.add_module(kernel_module.canonical(name), "given in modules")
 
 
 def _add_setting(needs: Needs, where: str, item: object) -> None:
-    key, value = sysctl.canonical(where), sysctl.normal(item)
-    if needs.values.setdefault(key, value) != value:
-        raise CniError(
-            Code.INVALID_CONFIG,
-            f"sysctls: conflicting values for {key}: {value!r} and {needs.values[key]!r} ({'; '.join(needs.settings[key])})",
-            "give each setting once, with the value that the networks need",
-        )
-    _add_reason(needs.settings, key, "sysctls")
-
-
-def _add_reason(reasons: Reasons, name: str, option: str) -> None:
-    known = reasons.setdefault(name, [])
-    known += [reason for reason in (f"given in {option}",) if reason not in known]
+    needs.add_setting(sysctl.canonical(where), sysctl.normal(item), "given in sysctls")
 
 
 def _report(module: AnsibleModule, plan: Plan, needs: Needs) -> dict[str, t.Any]:

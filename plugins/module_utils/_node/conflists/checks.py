@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists import (
     link_checks,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import find_runtimes
 
 
 def check(planned: PlannedDirectory, *, tolerate_missing: bool) -> list[Finding]:
@@ -33,7 +34,7 @@ def check(planned: PlannedDirectory, *, tolerate_missing: bool) -> list[Finding]
         findings += link_checks.check(planned, view, tolerate_missing=tolerate_missing)
         findings += address_checks.check(planned, view)
         findings += bridge_checks.check(planned, view)
-    return [*findings, *file_checks.check(planned)]
+    return [*findings, *file_checks.check(planned, find_runtimes())]
 
 
 __all__ = ("check",)

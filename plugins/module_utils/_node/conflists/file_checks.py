@@ -17,60 +17,93 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import (
+    BY_NAME,
+    FIRST_FILE,
+    SKIPPED,
+    ContainerRuntime,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 # Installers and editors write files with such names, and then rename them.
 _TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|swp|temp|tmp|dpkg-new|dpkg-tmp)")
 
+# They may be installed later.
+_USUAL: t.Final = [runtime for runtime in RUNTIMES if runtime.name in ("containerd", "crio")]
+
 # Seconds; a younger file may belong to a program that is about to rename it.
 _YOUNG: t.Final = 60
 
 
-def check(planned: PlannedDirectory) -> t.Iterator[Finding]:
+def check(planned: PlannedDirectory, present: t.Iterable[FoundRuntime]) -> t.Iterator[Finding]:
     """Find files of a directory that runtimes prefer to those of the task, broken files and temporary files.
 
-    Of several files of one network, libcni prefers lists to single plugins; podman reads lists only. CRI-O sorts by file
-    name alone, and so does containerd, which reads only the first file. All of them read hidden files.
+    Of several files of one network, libcni prefers lists to single plugins; Podman reads lists only. Other runtimes sort by
+    file name alone, and all of them read hidden files.
+
+    Args:
+        present: The runtimes of the node. Without one that reads the directory, what containerd and CRI-O do is reported.
     """
+    path = os.path.realpath(planned.path)
+    readers = [found.runtime for found in present if os.path.realpath(found.conf_path) == path]
+    readers = [runtime for runtime in readers if not runtime.through] or _USUAL
     for network in planned.desired:
-        yield from _find_shadowed(planned, network)
+        yield from _find_shadowed(planned, network, readers)
     names = _names(planned)
     read = [name for name in names if name.endswith(conf_dir.ENDINGS)]
     first = read[0] if read else ""
     if planned.desired:
-        yield from _find_preferred(planned, next((name for name in read if name[0] != "."), ""))
-    for path, error in planned.broken.items():
-        is_first = os.path.basename(path) == first
-        hint = (
-            "fix or remove it; containerd has no network while this file sorts first"
-            if is_first
-            else "fix or remove it"
-        )
-        yield Finding("broken-file", path, "", error.msg.replace(f"{printable.line(path)}: ", ""), hint)
+        yield from _find_preferred(planned, next((name for name in read if name[0] != "."), ""), readers)
+    for file, error in planned.broken.items():
+        hint = _describe_effects(readers, is_first=os.path.basename(file) == first)
+        yield Finding("broken-file", file, "", error.msg.replace(f"{printable.line(file)}: ", ""), hint)
     for name in names:
         yield from _find_leftover(planned, name, is_first=name == first)
 
 
-def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration) -> t.Iterator[Finding]:
+def _describe_effects(readers: t.Iterable[ContainerRuntime], *, is_first: bool) -> str:
+    """Return what to do about a broken file, and what it does to the runtimes that read it."""
+    effects = [
+        f"{runtime.title}: {runtime.setup.broken}"
+        for runtime in readers
+        if runtime.setup.broken != SKIPPED and (is_first or runtime.setup.takes != FIRST_FILE)
+    ]
+    return "; ".join(["fix or remove it", *effects])
+
+
+def _find_shadowed(
+    planned: PlannedDirectory, network: NetworkConfiguration, readers: t.Iterable[ContainerRuntime]
+) -> t.Iterator[Finding]:
     others = [other.source for other in planned.others if other.name == network.name]
     if not others:
         return
     files = sorted([network.source, *others], key=conf_dir.precedence)
     message = f"{', '.join(files[:-1])} and {files[-1]} define network {network.name}"
     by_name = min(files)
-    winner = "the first file" if by_name == files[0] else f"the first file, but containerd and CRI-O use {by_name}"
+    takers = _phrase_takers(readers)
+    winner = f"the first file, but {takers} {by_name}" if takers and by_name != files[0] else "the first file"
     hint = f"remove {', '.join(others)}, or rename one of the networks"
     yield Finding("shadowed-network", network.source, "/name", f"{message}; runtimes use {winner}", hint, network.name)
 
 
-def _find_preferred(planned: PlannedDirectory, first: str) -> t.Iterator[Finding]:
-    """Find a network of another file that containerd and CRI-O prefer to those of the task."""
+def _find_preferred(
+    planned: PlannedDirectory, first: str, readers: t.Iterable[ContainerRuntime]
+) -> t.Iterator[Finding]:
+    """Find a network of another file that runtimes which take the first one prefer to those of the task."""
+    takers = _phrase_takers(readers)
     winner = next((network for network in planned.others if os.path.basename(network.source) == first), None)
-    if winner is None or first in planned.own or catalogue.find_plugin_type(winner.plugins[0].type).selects_networks:
+    if (
+        not takers
+        or winner is None
+        or first in planned.own
+        or catalogue.find_plugin_type(winner.plugins[0].type).selects_networks
+    ):
         return
     if any(winner.name == network.name for network in planned.desired):  # reported as shadowed-network
         return
-    message = f"containerd and CRI-O use the network {winner.name} for pods, because the name of this file sorts first"
+    message = f"{takers} the network {winner.name} for pods, because the name of this file sorts first"
     hint = "remove it, or give the preferred network a lower priority number"
     yield Finding("other-file-first", winner.source, "/name", message, hint, winner.name)
 
@@ -85,6 +118,14 @@ def _find_leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t
         writer = "this collection" if durable.is_temporary(name) else "another program"
         message = f"temporary file of an interrupted run of {writer}"
         yield Finding("leftover-file", path, "", message, "remove it, for example with the module cni.node.gc")
+
+
+def _phrase_takers(readers: t.Iterable[ContainerRuntime]) -> str:
+    """Return the subject and the verb of a sentence about the runtimes that take the first file, or an empty string."""
+    titles = [runtime.title for runtime in readers if runtime.setup.takes != BY_NAME]
+    if len(titles) < 2:
+        return f"{titles[0]} uses" if titles else ""
+    return f"{', '.join(titles[:-1])} and {titles[-1]} use"
 
 
 def _names(planned: PlannedDirectory) -> list[str]:

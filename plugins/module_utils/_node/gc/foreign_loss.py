@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.listings import RuntimeState
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import ContainerRuntime
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import RecordOwner
 
 OF_ANOTHER: t.Final = "the record belongs to another runtime"
 _REQUIRED_PROOFS: t.Final = 2
@@ -55,7 +55,7 @@ class ForeignLoss:
             root: The runtimes' state is below it; another directory in tests.
         """
         self._policy = policy
-        self._states = {runtime.name: RuntimeState(runtime, root) for runtime in runtimes.RUNTIMES}
+        self._states = {runtime.name: RuntimeState(runtime, root) for runtime in runtimes.OWNERS}
         self._uptimes: dict[str, float | None] = {}
 
     def judge(self, record: Record, path: str) -> Verdict:
@@ -77,7 +77,7 @@ class ForeignLoss:
         proofs += [proof] if proof else []
         return Verdict(tuple(proofs), reason or process or self._reason_to_keep(record, path, proofs))
 
-    def _find_owners(self, record: Record) -> tuple[list[ContainerRuntime], str]:
+    def _find_owners(self, record: Record) -> tuple[list[RecordOwner], str]:
         """Return the runtimes that may own a record, or the end of a clause that says why the record does not count."""
         possible = runtimes.candidates(record.attachment)
         # Several runtimes write the same record. Those that this node does not have did not write it.
@@ -88,7 +88,7 @@ class ForeignLoss:
         names = " or ".join(runtime.name for runtime in owners)
         return owners, f", {names}, and owners does not name {' and '.join(unnamed)}" if unnamed else ""
 
-    def _prove_unlisted(self, record: Record, owners: t.Iterable[ContainerRuntime]) -> tuple[str, str]:
+    def _prove_unlisted(self, record: Record, owners: t.Iterable[RecordOwner]) -> tuple[str, str]:
         """Return a proof that no owner lists the container, or why there is none."""
         proofs = []
         for runtime in owners:
@@ -98,14 +98,14 @@ class ForeignLoss:
             proofs.append(f"{runtime.name} does not list the container {record.attachment.container_id}")
         return " and ".join(proofs), ""
 
-    def _reason_for_list(self, runtime: ContainerRuntime, record: Record) -> str:
+    def _reason_for_list(self, runtime: RecordOwner, record: Record) -> str:
         try:
             path = self._states[runtime.name].find_container(record.attachment.container_id)
         except CniError as exc:
             return f"it is unknown which containers {runtime.name} has: {exc}"
         return f"{runtime.name} lists the container: {printable.line(path)}" if path else ""
 
-    def _reason_for_service(self, runtime: ContainerRuntime) -> str:
+    def _reason_for_service(self, runtime: RecordOwner) -> str:
         """Return why the lists of a runtime do not prove anything at present, or an empty string."""
         if not runtime.programs:
             return ""
@@ -114,7 +114,7 @@ class ForeignLoss:
             return f"{runtime.name} is not running, and may bring the container back when it starts"
         return f"{runtime.name} started less than {_STARTING:g} s ago" if uptime < _STARTING else ""
 
-    def _uptime(self, runtime: ContainerRuntime) -> float | None:
+    def _uptime(self, runtime: RecordOwner) -> float | None:
         """Return for how long the service of a runtime has been running; it is asked once, as that takes a process."""
         from ansible_collections.cni.node.plugins.module_utils._linux import service
 
@@ -130,7 +130,7 @@ class ForeignLoss:
             return f"its network namespace {namespace} exists, and the record is younger than {_CREATING:g} s"
         return self._policy.reason_for_age(changed)
 
-    def _may_exist(self, runtime: ContainerRuntime) -> bool:
+    def _may_exist(self, runtime: RecordOwner) -> bool:
         try:
             return self._states[runtime.name].exists()
         except CniError:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import ContainerRuntime
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import PluginType
 
@@ -41,6 +43,23 @@ class Needs:
     values: dict[str, str] = dataclasses.field(default_factory=dict)
     limits_rates: bool = False
 
+    def add_module(self, name: str, reason: str) -> None:
+        _add_reason(self.modules, name, reason)
+
+    def add_setting(self, name: str, value: str, reason: str) -> None:
+        """Add a setting with its value.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``: it is needed with another value, too.
+        """
+        if self.values.setdefault(name, value) != value:
+            raise CniError(
+                Code.INVALID_CONFIG,
+                f"sysctls: conflicting values for {name}: {value!r} and {self.values[name]!r} ({'; '.join(self.settings[name])})",
+                "give each setting once, with the value that the networks and the runtime need",
+            )
+        _add_reason(self.settings, name, reason)
+
 
 def add_network(needs: Needs, network: NetworkConfiguration) -> None:
     """Add the requirements of a network's reference plugins; other plugins are skipped.
@@ -56,6 +75,19 @@ def add_network(needs: Needs, network: NetworkConfiguration) -> None:
         known = catalogue.find_plugin_type(plugin.type)
         needs.limits_rates |= known.limits_bandwidth
         _derive(_Plugin(needs, where, plugin, families, bridged), known)
+
+
+def add_runtime(needs: Needs, runtime: ContainerRuntime) -> None:
+    """Add what a container runtime needs and does not set itself.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: a setting already has another value.
+    """
+    setup, reason = runtime.setup, f"needed by {runtime.title}"
+    for module in () if setup.sets_kernel else setup.modules:
+        needs.add_module(module, reason)
+    for name, value in {} if setup.sets_kernel else setup.sysctls.items():
+        needs.add_setting(name, value, reason)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,9 +142,13 @@ class _Plugin:
     def _add(self, reasons: Reasons, names: t.Iterable[str], why: str) -> None:
         reason = f"{self._where}: {why}" if why else self._where
         for name in names:
-            known = reasons.setdefault(name, [])
-            if reason not in known:
-                known.append(reason)
+            _add_reason(reasons, name, reason)
+
+
+def _add_reason(reasons: Reasons, name: str, reason: str) -> None:
+    known = reasons.setdefault(name, [])
+    if reason not in known:
+        known.append(reason)
 
 
 def _derive(plugin: _Plugin, known: PluginType) -> None:
@@ -231,4 +267,4 @@ def _addresses(ipam: object) -> t.Iterator[str]:
             yield from _addresses(entry)
 
 
-__all__ = ("Needs", "Reasons", "add_network")
+__all__ = ("Needs", "Reasons", "add_network", "add_runtime")

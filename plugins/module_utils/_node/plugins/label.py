@@ -62,6 +62,19 @@ def require_version_of_plugin(version: str, name: str, content: bytes) -> None:
         _require_protocol(version, name, supported[1].split(", "))
 
 
+def read_release(path: str) -> str:
+    """Run a plugin without a command, and return the release that it prints, or an empty string."""
+    from ansible_collections.cni.node.plugins.module_utils._base import process
+
+    try:
+        result = process.run([path], {}, b"", _TIMEOUT)
+    except OSError:
+        return ""
+    about = (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")
+    stated = re.search(r"^CNI \S+ plugin (?:version )?v?(\d+\.\d+\.\d+)", about, re.MULTILINE)
+    return stated[1] if stated else ""
+
+
 def _require_protocol(version: str, name: str, supported: t.Sequence[str]) -> None:
     first, protocol = _PROTOCOL_SINCE
     is_expected = tuple(map(int, version.split("."))) >= first
@@ -122,4 +135,4 @@ def _create_memory_file(content: bytes) -> int:
     return descriptor
 
 
-__all__ = ("is_unproven_claim", "require_version_of_digest", "require_version_of_plugin")
+__all__ = ("is_unproven_claim", "read_release", "require_version_of_digest", "require_version_of_plugin")

@@ -8,18 +8,16 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import functools
 import json
 import os
-import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
-from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import ContainerRuntime, Setting
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import settings
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import RecordOwner, Setting
 
 # Bytes. A list of containers/storage has about 1 kB for each container.
 _LIST_LIMIT: t.Final = 64 * 1024 * 1024
@@ -30,7 +28,7 @@ _LOCK_TIMEOUT: t.Final = 5.0
 class RuntimeState:
     """The lists of containers that a runtime keeps on the node. They are read for every question, because they change."""
 
-    def __init__(self, runtime: ContainerRuntime, root: str = "/") -> None:
+    def __init__(self, runtime: RecordOwner, root: str = "/") -> None:
         """
         Args:
             root: All paths are below it; another directory in tests.
@@ -107,54 +105,13 @@ class RuntimeState:
         for pattern in patterns:
             name, dummy, rest = pattern.partition("/")
             for directory in self._directories[name]:
-                paths += _expand(directory, rest)
+                paths += settings.expand(directory, rest)
         return paths
 
     def _find_directories(self, setting: Setting) -> tuple[str, ...]:
-        usual = [path for pattern in setting.defaults for path in _expand(self._root, pattern)]
-        files = [path for pattern in setting.files for path in _expand(self._root, pattern)]
-        configured = [f"{self._root}{value}" for path in files for value in _read_settings(path, setting.keys)]
+        usual = [path for pattern in setting.defaults for path in settings.expand(self._root, pattern)]
+        configured = [path for found in settings.find_configured(setting, self._root) for path in found.paths]
         return tuple(dict.fromkeys(map(os.path.realpath, (*usual, *configured))))
-
-
-def _expand(top: str, pattern: str) -> list[str]:
-    """Return the existing paths below a directory that match a pattern. Unlike `glob`, it does not ignore errors.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    paths = [top]
-    for part in filter(None, pattern.split("/")):
-        paths = [f"{path}/{name}" for path in paths for name in _matching_names(path, part)]
-    return [path for path in paths if _exists(path)]
-
-
-def _matching_names(path: str, part: str) -> list[str]:
-    if "*" not in part:
-        return [part]
-    return fnmatch.filter(list_directory(path), part) if os.path.isdir(path) or not _exists(path) else []
-
-
-def _exists(path: str) -> bool:
-    try:
-        os.lstat(path or "/")
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as exc:
-        raise io_error("examine", path, exc) from exc
-    return True
-
-
-def _read_settings(path: str, keys: t.Sequence[str]) -> list[str]:
-    """Return the absolute paths that a TOML or HCL file sets for one of these keys.
-
-    Raises:
-        CniError: The file cannot be read.
-    """
-    names = "|".join(keys).encode()
-    setting = re.compile(rb'(?:^|[{,])\s*"?(?:' + names + rb')"?\s*[=:]\s*["\'](/[^"\'\n]*)["\']', re.MULTILINE)
-    content = None if os.path.isdir(path) else durable.read(path)
-    return [os.fsdecode(value) for value in setting.findall(content or b"")]
 
 
 def _file_identity(path: str) -> tuple[int, ...]:

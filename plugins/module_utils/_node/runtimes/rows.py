@@ -5,12 +5,28 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""One row for each container runtime, with the source and release that shows each fact."""
+
 from __future__ import annotations
 
 import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import (
+    AT_NEXT_USE,
+    AT_ONCE,
+    BY_NAME,
+    FIRST_FILE,
+    FIRST_VALID,
+    ON_RELOAD,
+    SKIPPED,
+    ContainerRuntime,
+    Listings,
+    RecordOwner,
+    Setting,
+    Setup,
+)
 
 # Parts of patterns.
 _DIGEST: t.Final = "[0-9a-f]{64}"
@@ -18,84 +34,13 @@ _UUID: t.Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _NAMED: t.Final = r"(?:/var)?/run/netns/"
 _OF_PROCESS: t.Final = r"/proc/\d+/ns/net"
 
-
-class Setting(t.NamedTuple):
-    """A directory of a runtime that its configuration may set.
-
-    Attributes:
-        defaults: Patterns of the usual paths.
-        files: Patterns of the configuration files.
-        keys: The names of the setting in these files.
-    """
-
-    defaults: tuple[str, ...]
-    files: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
-
-
-class Listings(t.NamedTuple):
-    """Where a runtime lists its containers. A path begins with the name of a setting, and has patterns.
-
-    Attributes:
-        required: The lists are complete only if one of these exists; an empty list need not exist.
-        markers: Exists where the runtime has run; by default, `required`.
-        entries: Directories with one entry for each container. ``{id}`` and ``{namespace}`` come from the container ID.
-        json: Files with a JSON list of objects with the key ``id``.
-        sqlite: Databases with the table ``ContainerConfig`` and its column ``ID``.
-        unreadable: Databases in a format that needs ``command``.
-        command: A program that lists the IDs, one on each line.
-    """
-
-    required: tuple[str, ...]
-    markers: tuple[str, ...] = ()
-    entries: tuple[str, ...] = ()
-    json: tuple[str, ...] = ()
-    sqlite: tuple[str, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-
-
-class ContainerRuntime(t.NamedTuple):
-    """A container runtime that uses libcni: what its records look like, and where it lists its containers.
-
-    Attributes:
-        container_id: The container IDs that it gives to plugins.
-        netns: The paths of its network namespaces.
-        id_arg: The argument in which it repeats the container ID, or an empty string.
-        networks: Networks that no other runtime has, with the ``dataDir`` that host-local has in them; empty for its default.
-        units, programs: Its service, by systemd unit and by name of the process. Both are empty for a runtime without a
-            service, which reads its lists at every start of its program.
-        settings: By the names that the paths in `listings` begin with.
-    """
-
-    name: str
-    container_id: re.Pattern[str]
-    netns: re.Pattern[str]
-    settings: t.Mapping[str, Setting]
-    listings: Listings
-    id_arg: str = ""
-    networks: t.Mapping[str, str] = {}
-    units: tuple[str, ...] = ()
-    programs: tuple[str, ...] = ()
-
-    def may_own(self, attachment: Attachment) -> bool:
-        """Return whether everything that is recorded of an attachment is as this runtime writes it."""
-        if not self.container_id.fullmatch(attachment.container_id):
-            return False
-        if attachment.netns and not self.netns.fullmatch(attachment.netns):
-            return False
-        return not self.id_arg or attachment.args.get(self.id_arg) == attachment.container_id
-
-    def own_id(self, attachment: Attachment) -> str:
-        """Return the ID that the runtime itself uses for a container."""
-        match = self.container_id.fullmatch(attachment.container_id)
-        return match["id"] if match else attachment.container_id
-
-
+_OPT: t.Final = "/opt/cni/bin"
+_NET_D: t.Final = "/etc/cni/net.d"
 _CRI_ID: t.Final = "K8S_POD_INFRA_CONTAINER_ID"
+_CONTAINERD_FILES: t.Final = ("/etc/containerd/*.toml", "/etc/containerd/conf.d/*.toml")
 _CONTAINERD_STATE: t.Final = Setting(
     ("/run/containerd", "/run/k3s/containerd", "/var/snap/microk8s/common/run/containerd"),
-    ("/etc/containerd/*.toml", "/etc/containerd/conf.d/*.toml"),
+    _CONTAINERD_FILES,
     ("state",),
 )
 _CONTAINERD_UNITS: t.Final = (
@@ -106,6 +51,10 @@ _CONTAINERD_UNITS: t.Final = (
     "rke2-agent.service",
     "snap.microk8s.daemon-containerd.service",
 )
+# go-cni 1.1.13, opts.go: the files up to max_conf_num are loaded, and an error in one of them leaves no network.
+_CONTAINERD_BROKEN: t.Final = "pods have no network, and none can be removed, if it is the first file"
+# kubeadm 1.32: cmd/kubeadm/app/preflight/checks_linux.go.
+_FORWARDING: t.Final = {"net.ipv4.ip_forward": "1"}
 # containers/storage 1.60, containers.go and store.go: CRI-O and Podman name a container there as they name it to plugins.
 _STORAGE: t.Final = {
     "root": Setting(
@@ -125,113 +74,324 @@ _STORAGE_LISTS: t.Final = (
     "run/*-containers/volatile-containers.json",
 )
 
-# In alphabetical order; `owners` of the module gc takes the names.
+
+def _containerd(conf_dir: Setting, plugin_dirs: Setting, **changes: t.Any) -> Setup:
+    """Return the setup of containerd, or of a runtime that it is part of."""
+    setup = Setup(
+        conf_dir=conf_dir,
+        plugin_dirs=plugin_dirs,
+        bin_dir=plugin_dirs.defaults[0],
+        takes=FIRST_FILE,
+        broken=_CONTAINERD_BROKEN,
+        notices=AT_ONCE,
+        version=("containerd", "--version"),
+        containers=("crictl", "pods", "--quiet"),
+        plugins={"loopback": ""},
+        modules=("overlay",),
+    )
+    return setup._replace(**changes)
+
+
+# In alphabetical order.
 RUNTIMES: t.Final = (
-    # containerd 2.4: internal/cri/server/helpers.go and sandbox_run.go for the directories and arguments of sandboxes,
-    # plugins/cri/runtime/plugin.go for the parent, which is as in 1.x, pkg/netns/netns_linux.go, core/runtime/v2/task_manager.go.
-    # At its start it makes the parent in the state directory. A sandbox has its directories only after ADD.
+    # Apptainer 1.5: internal/pkg/runtime/engine/apptainer/container_linux.go, pkg/util/apptainerconf/config.go,
+    # pkg/network/network_linux.go, and LoadConfList of libcni 1.3. Its container IDs are the numbers of processes, and its list of
+    # instances lacks containers that were started by run and exec.
+    ContainerRuntime(
+        name="apptainer",
+        title="Apptainer",
+        setup=Setup(
+            conf_dir=Setting(
+                ("/etc/apptainer/network", "/usr/local/etc/apptainer/network"),
+                ("/etc/apptainer/apptainer.conf", "/usr/local/etc/apptainer/apptainer.conf"),
+                ("cni configuration path",),
+            ),
+            plugin_dirs=Setting(
+                ("/usr/libexec/apptainer/cni", "/usr/local/libexec/apptainer/cni"),
+                ("/etc/apptainer/apptainer.conf", "/usr/local/etc/apptainer/apptainer.conf"),
+                ("cni plugin path",),
+            ),
+            bin_dir="",
+            takes=BY_NAME,
+            broken="no container starts with a network of a later file",
+            notices=AT_NEXT_USE,
+            version=("apptainer", "--version"),
+            searches_all=False,
+        ),
+    ),
+    # containerd 2.3 and 1.6: internal/cri/config/config_unix.go (pkg/cri before 2.0) for the directories, internal/cri/server/
+    # cni_conf_syncer.go for the watch. containerd 2.4: internal/cri/server/helpers.go and sandbox_run.go for the directories and
+    # arguments of sandboxes, plugins/cri/runtime/plugin.go for the parent, which is as in 1.x, pkg/netns/netns_linux.go,
+    # core/runtime/v2/task_manager.go. At its start it makes the parent in the state directory. A sandbox has its directories only
+    # after ADD.
     ContainerRuntime(
         name="containerd",
-        container_id=re.compile(f"(?P<id>{_DIGEST})"),
-        netns=re.compile(f"(?:{_NAMED}|(?:/var)?/run/containerd/io.containerd.grpc.v1.cri/netns/)cni-{_UUID}"),
-        id_arg=_CRI_ID,
-        units=_CONTAINERD_UNITS,
-        programs=("containerd",),
-        settings={
-            "root": Setting(
-                (
-                    "/var/lib/containerd",
-                    "/var/lib/rancher/*/agent/containerd",
-                    "/var/snap/microk8s/common/var/lib/containerd",
+        title="containerd",
+        setup=_containerd(
+            Setting((_NET_D,), _CONTAINERD_FILES, ("conf_dir",)),
+            Setting((_OPT,), _CONTAINERD_FILES, ("bin_dir", "bin_dirs")),
+        ),
+        units=("containerd.service",),
+        owner=RecordOwner(
+            name="containerd",
+            container_id=re.compile(f"(?P<id>{_DIGEST})"),
+            netns=re.compile(f"(?:{_NAMED}|(?:/var)?/run/containerd/io.containerd.grpc.v1.cri/netns/)cni-{_UUID}"),
+            id_arg=_CRI_ID,
+            units=_CONTAINERD_UNITS,
+            programs=("containerd",),
+            settings={
+                "root": Setting(
+                    (
+                        "/var/lib/containerd",
+                        "/var/lib/rancher/*/agent/containerd",
+                        "/var/snap/microk8s/common/var/lib/containerd",
+                    ),
+                    _CONTAINERD_FILES,
+                    ("root",),
                 ),
-                _CONTAINERD_STATE.files,
-                ("root",),
-            ),
-            "state": _CONTAINERD_STATE,
-        },
-        listings=Listings(
-            required=("root/io.containerd.grpc.v1.cri", "state/io.containerd.grpc.v1.cri"),
-            entries=(
-                "root/io.containerd.grpc.v1.cri/sandboxes/{id}",
-                "root/io.containerd.grpc.v1.cri/containers/{id}",
-                "state/io.containerd.grpc.v1.cri/sandboxes/{id}",
-                "state/io.containerd.runtime.v*/*/{id}",
-                "state/io.containerd.sandbox.controller.v1.shim/*/{id}",
+                "state": _CONTAINERD_STATE,
+            },
+            listings=Listings(
+                required=("root/io.containerd.grpc.v1.cri", "state/io.containerd.grpc.v1.cri"),
+                entries=(
+                    "root/io.containerd.grpc.v1.cri/sandboxes/{id}",
+                    "root/io.containerd.grpc.v1.cri/containers/{id}",
+                    "state/io.containerd.grpc.v1.cri/sandboxes/{id}",
+                    "state/io.containerd.runtime.v*/*/{id}",
+                    "state/io.containerd.sandbox.controller.v1.shim/*/{id}",
+                ),
             ),
         ),
     ),
-    # CRI-O 1.37: internal/config/nsmgr/nsmgr_linux.go for the namespaces, internal/storage/runtime.go for the lists, which have a pod
-    # before ADD, ocicni for the arguments, docs/crio.conf.5.md for its own directories.
+    # CRI-O 1.36: pkg/config/config_unix.go, and pkg/ocicni/ocicni.go of ocicni 0.5 for files and watch. CRI-O 1.37:
+    # internal/config/nsmgr/nsmgr_linux.go for the namespaces, internal/storage/runtime.go for the lists, which have a pod before ADD,
+    # ocicni for the arguments, docs/crio.conf.5.md for its own directories.
     ContainerRuntime(
         name="crio",
-        container_id=re.compile(f"(?P<id>{_DIGEST})"),
-        netns=re.compile(f"{_NAMED}{_UUID}"),
-        id_arg=_CRI_ID,
+        title="CRI-O",
+        setup=Setup(
+            conf_dir=Setting((_NET_D,), ("/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"), ("network_dir",)),
+            plugin_dirs=Setting(
+                (_OPT,), ("/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"), ("plugin_dir", "plugin_dirs")
+            ),
+            bin_dir=_OPT,
+            takes=FIRST_VALID,
+            broken=SKIPPED,
+            notices=AT_ONCE,
+            version=("crio", "--version"),
+            containers=("crictl", "pods", "--quiet"),
+            modules=("br_netfilter",),
+            sysctls=_FORWARDING,
+        ),
         units=("crio.service",),
-        programs=("crio",),
-        settings={**_STORAGE, "own": Setting(("/run/crio", "/var/lib/crio"))},
-        listings=Listings(required=_STORAGE_LISTS, markers=("own",), json=_STORAGE_LISTS),
+        owner=RecordOwner(
+            name="crio",
+            container_id=re.compile(f"(?P<id>{_DIGEST})"),
+            netns=re.compile(f"{_NAMED}{_UUID}"),
+            id_arg=_CRI_ID,
+            units=("crio.service",),
+            programs=("crio",),
+            settings={**_STORAGE, "own": Setting(("/run/crio", "/var/lib/crio"))},
+            listings=Listings(required=_STORAGE_LISTS, markers=("own",), json=_STORAGE_LISTS),
+        ),
     ),
-    # nerdctl 2: pkg/ocihook/ocihook.go. Its containers start again with containerd, under the same ID.
+    # k3s 1.31: pkg/agent/config/config.go and containerd/config.go, pkg/agent/syssetup/setup.go. Since October 2024 its plugins are
+    # also in data/cni, where others may be installed; before, they were in the directory of each release. Without
+    # flannel, it sets no directories.
+    ContainerRuntime(
+        name="k3s",
+        title="k3s",
+        setup=_containerd(
+            Setting(
+                ("/var/lib/rancher/k3s/agent/etc/cni/net.d",),
+                ("/var/lib/rancher/k3s/agent/etc/containerd/config.toml",),
+                ("conf_dir",),
+                (_NET_D,),
+            ),
+            Setting(
+                ("/var/lib/rancher/k3s/data/cni", "/var/lib/rancher/k3s/data/current/bin"),
+                ("/var/lib/rancher/k3s/agent/etc/containerd/config.toml",),
+                ("bin_dir", "bin_dirs"),
+                (_OPT,),
+            ),
+            bin_dir="",
+            searches_all=False,
+            version=("k3s", "--version"),
+            containers=("k3s", "crictl", "pods", "--quiet"),
+            plugins=dict.fromkeys(("bridge", "flannel", "host-local", "loopback", "portmap"), ""),
+            modules=("br_netfilter", "overlay"),
+            sysctls=_FORWARDING,
+            sets_kernel=True,
+        ),
+        units=("k3s.service", "k3s-agent.service"),
+    ),
+    # kubeadm 1.32: cmd/kubeadm/app/preflight/checks_linux.go. The kubelet has had no settings for CNI since 1.24; containerd's are
+    # used. kubernetes-cni of release 1.28 and newer has the reference plugins.
+    ContainerRuntime(
+        name="kubelet",
+        title="kubelet with containerd",
+        setup=_containerd(
+            Setting((_NET_D,), _CONTAINERD_FILES, ("conf_dir",)),
+            Setting((_OPT,), _CONTAINERD_FILES, ("bin_dir", "bin_dirs")),
+            version=("kubelet", "--version"),
+            plugins={"loopback": "", "portmap": ""},
+            sysctls=_FORWARDING,
+        ),
+        units=("kubelet.service",),
+        through="containerd",
+    ),
+    # nerdctl 2.3: pkg/netutil/netutil.go and store.go, pkg/defaults/defaults_linux.go, pkg/ocihook/ocihook.go. Its containers start
+    # again with containerd, under the same ID.
     ContainerRuntime(
         name="nerdctl",
-        container_id=re.compile(f"(?P<namespace>[A-Za-z0-9][A-Za-z0-9_.-]*)-(?P<id>{_DIGEST})"),
-        netns=re.compile(_OF_PROCESS),
-        units=("containerd.service",),
-        programs=("containerd",),
-        settings={
-            "root": Setting(("/var/lib/nerdctl",), ("/etc/nerdctl/nerdctl.toml",), ("data_root",)),
-            "state": _CONTAINERD_STATE,
-        },
-        listings=Listings(
-            required=("root/*/containers",),
-            entries=("root/*/containers/{namespace}/{id}", "state/io.containerd.runtime.v*/{namespace}/{id}"),
+        title="nerdctl",
+        setup=Setup(
+            conf_dir=Setting((_NET_D,), ("/etc/nerdctl/nerdctl.toml",), ("cni_netconfpath",)),
+            plugin_dirs=Setting(
+                (_OPT, "/usr/local/libexec/cni", "/usr/local/lib/cni", "/usr/libexec/cni", "/usr/lib/cni"),
+                ("/etc/nerdctl/nerdctl.toml",),
+                ("cni_path",),
+            ),
+            bin_dir=_OPT,
+            takes=BY_NAME,
+            broken="every command that needs a network fails",
+            notices=AT_NEXT_USE,
+            version=("nerdctl", "--version"),
+            containers=("nerdctl", "ps", "--all", "--quiet", "--no-trunc"),
+            searches_all=False,
+            plugins={"bridge": "1.0.0", "firewall": "1.1.0", "host-local": "", "portmap": "", "tuning": ""},
+        ),
+        owner=RecordOwner(
+            name="nerdctl",
+            container_id=re.compile(f"(?P<namespace>[A-Za-z0-9][A-Za-z0-9_.-]*)-(?P<id>{_DIGEST})"),
+            netns=re.compile(_OF_PROCESS),
+            units=("containerd.service",),
+            programs=("containerd",),
+            settings={
+                "root": Setting(("/var/lib/nerdctl",), ("/etc/nerdctl/nerdctl.toml",), ("data_root",)),
+                "state": _CONTAINERD_STATE,
+            },
+            listings=Listings(
+                required=("root/*/containers",),
+                entries=("root/*/containers/{namespace}/{id}", "state/io.containerd.runtime.v*/{namespace}/{id}"),
+            ),
         ),
     ),
-    # Nomad 2.0: client/allocrunner/networking_cni.go, network_manager_linux.go and cni/bridge.go, client/lib/nsutil/netns_linux.go,
-    # command/agent/agent.go and the nomad.hcl of its package. The container ID is that of the allocation. With Docker, the
-    # namespace is that of the pause container. An allocation has its directory before ADD.
+    # Nomad 2.0: client/fingerprint/cni.go, client/config/config_linux.go, nomad/job_endpoint_hooks.go, and for sysctls
+    # website/content/partials/install/bridge-iptables.mdx of 1.9. client/allocrunner/networking_cni.go, network_manager_linux.go and
+    # cni/bridge.go, client/lib/nsutil/netns_linux.go, command/agent/agent.go and the nomad.hcl of its package. The container ID is that
+    # of the allocation. With Docker, the namespace is that of the pause container. An allocation has its directory before ADD.
     ContainerRuntime(
         name="nomad",
-        container_id=re.compile(f"(?P<id>{_UUID})"),
-        netns=re.compile(f"{_NAMED}{_UUID}|(?:/var)?/run/docker/netns/[0-9a-f]+"),
-        networks={"nomad": "/var/run/cni"},
+        title="Nomad",
+        setup=Setup(
+            conf_dir=Setting(("/opt/cni/config",), ("/etc/nomad.d/*",), ("cni_config_dir",)),
+            plugin_dirs=Setting((_OPT, "/usr/libexec/cni"), ("/etc/nomad.d/*",), ("cni_path",)),
+            bin_dir=_OPT,
+            takes=BY_NAME,
+            broken="the client does not start, and one that runs does not see later changes",
+            notices=ON_RELOAD,
+            version=("nomad", "version"),
+            plugins={
+                "bridge": "1.3.0",
+                "firewall": "0.4.0",
+                "host-local": "0.4.0",
+                "loopback": "0.4.0",
+                "portmap": "0.4.0",
+            },
+            modules=("bridge", "br_netfilter"),
+            sysctls={f"net.bridge.bridge-nf-call-{program}": "1" for program in ("arptables", "ip6tables", "iptables")},
+        ),
         units=("nomad.service",),
-        programs=("nomad",),
-        settings={
-            "data": Setting(("/opt/nomad/data", "/opt/nomad", "/var/lib/nomad"), ("/etc/nomad.d/*",), ("data_dir",)),
-            "allocations": Setting((), ("/etc/nomad.d/*",), ("alloc_dir",)),
-        },
-        listings=Listings(
-            required=("data/alloc", "allocations"),
-            entries=("data/alloc/{id}", "allocations/{id}"),
+        owner=RecordOwner(
+            name="nomad",
+            container_id=re.compile(f"(?P<id>{_UUID})"),
+            netns=re.compile(f"{_NAMED}{_UUID}|(?:/var)?/run/docker/netns/[0-9a-f]+"),
+            networks={"nomad": "/var/run/cni"},
+            units=("nomad.service",),
+            programs=("nomad",),
+            settings={
+                "data": Setting(
+                    ("/opt/nomad/data", "/opt/nomad", "/var/lib/nomad"), ("/etc/nomad.d/*",), ("data_dir",)
+                ),
+                "allocations": Setting((), ("/etc/nomad.d/*",), ("alloc_dir",)),
+            },
+            listings=Listings(
+                required=("data/alloc", "allocations"),
+                entries=("data/alloc/{id}", "allocations/{id}"),
+            ),
         ),
     ),
-    # Podman 4, the last with CNI: libpod/sqlite_state.go and boltdb_state.go, and libnetwork/cni/run.go and pkg/netns/netns_linux.go of
-    # containers/common. Older releases named namespaces as containerd does. A container has its entry before ADD; one with
-    # --rootfs is in no list of containers/storage.
+    # Podman 4, the last with CNI: libpod/sqlite_state.go and boltdb_state.go, and libnetwork/cni/network.go and run.go, pkg/config/
+    # default.go and pkg/netns/netns_linux.go of containers/common 0.57. Older releases named namespaces as containerd does. A container
+    # has its entry before ADD; one with --rootfs is in no list of containers/storage.
     ContainerRuntime(
         name="podman",
-        container_id=re.compile(f"(?P<id>{_DIGEST})"),
-        netns=re.compile(f"(?:{_NAMED}|/run/user/[0-9]+/netns/)(?:netns|cni)-{_UUID}"),
-        networks={"podman": ""},
-        settings=_STORAGE,
-        listings=Listings(
-            required=("root/db.sql", "run/db.sql", "root/libpod/bolt_state.db"),
-            json=_STORAGE_LISTS,
-            sqlite=("root/db.sql", "run/db.sql"),
-            unreadable=("root/libpod/bolt_state.db",),
-            command=("podman", "ps", "--all", "--quiet", "--no-trunc"),
+        title="Podman",
+        setup=Setup(
+            conf_dir=Setting(
+                (_NET_D,),
+                ("/etc/containers/containers.conf", "/etc/containers/containers.conf.d/*.conf"),
+                ("network_config_dir",),
+            ),
+            plugin_dirs=Setting(
+                ("/usr/local/libexec/cni", "/usr/libexec/cni", "/usr/local/lib/cni", "/usr/lib/cni", _OPT),
+                ("/etc/containers/containers.conf", "/etc/containers/containers.conf.d/*.conf"),
+                ("cni_plugin_dirs",),
+            ),
+            bin_dir="/usr/local/libexec/cni",
+            takes=BY_NAME,
+            broken=SKIPPED,
+            notices=AT_NEXT_USE,
+            version=("podman", "--version"),
+            containers=("podman", "ps", "--all", "--quiet", "--no-trunc"),
+            endings=(".conflist",),
+            plugins=dict.fromkeys(("bridge", "firewall", "host-local", "portmap", "tuning"), ""),
         ),
+        owner=RecordOwner(
+            name="podman",
+            container_id=re.compile(f"(?P<id>{_DIGEST})"),
+            netns=re.compile(f"(?:{_NAMED}|/run/user/[0-9]+/netns/)(?:netns|cni)-{_UUID}"),
+            networks={"podman": ""},
+            settings=_STORAGE,
+            listings=Listings(
+                required=("root/db.sql", "run/db.sql", "root/libpod/bolt_state.db"),
+                json=_STORAGE_LISTS,
+                sqlite=("root/db.sql", "run/db.sql"),
+                unreadable=("root/libpod/bolt_state.db",),
+                command=("podman", "ps", "--all", "--quiet", "--no-trunc"),
+            ),
+        ),
+    ),
+    # RKE2 1.35: pkg/cli/cmds/root.go; only Windows has directories of its own, elsewhere containerd's defaults are used. The charts of
+    # its networks install the plugins.
+    ContainerRuntime(
+        name="rke2",
+        title="RKE2",
+        setup=_containerd(
+            Setting((_NET_D,), ("/var/lib/rancher/rke2/agent/etc/containerd/config.toml",), ("conf_dir",)),
+            Setting((_OPT,), ("/var/lib/rancher/rke2/agent/etc/containerd/config.toml",), ("bin_dir", "bin_dirs")),
+            bin_dir="",
+            version=("rke2", "--version"),
+            containers=("/var/lib/rancher/rke2/bin/crictl", "pods", "--quiet"),
+            plugins={"host-local": "", "loopback": "", "portmap": ""},
+            modules=("br_netfilter", "overlay"),
+            sysctls=_FORWARDING,
+            sets_kernel=True,
+        ),
+        units=("rke2-server.service", "rke2-agent.service"),
     ),
 )
 NAMES: t.Final = tuple(runtime.name for runtime in RUNTIMES)
+# Runtimes whose records can be told from others; `owners` of the modules gc and repair takes their names.
+OWNERS: t.Final = tuple(runtime.owner for runtime in RUNTIMES if runtime.owner)
+OWNER_NAMES: t.Final = tuple(owner.name for owner in OWNERS)
 
 
-def candidates(attachment: Attachment) -> list[ContainerRuntime]:
+def candidates(attachment: Attachment) -> list[RecordOwner]:
     """Return the runtimes that may have made an attachment, judged by its record; libcni does not record the runtime."""
-    of_network = [runtime for runtime in RUNTIMES if attachment.network in runtime.networks]
-    return [runtime for runtime in of_network or RUNTIMES if runtime.may_own(attachment)]
+    of_network = [owner for owner in OWNERS if attachment.network in owner.networks]
+    return [owner for owner in of_network or OWNERS if owner.may_own(attachment)]
 
 
 def data_dirs(root: str = "/") -> dict[str, str]:
@@ -240,8 +400,8 @@ def data_dirs(root: str = "/") -> dict[str, str]:
     Args:
         root: All paths are below it; another directory in tests.
     """
-    networks = {name: path for runtime in RUNTIMES for name, path in runtime.networks.items() if path}
+    networks = {name: path for owner in OWNERS for name, path in owner.networks.items() if path}
     return {name: root.rstrip("/") + path for name, path in networks.items()}
 
 
-__all__ = ("NAMES", "RUNTIMES", "ContainerRuntime", "Listings", "Setting", "candidates", "data_dirs")
+__all__ = ("NAMES", "OWNERS", "OWNER_NAMES", "RUNTIMES", "candidates", "data_dirs")

@@ -161,3 +161,22 @@ def test_a_changing_run_waits_for_the_lock(
 def test_check_mode_creates_no_lock_file(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure(sysctls={FORWARD: 1}, check_mode=True).ok()
     assert not (tmp_path / "run").exists()
+
+
+def test_what_a_runtime_needs_is_added_with_the_reason(kernel: ToyKernel, ensure: Ensure) -> None:
+    kernel.has_on_disk("overlay")
+    done = ensure(runtime="kubelet", check_mode=True).ok()
+    reasons = ["needed by kubelet with containerd"]
+    assert done["modules"] == [{"name": "overlay", "action": "loaded", "reasons": reasons}]
+    assert [(entry["name"], entry["after"], entry["reasons"]) for entry in done["sysctls"]] == [(FORWARD, "1", reasons)]
+
+
+def test_a_runtime_that_sets_the_kernel_itself_adds_nothing(ensure: Ensure) -> None:
+    done = ensure(runtime="k3s").ok()
+    assert (done["changed"], done["modules"], done["sysctls"]) == (False, [], [])
+
+
+def test_a_setting_against_the_runtime_is_refused(kernel: ToyKernel, ensure: Ensure) -> None:
+    kernel.has_on_disk("overlay")
+    refused = ensure(runtime="kubelet", sysctls={FORWARD: 0}).require_refusal()
+    assert f"conflicting values for {FORWARD}: '0' and '1' (needed by kubelet with containerd)" in refused

@@ -10,15 +10,18 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.modules import node_info
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
-SECTIONS = ["plugins", "releases", "networks", "attachments", "leases", "netns"]
+SECTIONS = ["plugins", "releases", "networks", "attachments", "leases", "netns", "runtimes"]
 Look = t.Callable[..., ModuleExit]
 
 
 @pytest.fixture
-def look(run: ModuleRunner, tmp_path: pathlib.Path) -> Look:
+def look(run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Look:
+    """Return a function that runs the module on a node without runtimes, whatever this machine has."""
+    monkeypatch.setattr(node_info, "find_runtimes", lambda dummy: [])
     places = {"conf_dir": "net.d", "cache_dir": "cache"}
     fixed = {**{key: str(tmp_path / name) for key, name in places.items()}, "plugin_dirs": [str(tmp_path / "bin")]}
     return lambda **options: run("node_info", **{**fixed, **options})
@@ -28,7 +31,7 @@ def test_an_empty_node_is_no_error(look: Look, tmp_path: pathlib.Path) -> None:
     for check_mode in (False, True):
         done = look(check_mode=check_mode).ok()
         assert (done["changed"], {name: done[name] for name in SECTIONS}) == (False, {name: [] for name in SECTIONS})
-        assert done["msg"] == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 leases, 0 netns"
+        assert done["msg"] == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 leases, 0 netns, 0 runtimes"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -51,7 +54,7 @@ def test_an_empty_subset_returns_nothing(look: Look) -> None:
         ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
         (
             {"gather": ["routes"]},
-            "value of gather must be one or more of: plugins, releases, networks, attachments, leases, netns, status",
+            "value of gather must be one or more of: plugins, releases, networks, attachments, leases, netns, runtimes, status",
         ),
     ],
 )
@@ -65,5 +68,5 @@ def test_a_broken_file_is_reported_as_data_and_hides_no_other(look: Look, tmp_pa
         (tmp_path / name).write_bytes(b"")
     done = look().ok()
     assert [entry["error"]["code"] for entry in (*done["networks"], *done["attachments"])] == [6, 6, 6]
-    counted = "1 network (1 with an error), 2 attachments (2 with an error), 0 leases, 0 netns"
+    counted = "1 network (1 with an error), 2 attachments (2 with an error), 0 leases, 0 netns, 0 runtimes"
     assert done["msg"] == f"0 plugins, 0 releases, {counted}"

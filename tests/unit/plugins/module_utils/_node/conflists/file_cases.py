@@ -104,7 +104,7 @@ BROKEN: t.Final[Corpus] = {
     },
     "broken-file": {
         "half written": broken("20-lab.conflist", text("lab")[:-9], "20-lab.conflist", "fix or remove it"),
-        "empty, and the first": broken("00-lab.conflist", b"", "containerd has no network while this file sorts first"),
+        "empty, and the first": broken("00-lab.conflist", b"", "containerd: pods have no network"),
         "YAML": broken("20-lab.conf", b"name: lab\ntype: bridge\n", "fix or remove it"),
         "a comment in it": broken("20-lab.conflist", b"// podman\n" + text("lab"), "fix or remove it"),
         "without a name": broken("20-lab.conflist", b'{"cniVersion": "1.0.0", "plugins": [{"type": "a"}]}', "/name"),
@@ -121,7 +121,7 @@ BROKEN: t.Final[Corpus] = {
             "20-lab.conf", b'{"cniVersion": "1.0.0", "name": "lab", "type": "a"}', "/type", "a single plugin's"
         ),
         "a link to nothing": broken(
-            "10-lab.conflist", "/opt/cni/conf/gone.conflist", "no longer exists", "sorts first"
+            "10-lab.conflist", "/opt/cni/conf/gone.conflist", "no longer exists", "containerd: pods have no network"
         ),
         "in Latin-1": broken("20-lab.conflist", text("lab").replace(b'"a"', b'"\xe9"'), "fix or remove it"),
     },

@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 import pathlib
 import time
+import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import WARNING
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import file_checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     NetD,
     absent,
@@ -31,9 +35,16 @@ def net_d(tmp_path: pathlib.Path) -> NetD:
     return NetD(tmp_path / "net.d")
 
 
-def find_messages(net_d: NetD, *items: DesiredConflist) -> dict[str, str]:
-    """Return the messages by code and file."""
-    findings = list(file_checks.check(net_d.planned(*items)))
+def find_messages(net_d: NetD, *items: DesiredConflist, runtimes: t.Iterable[str] = ()) -> dict[str, str]:
+    """Return the messages by code and file.
+
+    Args:
+        runtimes: Those that read the directory.
+    """
+    rows = {runtime.name: runtime for runtime in RUNTIMES}
+    conf_dir, plugin_dirs = Configured((str(net_d.path),)), Configured(("/opt/cni/bin",))
+    present = [FoundRuntime(rows[name], "", {}, conf_dir, plugin_dirs) for name in runtimes]
+    findings = list(file_checks.check(net_d.planned(*items), present))
     assert {finding.severity for finding in findings} <= {WARNING}
     return {f"{finding.code} {os.path.basename(finding.file)}": str(finding) for finding in findings}
 
@@ -80,6 +91,42 @@ def test_a_foreign_file_that_sorts_first_is_a_finding(net_d: NetD) -> None:
     assert list(find_messages(net_d, present("a"), absent("old"))) == ["other-file-first 05-cilium.conflist"]
 
 
+@pytest.mark.parametrize(
+    ("runtimes", "message"),
+    [
+        ([], "containerd and CRI-O use the network cilium for pods"),
+        (["k3s"], "k3s uses the network cilium for pods"),
+        (["containerd", "kubelet", "nomad"], "containerd uses the network cilium for pods"),
+        (["nerdctl", "podman"], ""),
+    ],
+)
+def test_a_file_that_sorts_first_concerns_only_runtimes_that_take_the_first_one(
+    net_d: NetD, runtimes: list[str], message: str
+) -> None:
+    net_d.put("05-cilium.conflist", text("cilium"))
+    found = find_messages(net_d, present("a"), runtimes=runtimes)
+    assert [message in text for text in found.values()] == ([True] if message else [])
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "effects"),
+    [
+        (["containerd"], []),
+        (["crio", "podman"], []),
+        (["nomad", "containerd"], ["Nomad: the client does not start"]),
+        (["nerdctl"], ["nerdctl: every command that needs a network fails"]),
+    ],
+)
+def test_a_broken_file_says_what_it_does_to_each_runtime_of_the_node(
+    net_d: NetD, runtimes: list[str], effects: list[str]
+) -> None:
+    net_d.put("50-broken.conf", b"")
+    (message,) = find_messages(net_d, present("a"), runtimes=runtimes).values()
+    hints = message.partition("fix or remove it")[2].split(" (broken-file)")[0].split("; ")[1:]
+    assert [hint.startswith(effect) for hint, effect in zip(hints, effects)] == [True] * len(effects)
+    assert len(hints) == len(effects)
+
+
 @pytest.mark.parametrize("priority", [0, 9])
 def test_an_own_file_may_sort_first(net_d: NetD, priority: int) -> None:
     net_d.ensure(present("first", priority=priority))
@@ -96,7 +143,7 @@ def test_an_unreadable_file_is_a_finding_that_tells_whether_it_sorts_first(net_d
     net_d.put("50-broken.conf", b"")
     messages = find_messages(net_d, present("a"))
     assert list(messages) == ["broken-file 00-broken.conflist", "broken-file 50-broken.conf"]
-    assert "containerd has no network while this file sorts first" in messages["broken-file 00-broken.conflist"]
+    assert "containerd: pods have no network" in messages["broken-file 00-broken.conflist"]
     assert "fix or remove it" in messages["broken-file 50-broken.conf"]
     assert find_messages(net_d, present("a", filename="00-broken.conflist"), absent(filename="50-broken.conf")) == {}
 

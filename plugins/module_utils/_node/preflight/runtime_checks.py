@@ -1,0 +1,228 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Compare what a runtime needs with what the node has, without changing anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import plan_modules, plan_settings
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import read_release
+from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, OK, WARNING, Check
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import BY_NAME, SKIPPED, ContainerRuntime
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import executables
+
+# The package of Podman has this file, also in releases without CNI.
+_PODMAN_TMPFILES: t.Final = ("/etc/tmpfiles.d/podman.conf", "/usr/lib/tmpfiles.d/podman.conf")
+_EMPTIED: t.Final = re.compile(rb"^[Dr]!?\s+/var/lib/cni/networks\s*$", re.MULTILINE)
+# CRI-O of this release and newer runs GC when it starts.
+_COLLECTS_SINCE: t.Final = (1, 32)
+
+
+class Wanted(t.NamedTuple):
+    """The directories that the task writes to.
+
+    Attributes:
+        conf_dir: The directory of network configurations.
+        bin_dir: The directory in which plugins are installed.
+    """
+
+    conf_dir: str
+    bin_dir: str
+
+
+class RuntimeChecks:
+    """The checks of one runtime that the node has."""
+
+    def __init__(self, found: FoundRuntime, wanted: Wanted, root: str = "/") -> None:
+        """
+        Args:
+            root: Files of other programs are below it; another directory in tests.
+        """
+        self._found = found
+        self._wanted = wanted
+        self._root = root.rstrip("/")
+        self._runtime = found.runtime
+        self._setup = found.runtime.setup
+
+    def run(self) -> list[Check]:
+        """Return all checks.
+
+        Raises:
+            CniError: ``IO_FAILURE``: a directory cannot be read.
+        """
+        directory = conf_dir.load(self._found.conf_path)
+        checks = [
+            self._check_service(),
+            *self._check_conf_dir(directory),
+            *self._check_networks(directory),
+            *self._check_plugin_dirs(),
+            *self._check_plugins(directory),
+            *self._check_kernel(),
+            *self._check_neighbours(directory),
+        ]
+        return [check for check in checks if check is not None]
+
+    def _make(self, subject: str, needed: str, found: str, state: str = OK, hint: str = "") -> Check:
+        return Check(self._runtime.name, subject, needed, found, state, hint)
+
+    def _check_service(self) -> Check:
+        version = self._found.read_version() or "unknown version"
+        units = self._found.units
+        if not self._runtime.units:
+            return self._make("program", self._runtime.title, version)
+        active = [unit for unit, is_active in units.items() if is_active]
+        if active:
+            return self._make("service", "active", f"{active[0]} is active, {version}")
+        unit = next(iter(units), self._runtime.units[0])
+        state = f"{unit} is not active" if units else f"there is no {unit}"
+        return self._make("service", "active", f"{state}, {version}", MISSING, f"run systemctl start {unit}")
+
+    def _check_conf_dir(self, directory: ConfDir) -> t.Iterator[Check]:
+        found, wanted = self._found, self._wanted.conf_dir
+        if found.error is not None:
+            yield self._make("configuration", "readable", found.error.msg, WARNING, "its usual directories are assumed")
+        where = f"set in {found.conf_dir.file}" if found.conf_dir.file else "its default"
+        if os.path.realpath(directory.path) == os.path.realpath(wanted):
+            yield self._make("conf dir", wanted, f"{directory.path}, {where}")
+        else:
+            hint = f"set cni_node_conf_dir to {directory.path}"
+            yield self._make("conf dir", wanted, f"it reads {directory.path}, {where}", MISSING, hint)
+
+    def _check_networks(self, directory: ConfDir) -> t.Iterator[Check]:
+        setup = self._setup
+        for path, error in sorted(directory.broken.items()):
+            state = WARNING if setup.broken == SKIPPED else MISSING
+            yield self._make(
+                "network file", "valid", error.msg, state, f"fix or remove {path}; until then, {setup.broken}"
+            )
+        if setup.takes == BY_NAME:
+            for network in directory.networks.values():
+                yield self._check_name(network)
+            return
+        names = conf_dir.list_files(directory.path, setup.endings)
+        valid = {
+            os.path.basename(network.source): network for network in (*directory.networks.values(), *directory.shadowed)
+        }
+        taken = next((valid[name] for name in names if name in valid), None)
+        if taken is None:
+            hint = "write one with cni.node.conflists; pods stay without network until then"
+            yield self._make("network", "one valid file", f"none in {directory.path}", MISSING, hint)
+        else:
+            yield self._make("network", setup.takes, f"{taken.name}, from {taken.source}")
+
+    def _check_name(self, network: NetworkConfiguration) -> Check:
+        subject, name = f"network {network.name}", os.path.basename(network.source)
+        if not name.endswith(self._setup.endings):
+            endings = " or ".join(self._setup.endings)
+            return self._make(subject, f"a file that ends with {endings}", name, WARNING, f"rename {network.source}")
+        if self._runtime.name == "nomad" and network.name != network.name.lower():
+            hint = "rename the network: Nomad looks for the name in lower case"
+            return self._make(subject, "a name in lower case", network.name, MISSING, hint)
+        return self._make(subject, "by its name", network.source)
+
+    def _check_plugin_dirs(self) -> t.Iterator[Check]:
+        searched, file = self._found.searched_dirs, self._found.plugin_dirs.file
+        where = f"set in {file}" if file else "its default"
+        shown = f"{', '.join(searched)}, {where}"
+        if not self._setup.bin_dir:
+            yield self._make("plugin dirs", "plugins of its own", shown)
+        elif os.path.realpath(self._wanted.bin_dir) in map(os.path.realpath, searched):
+            yield self._make("plugin dirs", self._wanted.bin_dir, shown)
+        else:
+            hint = f"set cni_node_bin_dir to {searched[0]}, or let it search there: {file or self._setup.plugin_dirs.files[0]}"
+            yield self._make("plugin dirs", self._wanted.bin_dir, shown, MISSING, hint)
+        for exposure in {each.path: each for path in searched for each in exposures(path)}.values():
+            hint = f"plugins run as root: run chown root {exposure.path} and chmod go-w {exposure.path}"
+            state = MISSING if exposure.is_world_writable else WARNING
+            yield self._make(f"owner of {exposure.path}", "root alone can write", exposure.reason, state, hint)
+
+    def _check_plugins(self, directory: ConfDir) -> t.Iterator[Check]:
+        lowest = dict(self._setup.plugins)
+        for network in directory.networks.values():
+            for executable in executables(network):
+                lowest.setdefault(executable.type, "")
+        for name, release in sorted(lowest.items()):
+            yield self._check_plugin(name, release)
+
+    def _check_plugin(self, name: str, lowest: str) -> Check:
+        subject, needed = f"plugin {name}", f"{lowest} or newer" if lowest else "installed"
+        paths = [os.path.join(path, name) for path in self._found.searched_dirs]
+        path = next(filter(durable.is_executable, paths), "")
+        if not path:
+            searched = ", ".join(self._found.searched_dirs)
+            hint = f"install it with cni.node.plugins in {self._setup.bin_dir or self._found.searched_dirs[0]}"
+            return self._make(subject, needed, f"not in {searched}", MISSING, hint)
+        is_safe = not any(exposure.is_world_writable for exposure in exposures(path))
+        release = read_release(path) if lowest and is_safe else ""
+        if lowest and release and _numbers(release) < _numbers(lowest):
+            return self._make(
+                subject, needed, f"{path} is {release}", MISSING, "install a newer release of the plugins"
+            )
+        return self._make(subject, needed, f"{path}{f', {release}' if release else ''}")
+
+    def _check_kernel(self) -> t.Iterator[Check]:
+        setup = self._setup
+        if setup.sets_kernel:
+            return
+        reason, problems = [self._runtime.title], t.cast("list[str]", [])
+        needs = Needs(
+            dict.fromkeys(setup.modules, reason), dict.fromkeys(setup.sysctls, reason), {}, dict(setup.sysctls)
+        )
+        modules = plan_modules(needs, problems)
+        loaded = {change.name for change in modules if change.action == "loaded"}
+        for change in modules:
+            is_loaded = change.action != "loaded"
+            hint = "" if is_loaded else f"add {change.name} to cni_node_modules, or run modprobe {change.name}"
+            found = change.action.replace("_", " ") if is_loaded else "not loaded"
+            yield self._make(f"kernel module {change.name}", "loaded", found, OK if is_loaded else MISSING, hint)
+        for setting in plan_settings(sorted(setup.sysctls), needs, loaded, problems):
+            is_set = setting.before == setting.after
+            hint = "" if is_set else f"add it to cni_node_sysctls, or run sysctl {setting.name}={setting.after}"
+            found = "not there yet" if setting.before is None else setting.before
+            yield self._make(f"kernel setting {setting.name}", setting.after, found, OK if is_set else MISSING, hint)
+        for problem in problems:
+            yield self._make("kernel", "available", problem, MISSING)
+
+    def _check_neighbours(self, directory: ConfDir) -> t.Iterator[Check]:
+        """Check what other programs of the node do to attachments."""
+        for path in (f"{self._root}{path}" for path in _PODMAN_TMPFILES):
+            if self._runtime.name != "podman" and os.path.exists(path):
+                if _EMPTIED.search(durable.read(path) or b""):
+                    hint = f"mask it with an empty /etc/tmpfiles.d/{os.path.basename(path)}, or give networks a dataDir of their own"
+                    yield self._make("leases after a boot", "kept", f"{path} removes them", WARNING, hint)
+                break
+        if self._runtime.name == "crio" and _numbers(self._found.read_version())[:2] >= _COLLECTS_SINCE:
+            for network in directory.networks.values():
+                if not network.disable_gc:
+                    found = "CRI-O deletes attachments that are not its own when it starts"
+                    hint = f'if others use the network, set "disableGC": true in {network.source}'
+                    yield self._make(f"network {network.name}", "its attachments stay", found, WARNING, hint)
+
+
+def check_absent(runtime: ContainerRuntime) -> Check:
+    """Return the check of a runtime that the node does not have."""
+    program = runtime.setup.version[0]
+    hint = f"install {runtime.title}, or set cni_node_runtime to a runtime of this node"
+    return Check(runtime.name, "program", runtime.title, f"neither {program} nor its service is there", MISSING, hint)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
+
+
+__all__ = ("RuntimeChecks", "Wanted", "check_absent")

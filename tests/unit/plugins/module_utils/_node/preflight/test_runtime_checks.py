@@ -1,0 +1,170 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The needs of a runtime are compared with what the node has."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module import State
+from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, OK, WARNING, Check
+from ansible_collections.cni.node.plugins.module_utils._node.preflight.runtime_checks import RuntimeChecks, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
+
+ROWS = {runtime.name: runtime for runtime in RUNTIMES}
+
+
+class PreparedNode:
+    """A node on which everything is as a runtime needs it, until a test changes that."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        self.root = root
+        self.conf_dir, self.bin_dir = root / "net.d", root / "bin"
+        for directory in (self.conf_dir, self.bin_dir):
+            directory.mkdir(mode=0o755)
+        self.write("10-pods.conflist", "pods")
+
+    def write(self, name: str, network: str, **keys: object) -> None:
+        content = {"cniVersion": "1.0.0", "name": network, "plugins": [{"type": "ptp"}], **keys}
+        (self.conf_dir / name).write_text(json.dumps(content), encoding="utf-8")
+
+    def install(self, name: str, release: str = "1.9.1") -> pathlib.Path:
+        path = self.bin_dir / name
+        path.write_text(f"#!/bin/sh\necho CNI {name} plugin v{release} >&2\n", encoding="utf-8")
+        path.chmod(0o755)
+        return path
+
+    def check(self, name: str, bin_dir: str = "", version: str = "", *, is_active: bool = True) -> dict[str, Check]:
+        """Return the checks by subject."""
+        runtime = ROWS[name]
+        for plugin in (*runtime.setup.plugins, "ptp"):
+            if not (self.bin_dir / plugin).exists():
+                self.install(plugin)
+        program = self.root / "program"
+        program.write_text(f"#!/bin/sh\necho version {version or '9.9.9'}\n", encoding="utf-8")
+        program.chmod(0o755)
+        found = FoundRuntime(
+            runtime,
+            str(program),
+            dict.fromkeys(runtime.units, is_active),
+            Configured((str(self.conf_dir),)),
+            Configured((str(self.bin_dir),), "/etc/its.conf"),
+        )
+        checks = RuntimeChecks(found, Wanted(str(self.conf_dir), bin_dir or str(self.bin_dir)), str(self.root)).run()
+        return {check.subject: check for check in checks}
+
+    def not_ok(self, name: str, *arguments: str) -> dict[str, str]:
+        return {subject: check.state for subject, check in self.check(name, *arguments).items() if check.state != OK}
+
+
+@pytest.fixture
+def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> PreparedNode:
+    monkeypatch.setattr(kernel_module, "state", lambda dummy: State.PRESENT)
+    values = {key: value for runtime in RUNTIMES for key, value in runtime.setup.sysctls.items()}
+    monkeypatch.setattr(sysctl, "read", values.get)
+    monkeypatch.setattr(sysctl, "is_writable", lambda dummy: True)
+    return PreparedNode(tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name != "crio"])
+def test_on_a_prepared_node_nothing_is_missing(node: PreparedNode, name: str) -> None:
+    assert {state for subject, state in node.not_ok(name).items() if not subject.startswith("owner of")} == set()
+
+
+def test_a_service_that_does_not_run_is_missing(node: PreparedNode) -> None:
+    check = node.check("nomad", is_active=False)["service"]
+    assert (check.state, check.found) == (MISSING, "nomad.service is not active, 9.9.9")
+    assert check.hint == "run systemctl start nomad.service"
+
+
+def test_plugins_where_the_runtime_does_not_look_are_missing_for_it(node: PreparedNode) -> None:
+    check = node.check("containerd", "/opt/elsewhere")["plugin dirs"]
+    assert (check.state, check.needed) == (MISSING, "/opt/elsewhere")
+    assert check.hint == f"set cni_node_bin_dir to {node.bin_dir}, or let it search there: /etc/its.conf"
+
+
+def test_the_plugins_of_networks_and_of_the_runtime_are_looked_for(node: PreparedNode) -> None:
+    node.check("podman")
+    for name in ("tuning", "ptp"):
+        (node.bin_dir / name).rename(node.root / name)
+        (node.root / name).chmod(0o644)
+        (node.root / name).rename(node.bin_dir / name)
+    assert {name: node.not_ok("podman")[f"plugin {name}"] for name in ("tuning", "ptp")} == {
+        "tuning": MISSING,
+        "ptp": MISSING,
+    }
+
+
+@pytest.mark.parametrize(("release", "state"), [("1.1.1", MISSING), ("1.3.0", OK), ("1.10.0", OK), ("unknown", OK)])
+def test_an_older_release_of_a_plugin_is_missing(node: PreparedNode, release: str, state: str) -> None:
+    node.install("bridge", release)
+    assert node.check("nomad")["plugin bridge"].state == state
+
+
+@pytest.mark.parametrize(("name", "state"), [("containerd", MISSING), ("nomad", MISSING), ("crio", WARNING)])
+def test_a_broken_file_counts_by_what_it_does(node: PreparedNode, name: str, state: str) -> None:
+    (node.conf_dir / "00-broken.conflist").write_text("{", encoding="utf-8")
+    check = node.check(name)["network file"]
+    assert check.state == state
+    assert check.hint.endswith(ROWS[name].setup.broken)
+
+
+def test_a_runtime_that_takes_the_first_file_needs_one(node: PreparedNode) -> None:
+    assert node.check("containerd")["network"].found == f"pods, from {node.conf_dir}/10-pods.conflist"
+    (node.conf_dir / "10-pods.conflist").unlink()
+    assert node.check("containerd")["network"].state == MISSING
+    assert "network" not in node.check("podman")
+
+
+def test_a_file_that_the_runtime_does_not_read_is_a_warning(node: PreparedNode) -> None:
+    (node.conf_dir / "20-single.conf").write_text('{"cniVersion": "0.4.0", "name": "single", "type": "ptp"}', "utf-8")
+    assert node.check("podman")["network single"].state == WARNING
+    assert node.check("nomad")["network single"].state == OK
+
+
+def test_a_network_that_nomad_cannot_find_by_its_name_is_missing(node: PreparedNode) -> None:
+    node.write("20-upper.conflist", "Upper")
+    assert node.check("nomad")["network Upper"].state == MISSING
+    assert node.check("podman")["network Upper"].state == OK
+
+
+def test_kernel_modules_and_settings_are_compared(node: PreparedNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_module, "state", lambda dummy: State.LOADABLE)
+    monkeypatch.setattr(sysctl, "read", lambda dummy: "0")
+    checks = node.check("kubelet")
+    module, setting = checks["kernel module overlay"], checks["kernel setting net.ipv4.ip_forward"]
+    assert (module.state, module.found, setting.state, setting.found) == (MISSING, "not loaded", MISSING, "0")
+    assert not any(subject.startswith("kernel") for subject in node.check("k3s"))
+
+
+def test_a_directory_that_every_user_can_write_is_missing_an_owner(node: PreparedNode) -> None:
+    node.bin_dir.chmod(0o777)
+    check = node.check("nomad")[f"owner of {node.bin_dir}"]
+    assert (check.state, "chmod go-w" in check.hint) == (MISSING, True)
+
+
+@pytest.mark.parametrize(("version", "count"), [("1.31.5", 0), ("1.32.0", 1), ("1.36.3", 1)])
+def test_networks_whose_attachments_crio_deletes_are_a_warning(node: PreparedNode, version: str, count: int) -> None:
+    node.write("20-kept.conflist", "kept", disableGC=True)
+    checks = [check for check in node.check("crio", version=version).values() if check.state == WARNING]
+    assert [check.subject for check in checks if check.subject.startswith("network")] == ["network pods"] * count
+
+
+def test_leases_that_podman_removes_at_boot_are_a_warning_for_others(node: PreparedNode) -> None:
+    file = node.root / "usr/lib/tmpfiles.d/podman.conf"
+    file.parent.mkdir(parents=True)
+    file.write_text("x /tmp/podman-run-*\nD! /var/lib/cni/networks\n", encoding="utf-8")
+    assert node.check("nomad")["leases after a boot"].state == WARNING
+    assert "leases after a boot" not in node.check("podman")
+    masked = node.root / "etc/tmpfiles.d/podman.conf"
+    masked.parent.mkdir(parents=True)
+    masked.touch()
+    assert "leases after a boot" not in node.check("nomad")

@@ -42,6 +42,11 @@ options:
       - Directory to use instead of C(/opt).
     type: str
     default: /opt
+  strict:
+    description:
+      - Whether an unknown name is an error. Otherwise, it counts as an empty string.
+    type: bool
+    default: true
 
 seealso:
   - module: cni.node.preflight
@@ -118,10 +123,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types impo
 _OPT: t.Final = "/opt"
 
 
-def runtime_setup(name: str, opt_dir: str = _OPT) -> JsonObject:
+def runtime_setup(name: str, opt_dir: str = _OPT, *, strict: bool = True) -> JsonObject:
     """Return what a runtime expects of a node."""
     runtime = next((runtime for runtime in RUNTIMES if runtime.name == name), None)
-    if name and runtime is None:
+    if name and runtime is None and strict:
         raise AnsibleFilterError(f"runtime_setup: {name!r} is not a known runtime; expected: {', '.join(NAMES)}")
     if runtime is None:
         return _without_runtime(f"{opt_dir or _OPT}/cni/bin")

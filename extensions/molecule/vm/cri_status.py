@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Query containerd's status as a kubelet does; fail with its answer if the network is not ready."""
+"""Query containerd's status as a kubelet does; fail with its answer if no network, or not the named one, is ready."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ METHOD = "/runtime.v1.RuntimeService/Status"
 READY = b"\x0a\x0cNetworkReady\x10\x01"
 
 # The request is an empty message, which needs no definition.
-answer: bytes = grpc.insecure_channel(SOCKET).unary_unary(METHOD)(b"", timeout=10)
-if READY not in answer:
+# With details, which name the file of each network.
+VERBOSE = b"\x08\x01"
+
+answer: bytes = grpc.insecure_channel(SOCKET).unary_unary(METHOD)(VERBOSE, timeout=10)
+if READY not in answer or not all(name.encode() in answer for name in sys.argv[1:]):
     sys.exit(f"containerd's network is not ready: {answer!r}")

@@ -47,7 +47,9 @@ def test_empty_answers_select_the_defaults_of_a_role(node: EngineNode, project: 
     assert empty.status == usual.status
 
 
-@pytest.mark.parametrize("playbook", ["provision", "verify", "upgrade", "rollback", "report", "gc", "repair", "remove"])
+@pytest.mark.parametrize(
+    "playbook", ["preflight", "provision", "verify", "upgrade", "rollback", "report", "gc", "repair", "remove"]
+)
 def test_empty_answers_select_the_defaults_of_a_playbook(node: EngineNode, project: Project, playbook: str) -> None:
     node.write(reference_networks.network(reference_networks.PTP, name="here"))
     every = dict.fromkeys(of_role("cni_node"), "")

@@ -165,7 +165,7 @@ class RuntimeChecks:
         path = next(filter(durable.is_executable, paths), "")
         if not path:
             searched = ", ".join(self._found.searched_dirs)
-            hint = f"install it with cni.node.plugins in {self._setup.bin_dir or self._found.searched_dirs[0]}"
+            hint = f"install it with cni.node.plugins in {self._choose_bin_dir()}"
             return self._make(subject, needed, f"not in {searched}", MISSING, hint)
         is_safe = not any(exposure.is_world_writable for exposure in exposures(path))
         release = read_release(path) if lowest and is_safe else ""
@@ -174,6 +174,11 @@ class RuntimeChecks:
                 subject, needed, f"{path} is {release}", MISSING, "install a newer release of the plugins"
             )
         return self._make(subject, needed, f"{path}{f', {release}' if release else ''}")
+
+    def _choose_bin_dir(self) -> str:
+        """Return the directory in which to install a plugin: the one of the task, if the runtime looks there."""
+        searched = self._found.searched_dirs
+        return self._wanted.bin_dir if self._wanted.bin_dir in searched else searched[0]
 
     def _check_kernel(self) -> t.Iterator[Check]:
         setup = self._setup
@@ -203,7 +208,7 @@ class RuntimeChecks:
         for path in (f"{self._root}{path}" for path in _PODMAN_TMPFILES):
             if self._runtime.name != "podman" and os.path.exists(path):
                 if _EMPTIED.search(durable.read(path) or b""):
-                    hint = f"mask it with an empty /etc/tmpfiles.d/{os.path.basename(path)}, or give networks a dataDir of their own"
+                    hint = "copy it to /etc/tmpfiles.d without this line, or give networks a dataDir of their own"
                     yield self._make("leases after a boot", "kept", f"{path} removes them", WARNING, hint)
                 break
         if self._runtime.name == "crio" and _numbers(self._found.read_version())[:2] >= _COLLECTS_SINCE:

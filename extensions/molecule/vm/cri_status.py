@@ -16,9 +16,9 @@ METHOD = "/runtime.v1.RuntimeService/Status"
 READY = b"\x0a\x0cNetworkReady\x10\x01"
 
 # The request is an empty message, which needs no definition.
-# With details, which name the file of each network.
+# With details, which name each network.
 VERBOSE = b"\x08\x01"
 
 answer: bytes = grpc.insecure_channel(SOCKET).unary_unary(METHOD)(VERBOSE, timeout=10)
-if READY not in answer or not all(name.encode() in answer for name in sys.argv[1:]):
+if READY not in answer or not all(f'"Name":"{name}"'.encode() in answer for name in sys.argv[1:]):
     sys.exit(f"containerd's network is not ready: {answer!r}")

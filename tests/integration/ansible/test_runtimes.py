@@ -6,14 +6,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import pathlib
+import threading
+import time
 import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
+from ansible_collections.cni.node.tests.support import build
+from ansible_collections.cni.node.tests.support.libcni import Libcni
+from ansible_collections.cni.node.tests.support.namespaces import namespaces
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -85,3 +95,81 @@ def test_preflight_fails_for_a_node_that_lacks_its_runtime_and_changes_nothing(
     assert "neither nomad nor its service is there" in played.output
     assert "install Nomad, or set cni_node_runtime to a runtime of this node" in played.output
     assert all(task.require_no_change() for task in played.tasks)
+
+
+NOMAD_CONFIG = pathlib.Path("/opt/cni/config")
+# The plugins that a role for Nomad unpacks, as the user nomad.
+UNPACKED = ("bridge", "firewall", "host-local", "loopback", "portmap")
+NOMAD_USER = 65534
+
+
+@pytest.fixture
+def nomad(node: EngineNode) -> Libcni:
+    """Return what Nomad runs on a node that was set up for it by hand: older plugins, and a network of its own."""
+    reason = build.missing()
+    if reason:
+        pytest.skip(reason)
+    releases.BIN_DIR.mkdir(exist_ok=True)
+    NOMAD_CONFIG.mkdir()
+    files = {**releases.contents(*UNPACKED, revision="older"), "theirs": b"#!/bin/sh\n"}
+    for name, content in files.items():
+        (releases.BIN_DIR / name).write_bytes(content)
+        (releases.BIN_DIR / name).chmod(0o755)
+        os.chown(releases.BIN_DIR / name, NOMAD_USER, NOMAD_USER)
+    network = reference_networks.network(reference_networks.bridge(), name="theirs")
+    (NOMAD_CONFIG / "theirs.conflist").write_text(json.dumps(network), encoding="utf-8")
+    return Libcni(build.libcni_runner(), str(NOMAD_CONFIG), (str(releases.BIN_DIR),), str(node.cache_dir))
+
+
+@contextlib.contextmanager
+def never_missing(paths: t.Sequence[pathlib.Path]) -> t.Iterator[None]:
+    """Require that every look finds an executable file of the same size, until the block ends."""
+    gaps: list[str] = []
+    is_over = threading.Event()
+    whole = {path: path.stat().st_size for path in paths}
+
+    def look() -> None:
+        while not is_over.is_set():
+            gaps.extend(
+                path.name for path in paths if not os.access(path, os.X_OK) or path.stat().st_size != whole[path]
+            )
+            time.sleep(0.0005)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watcher.join()
+    assert gaps == []
+
+
+def test_a_node_that_was_set_up_by_hand_is_taken_over_without_a_gap(
+    node: EngineNode, nomad: Libcni, project: Project
+) -> None:
+    variables = {
+        **VARIABLES,
+        "cni_node_runtime": "nomad",
+        "cni_node_concerns": ["plugins", "networks"],
+        "cni_node_plugins_source": str(releases.release(project.path / "new.tgz", *UNPACKED, "ptp", revision="newer")),
+    }
+    theirs = {path: path.read_bytes() for path in (NOMAD_CONFIG / "theirs.conflist", releases.BIN_DIR / "theirs")}
+    with namespaces("running") as (running,):
+        item = attachment("theirs", running)
+        assert nomad.run("ADD", [item]).results != [None]
+        refused = project.run("cni.node.provision", **variables)
+        assert "has not installed" in refused.output
+        assert not list(NOMAD_CONFIG.glob("*-wire.conflist"))
+        with never_missing([releases.BIN_DIR / name for name in UNPACKED]):
+            project.run("cni.node.provision", cni_node_plugins_force=True, **variables).succeeded()
+        new = releases.contents(*UNPACKED, revision="newer")
+        assert {name: (releases.BIN_DIR / name).read_bytes() for name in UNPACKED} == new
+        assert {(releases.BIN_DIR / name).stat().st_uid for name in UNPACKED} == {0}
+        assert len(list(NOMAD_CONFIG.glob("*-wire.conflist"))) == 1
+        assert nomad.run("CHECK", [item]).results == [None]
+        assert nomad.run("DEL", [item]).results == [None]
+    assert node.leases("theirs") == []
+    project.run("cni.node.remove", cni_node_confirm=True, cni_node_plugins_force=True, **variables).succeeded()
+    assert {path: path.read_bytes() for path in theirs} == theirs
+    assert (releases.BIN_DIR / "bridge").read_bytes() == releases.contents("bridge", revision="older")["bridge"]

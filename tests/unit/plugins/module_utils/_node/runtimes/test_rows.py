@@ -89,11 +89,19 @@ def describe_needs(runtime: ContainerRuntime) -> str:
     )
 
 
+def describe_service(runtime: ContainerRuntime) -> str:
+    """Return the row of a runtime in the third table."""
+    command = " ".join(runtime.setup.containers)
+    units = ", ".join(f"`{unit}`" for unit in runtime.units)
+    return f"| {runtime.title} | {f'`{command}`' if command else 'nothing'} | {units or 'none'} |"
+
+
 @by_runtime
 def test_the_documentation_has_what_the_row_has(runtime: ContainerRuntime) -> None:
     lines = (ROOT / "docs/runtimes.md").read_text(encoding="utf-8").splitlines()
     assert describe_files(runtime) in lines
     assert describe_needs(runtime) in lines
+    assert describe_service(runtime) in lines
     section = lines[lines.index(f"### {runtime.title}") :]
     assert f"cni_node_runtime: {runtime.name}" in section[:5]
 

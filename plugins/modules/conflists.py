@@ -52,6 +52,21 @@ options:
       - Remove files that are not in O(conflists), if this collection has written them and they have not been changed since.
     type: bool
     default: false
+  runtime:
+    description:
+      - The container runtime that the networks are for. If the node has it, the level V(node) of O(validate.levels) also compares
+        O(conf_dir) and O(plugin_dirs) with the runtime's own directories.
+    type: str
+    choices:
+      - apptainer
+      - containerd
+      - crio
+      - k3s
+      - kubelet
+      - nerdctl
+      - nomad
+      - podman
+      - rke2
   probe:
     description:
       - Run each plugin of the networks with VERSION before a file is written, whatever O(validate.levels) says. This includes
@@ -227,6 +242,7 @@ from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.module_utils._module.conflists import VALIDATE, ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES
 
 
 def main() -> t.NoReturn:
@@ -238,6 +254,7 @@ def main() -> t.NoReturn:
             **arguments.TIMEOUT,
             "mode": {"type": "raw", "default": "0644"},
             "purge": {"type": "bool", "default": False},
+            "runtime": {"type": "str", "choices": list(NAMES)},
             "probe": {"type": "bool", "default": True},
             "validate": VALIDATE,
         },

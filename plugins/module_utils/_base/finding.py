@@ -92,6 +92,8 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "other-file-first": (NODE, WARNING),
     "broken-file": (NODE, WARNING),
     "leftover-file": (NODE, WARNING),
+    "unread-directory": (NODE, WARNING),
+    "unsearched-plugins": (NODE, WARNING),
     "node-subnets-collide": (FLEET, ERROR),
     "network-differs": (FLEET, WARNING),
     "plugin-differs": (FLEET, WARNING),

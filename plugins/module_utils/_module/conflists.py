@@ -163,7 +163,10 @@ def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
         probe = PluginProbe(executor, tolerate_missing=module.check_mode)
         result += [finding for network in planned.desired for finding in probe.check(network)]
     if validates_node:
-        result += conflist_checks.check(planned, tolerate_missing=module.check_mode)
+        runtime, plugin_dirs = params["runtime"] or "", params["plugin_dirs"]
+        result += conflist_checks.check(
+            planned, tolerate_missing=module.check_mode, runtime=runtime, plugin_dirs=plugin_dirs
+        )
     return result
 
 

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import (
@@ -14,15 +16,20 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists import (
     bridge_checks,
     file_checks,
     link_checks,
+    runtime_checks,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import find_runtimes
 
 
-def check(planned: PlannedDirectory, *, tolerate_missing: bool) -> list[Finding]:
-    """Compare network configurations with the node: with its links, addresses and routes, and with its other files.
+def check(
+    planned: PlannedDirectory, *, tolerate_missing: bool, runtime: str = "", plugin_dirs: t.Sequence[str] = ()
+) -> list[Finding]:
+    """Compare network configurations with the node: with its links, addresses and routes, other files, and runtimes.
 
     Args:
+        runtime: The container runtime that the networks are for, if any.
+        plugin_dirs: The directories of plugins that the task uses.
         tolerate_missing: Report missing links and devices as tolerated: another task may still create them.
 
     Raises:
@@ -34,7 +41,11 @@ def check(planned: PlannedDirectory, *, tolerate_missing: bool) -> list[Finding]
         findings += link_checks.check(planned, view, tolerate_missing=tolerate_missing)
         findings += address_checks.check(planned, view)
         findings += bridge_checks.check(planned, view)
-    return [*findings, *file_checks.check(planned, find_runtimes())]
+    present = find_runtimes()
+    for found in present if planned.desired else ():
+        if found.runtime.name == runtime:
+            findings += runtime_checks.check(planned, found, plugin_dirs)
+    return [*findings, *file_checks.check(planned, present)]
 
 
 __all__ = ("check",)

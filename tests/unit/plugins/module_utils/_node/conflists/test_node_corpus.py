@@ -20,10 +20,12 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     link_cases,
     plugin_cases,
     route_cases,
+    runtime_cases,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.access_cases import AccessCase
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import NodeCase, check
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.plugin_cases import PluginCase
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.runtime_cases import RuntimeCase
 
 C = t.TypeVar("C")
 OF_NODES: t.Final = (link_cases, address_cases, bridge_cases, route_cases, file_cases)
@@ -49,28 +51,32 @@ def test_a_correct_case_has_no_findings(
     check(case.findings(tmp_path / "net.d", monkeypatch), [])
 
 
-@pytest.mark.parametrize("case", name_cases({**plugin_cases.BROKEN, **access_cases.BROKEN}))
+@pytest.mark.parametrize("case", name_cases({**plugin_cases.BROKEN, **access_cases.BROKEN, **runtime_cases.BROKEN}))
 def test_a_wrong_plugin_case_has_exactly_the_expected_findings(
-    case: PluginCase | AccessCase, tmp_path: pathlib.Path
+    case: PluginCase | AccessCase | RuntimeCase, tmp_path: pathlib.Path
 ) -> None:
     check(case.findings(tmp_path), case.expected)
 
 
-@pytest.mark.parametrize("case", name_cases({**plugin_cases.FINE, **access_cases.FINE}))
-def test_a_correct_plugin_case_has_no_findings(case: PluginCase | AccessCase, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("case", name_cases({**plugin_cases.FINE, **access_cases.FINE, **runtime_cases.FINE}))
+def test_a_correct_plugin_case_has_no_findings(
+    case: PluginCase | AccessCase | RuntimeCase, tmp_path: pathlib.Path
+) -> None:
     check(case.findings(tmp_path), [])
 
 
 def test_each_code_has_five_wrong_cases_and_two_correct_ones() -> None:
-    broken: dict[str, t.Mapping[str, NodeCase | PluginCase | AccessCase]] = {
+    broken: dict[str, t.Mapping[str, NodeCase | PluginCase | AccessCase | RuntimeCase]] = {
         **BROKEN,
         **plugin_cases.BROKEN,
         **access_cases.BROKEN,
+        **runtime_cases.BROKEN,
     }
-    fine: dict[str, t.Mapping[str, NodeCase | PluginCase | AccessCase]] = {
+    fine: dict[str, t.Mapping[str, NodeCase | PluginCase | AccessCase | RuntimeCase]] = {
         **FINE,
         **plugin_cases.FINE,
         **access_cases.FINE,
+        **runtime_cases.FINE,
     }
     own = {code for code, (level, dummy) in CODES.items() if level == NODE}
     for code in own:

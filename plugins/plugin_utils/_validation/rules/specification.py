@@ -71,7 +71,8 @@ def _check_versions(document: Document) -> t.Iterator[Finding]:
         message = f"the network has no cniVersion, which means version {version.IMPLIED}"
         hint = 'set a version that the plugins support, such as "1.0.0"; without one, there is no CHECK and no prevResult for DEL'
         yield document.finding("missing-version", "/cniVersion", message, hint)
-    if not document.is_list and not refused:
+    # Multus runs a single plugin of any version.
+    if not document.is_list and not refused and not document.manifest:
         highest = config.parse_versions(network, "")[-1]
         yield from _run_rule(document, "/type", "single-plugin", lambda: config.check_single(highest, ""))
 
@@ -94,7 +95,7 @@ def _check_inlined(document: Document) -> t.Iterator[Finding]:
         yield document.finding(
             "invalid-configuration", "/plugins", f"found {kind(plugins)}", "expected: a list", plugins
         )
-    elif plugins == [] or (only is True and not plugins):
+    elif plugins == [] or ((only is True or document.manifest) and not plugins):
         hint = "expected: at least one plugin configuration"
         yield document.finding("no-plugins", "/plugins", "the network has no plugin", hint)
     elif not plugins:

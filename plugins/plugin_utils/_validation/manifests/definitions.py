@@ -24,6 +24,8 @@ _LISTS: t.Final = ("List", f"{_KIND}List")
 # Keys that show that a document is a network configuration.
 _NETWORK_KEYS: t.Final = ("plugins", "cniVersion", "cniVersions")
 _NO_KIND: t.Final = "no kind"
+# Replaces a missing name, so that it is reported for the manifest only and not for its network as well.
+_UNNAMED: t.Final = "unnamed"
 
 
 class Definitions:
@@ -155,7 +157,7 @@ class _Definition:
     def _source(self, config: str) -> Source:
         path = join(self._path, "spec", "config")
         line, written = self._document.positions.line(path), self._document.written(path, config)
-        manifest = Manifest(self._label, self._name, path, line, written)
+        manifest = Manifest(self._label, self._name or _UNNAMED, path, line, written)
         return Source(self._file, config.encode("utf-8", "surrogatepass"), manifest=manifest)
 
     def _report_unknown(self, key: str, value: t.Any) -> None:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import typing as t
 
@@ -58,11 +59,12 @@ class _Loader(yaml.SafeLoader):
 def read(text: str) -> tuple[list[Tree], BrokenYaml | None]:
     """Return the documents of a YAML text, up to the first error, and the error."""
     trees: list[Tree] = []
+    lines = _Lines(text)
     try:
         for node in yaml.compose_all(text, Loader=_Loader):
-            trees.append(_Reader(text).tree(node))
+            trees.append(_Reader(text, lines).tree(node))
     except yaml.MarkedYAMLError as exc:
-        return trees, _broken(exc)
+        return trees, _broken(exc, lines)
     except yaml.YAMLError as exc:
         return trees, BrokenYaml(" ".join(str(exc).split()), None)
     except RecursionError:
@@ -72,14 +74,25 @@ def read(text: str) -> tuple[list[Tree], BrokenYaml | None]:
     return trees, None
 
 
-class _Reader:
+class _Lines:
+    """The lines of a text as editors count them. YAML has other line breaks, too."""
+
     def __init__(self, text: str) -> None:
+        self._breaks = [place for place, character in enumerate(text) if character == "\n"]
+
+    def at(self, mark: yaml.Mark) -> int:
+        return bisect.bisect_left(self._breaks, mark.index) + 1
+
+
+class _Reader:
+    def __init__(self, text: str, lines: _Lines) -> None:
         self._text = text
+        self._lines = lines
         self._positions = Positions({}, [])
         self._scalars: dict[str, yaml.ScalarNode] = {}
 
     def tree(self, node: yaml.Node) -> Tree:
-        value = self._read(node, "", node.start_mark.line + 1)
+        value = self._read(node, "", self._lines.at(node.start_mark))
         return Tree(value, self._positions, lambda path, dummy: keep_positions(self._text, self._scalars[path]))
 
     def _read(self, node: yaml.Node, path: str, line: int) -> t.Any:
@@ -88,7 +101,7 @@ class _Reader:
             return self._read_object(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [
-                self._read(entry, join(path, place), entry.start_mark.line + 1)
+                self._read(entry, join(path, place), self._lines.at(entry.start_mark))
                 for place, entry in enumerate(node.value)
             ]
         return self._read_scalar(node, path)
@@ -97,7 +110,7 @@ class _Reader:
         value: dict[str, t.Any] = {}
         for key, entry in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else f"({key.id})"
-            place, line = join(path, name), key.start_mark.line + 1
+            place, line = join(path, name), self._lines.at(key.start_mark)
             if name in value:
                 self._positions.repeated_keys.append(RepeatedKey(place, self._positions.lines[place], line))
             value[name] = self._read(entry, place, line)
@@ -112,14 +125,13 @@ class _Reader:
         return Opaque(_KINDS.get(node.tag, f"a value with the tag {node.tag.removeprefix(_TAG)}"))
 
 
-def _broken(exc: yaml.MarkedYAMLError) -> BrokenYaml:
+def _broken(exc: yaml.MarkedYAMLError, lines: _Lines) -> BrokenYaml:
     mark = exc.problem_mark or exc.context_mark
     problem = ", ".join(filter(None, (exc.context, exc.problem)))
-    return (
-        BrokenYaml(f"line {mark.line + 1}, column {mark.column + 1}: {problem}", mark.line + 1)
-        if mark
-        else BrokenYaml(problem, None)
-    )
+    if mark is None:
+        return BrokenYaml(problem, None)
+    line = lines.at(mark)
+    return BrokenYaml(f"line {line}, column {mark.column + 1}: {problem}", line)
 
 
 __all__ = ("BrokenYaml", "read")

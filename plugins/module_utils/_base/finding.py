@@ -70,6 +70,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "link-scope-gateway": (CONSISTENCY, ERROR),
     "mtu-out-of-bounds": (CONSISTENCY, ERROR),
     "meta-plugin-first": (CONSISTENCY, ERROR),
+    "plugin-not-last": (CONSISTENCY, ERROR),
     "second-interface-plugin": (CONSISTENCY, ERROR),
     "portmap-without-address": (CONSISTENCY, ERROR),
     "wrong-backend": (CONSISTENCY, ERROR),

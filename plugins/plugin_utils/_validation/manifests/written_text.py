@@ -55,7 +55,7 @@ def _unescape(match: re.Match[str]) -> str:
     if escape.endswith("\n"):
         return "\n"
     if escape[1:]:
-        character = chr(min(int(escape[1:], 16), 0x10FFFF))
+        character = chr(int(escape[1:], 16))
         return " " if character.isspace() else character
     return _ESCAPED.get(escape, " ")
 

@@ -69,8 +69,8 @@ def read(text: str) -> tuple[list[Tree], BrokenYaml | None]:
         return trees, BrokenYaml(" ".join(str(exc).split()), None)
     except RecursionError:
         return trees, BrokenYaml("it is nested too deeply", None)
-    except (ValueError, OverflowError) as exc:
-        return trees, BrokenYaml(str(exc), None)
+    except (ValueError, OverflowError):
+        return trees, BrokenYaml("a number after \\U is no character", None)
     return trees, None
 
 

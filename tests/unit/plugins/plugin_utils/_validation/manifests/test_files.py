@@ -92,10 +92,14 @@ def test_multus_runs_a_single_plugin_of_any_version() -> None:
 
 
 def test_several_manifests_may_contain_networks_of_one_name(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "a.yaml").write_text(
-        f"{manifest(LOOPBACK)}---\n{manifest(LOOPBACK, 'other')}---\n{manifest(LOOPBACK, 'net', 'b')}"
-    )
-    (tmp_path / "n.conflist").write_text(json.dumps(LOOPBACK))
+    names = [("net", "lab"), ("other", "lab"), ("net", "b")]
+    (tmp_path / "a.yaml").write_text("---\n".join(manifest(LOOPBACK, *name) for name in names), encoding="utf-8")
+    assert conflist_findings(str(tmp_path / "a.yaml"), files=True) == []
+
+
+def test_a_manifest_and_a_network_of_a_file_may_have_one_name(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a.yaml").write_text(manifest(LOOPBACK, "n").replace("namespace: lab", ""), encoding="utf-8")
+    (tmp_path / "n.conflist").write_text(json.dumps(LOOPBACK), encoding="utf-8")
     assert conflist_findings(sorted(map(str, tmp_path.iterdir())), files=True) == []
 
 
@@ -115,8 +119,14 @@ def test_a_json_file_with_a_kind_is_a_manifest_whatever_its_name() -> None:
 def test_json_without_a_kind_is_a_network_configuration_whatever_its_name() -> None:
     for name in ("net.json", "net.yaml", "net.conflist"):
         assert codes(json.dumps({**LOOPBACK, "plugins": []}), name) == ["out-of-range"]
+    inner = {"type": "loopback", "args": {"apiVersion": VERSION, "kind": KIND}}
+    assert codes(json.dumps({**LOOPBACK, "plugins": [inner]}), "net.json") == ["reserved-key"]
     assert codes('{"apiVersion": "v1", "kind": ', "net.json") == ["not-json"]
     assert codes('"apiVersion" "kind"', "net.conflist") == ["not-json"]
+
+
+def test_a_byte_order_mark_before_a_manifest_is_ignored() -> None:
+    assert codes(f"\ufeff{manifest(LOOPBACK)}") == []
 
 
 def test_a_large_file_of_json_is_no_manifest() -> None:

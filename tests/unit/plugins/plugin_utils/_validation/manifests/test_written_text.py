@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import scan
@@ -49,6 +49,7 @@ def locate(text: str) -> dict[str, int]:
 
 
 @given(json_values, styles, st.sampled_from([1, 3, None]))
+@example({"it's": {"a": 1}}, "single-quoted", 1)
 def test_every_place_has_the_line_on_which_it_stands_in_the_file(value: t.Any, style: str, indent: int | None) -> None:
     text = json.dumps(value, indent=indent).replace("\x7f", "")
     whole, offset = embed(text, style)
@@ -56,17 +57,23 @@ def test_every_place_has_the_line_on_which_it_stands_in_the_file(value: t.Any, s
     assert locate(whole) == {path: line + offset for path, line in scan(text).lines.items()}
 
 
+@pytest.mark.parametrize("text", ['{"a" 2}', '{\n"a": 1,\n"b" 2}'])
 @pytest.mark.parametrize("style", STYLES)
-def test_an_error_has_the_line_and_the_column_of_the_file(style: str) -> None:
-    whole, offset = embed('{\n"a": 1,\n"b" 2}', style)
+def test_an_error_has_the_line_and_the_column_of_the_file(style: str, text: str) -> None:
+    whole, offset = embed(text, style)
     (first, *_), dummy = yaml_trees.read(whole)
     written = first.written("/spec/config", first.value["spec"]["config"])
     with pytest.raises(json.JSONDecodeError) as refused:
         json.loads(written)
     line, escapes = refused.value.lineno, STYLES[style][1].get('"', '"')
-    assert line == offset + 3
+    assert line == offset + 1 + text.count("\n")
     # Each quote before the error has been one character or an escape.
     assert whole.split("\n")[line - 1][refused.value.colno - 1 + 2 * (len(escapes) - 1)] == "2"
+
+
+def test_line_breaks_in_escapes_are_no_lines_of_the_file() -> None:
+    whole = 'spec:\n  config: "{\\x0a\\u000A\\n\n    \\"a\\": 1}"\n---\n{}\n'
+    assert locate(whole) == {"": 2, "/a": 3}
 
 
 def test_lines_are_counted_as_editors_count_them() -> None:

@@ -127,6 +127,9 @@ def test_json_without_a_kind_is_a_network_configuration_whatever_its_name() -> N
 
 def test_a_byte_order_mark_before_a_manifest_is_ignored() -> None:
     assert codes(f"\ufeff{manifest(LOOPBACK)}") == []
+    # YAML has no tabs for indentation, but JSON has.
+    whole = {"apiVersion": VERSION, "kind": KIND, "metadata": {"name": "net"}}
+    assert codes(f"\ufeff{json.dumps(whole, indent=chr(9))}") == ["config-on-node"]
 
 
 def test_a_large_file_of_json_is_no_manifest() -> None:

@@ -54,6 +54,7 @@ CAPTIONS: t.Final = {
     "trial": "verify",
     "document": "keys and their positions",
     "fleet": "comparison of hosts",
+    "manifests": "networks of Multus",
     "rules": "findings in a network",
     "schema": "JSON Schemas",
 }

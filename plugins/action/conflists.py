@@ -12,9 +12,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import NODE
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, as_list, plain
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import check_levels
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schemas import load_library
-from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
+from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, validate
 
 _LEVELS: t.Final = (*CONTROLLER_LEVELS, NODE)
 

@@ -45,6 +45,8 @@ options:
   files:
     description:
       - Read the input as paths of files. Files in the same directory are validated together, as those of one node.
+      - Files C(.yaml) and C(.yml), and JSON files with C(apiVersion) and C(kind), contain manifests. The network configurations
+        in C(spec.config) of each C(NetworkAttachmentDefinition) are validated. Documents of other kinds are skipped.
     type: bool
     default: false
   attachments:
@@ -83,6 +85,10 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ query('ansible.builtin.fileglob', 'net.d/*.conflist') | cni.node.conflist_findings(files=true) }}"
 
+- name: Validate the manifests of a repository, which contain networks of Multus
+  ansible.builtin.debug:
+    msg: "{{ query('ansible.builtin.fileglob', 'manifests/*.yaml') | cni.node.conflist_findings(files=true) }}"
+
 - name: Fail on errors before a node is contacted
   ansible.builtin.assert:
     that: (networks | cni.node.conflist_findings | selectattr('severity', 'eq', 'error')) == []
@@ -103,11 +109,12 @@ _value:
         - specification
         - consistency
     severity:
-      description: Whether the finding is an error or a warning.
+      description: Whether the finding is an error or a warning. V(info) is neither, and is returned for manifests only.
       type: str
       choices:
         - error
         - warning
+        - info
     code:
       description: The kind of finding. Codes do not change between releases.
       type: str
@@ -127,7 +134,9 @@ _value:
         index: 0
         type: bridge
     path:
-      description: JSON pointer to the value.
+      description:
+        - JSON pointer to the value. In a manifest, it begins at the network configuration; if the manifest itself is concerned, at
+          the document.
       type: str
       sample: /plugins/0/isGatway
     value:
@@ -142,6 +151,11 @@ _value:
       description: What was expected, or what to do.
       type: str
       sample: did you mean isGateway?
+    manifest:
+      description: Namespace and name of the manifest that contains the network configuration.
+      returned: for findings in a manifest
+      type: str
+      sample: lab/macvlan-conf
 """
 
 import typing as t

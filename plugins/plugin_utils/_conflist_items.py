@@ -22,8 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._module.conflist_items im
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, plain
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
-from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source
 
 _KEYS: t.Final = tuple(CONFLISTS["conflists"]["options"])
 

@@ -38,7 +38,7 @@ options:
       - consistency
   files:
     description:
-      - Read the input as paths of files.
+      - Read the input as paths of files, which may contain manifests of Multus.
     type: bool
     default: false
   strict:

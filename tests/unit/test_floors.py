@@ -61,6 +61,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "plugin_utils._validation": {
         "schema": set(),
         "document": {"schema"},
+        "manifests": {"document"},
         "rules": {"schema", "document"},
         "fleet": {"schema", "document", "rules"},
     },

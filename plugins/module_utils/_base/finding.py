@@ -23,12 +23,16 @@ LEVELS: t.Final = (SCHEMA, SPECIFICATION, CONSISTENCY, NODE, FLEET)
 
 ERROR: t.Final = "error"
 WARNING: t.Final = "warning"
+INFO: t.Final = "info"
 
 # Level and severity of each finding code. The codes are part of the public interface.
 CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "unreadable": (SCHEMA, ERROR),
     "too-large": (SCHEMA, ERROR),
     "not-json": (SCHEMA, ERROR),
+    "not-yaml": (SCHEMA, ERROR),
+    "config-on-node": (SCHEMA, INFO),
+    "skipped-documents": (SCHEMA, INFO),
     "duplicate-key": (SCHEMA, ERROR),
     "wrong-type": (SCHEMA, ERROR),
     "missing-key": (SCHEMA, ERROR),
@@ -66,6 +70,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "link-scope-gateway": (CONSISTENCY, ERROR),
     "mtu-out-of-bounds": (CONSISTENCY, ERROR),
     "meta-plugin-first": (CONSISTENCY, ERROR),
+    "plugin-not-last": (CONSISTENCY, ERROR),
     "second-interface-plugin": (CONSISTENCY, ERROR),
     "portmap-without-address": (CONSISTENCY, ERROR),
     "wrong-backend": (CONSISTENCY, ERROR),
@@ -115,6 +120,7 @@ class Finding(t.NamedTuple):
         line: Line number in the text, counted from 1; None without a text.
         is_tolerated: In check mode, an earlier task may create the missing item; an error becomes a warning.
         is_unchanged: The node has this network already, and only the node has changed; an error becomes a warning.
+        manifest: Namespace and name of the Kubernetes manifest in the file, whose network configuration ``path`` points into.
     """
 
     code: str
@@ -127,6 +133,7 @@ class Finding(t.NamedTuple):
     line: int | None = None
     is_tolerated: bool = False
     is_unchanged: bool = False
+    manifest: str = ""
 
     @property
     def level(self) -> str:
@@ -153,18 +160,23 @@ class Finding(t.NamedTuple):
             "value": _shorten(self.value),
             "message": self.message,
             "hint": self.hint,
+            **({"manifest": self.manifest} if self.manifest else {}),
         }
 
     def __str__(self) -> str:
         file = printable.line(self.file)
         place = f"{file}, line {self.line}" if self.line else file
-        where = f"{place}: {self.path}" if self.path else place
+        where = ": ".join(filter(None, (place, printable.line(self.manifest), self.path)))
         return printable.lines(f"{where}: {self.message}{f'; {self.hint}' if self.hint else ''} ({self.code})")
 
 
 def errors(findings: t.Iterable[Finding], *, strict: bool = False) -> list[Finding]:
     """Return the findings that stop a run: errors, and with ``strict`` warnings too."""
-    return [finding for finding in findings if finding.severity == ERROR or (strict and not finding.is_tolerated)]
+    return [
+        finding
+        for finding in findings
+        if finding.severity == ERROR or (strict and finding.severity == WARNING and not finding.is_tolerated)
+    ]
 
 
 def refusal(findings: t.Sequence[Finding]) -> CniError:
@@ -189,6 +201,7 @@ __all__ = (
     "CONSISTENCY",
     "ERROR",
     "FLEET",
+    "INFO",
     "LEVELS",
     "NODE",
     "SCHEMA",

@@ -155,11 +155,13 @@ _OTHERS: t.Final = (
     PluginType("calico"),
     PluginType("calico-ipam"),
     PluginType("cilium-cni"),
+    PluginType("consul-cni"),
     PluginType("flannel", link_kind=VETH, delegation=Delegation("delegate", False, "bridge", True, "host-local")),
     PluginType("multus", delegation=Delegation("delegates", is_list=True), selects_networks=True),
     PluginType("multus-shim", selects_networks=True),
     PluginType("ovs"),
     PluginType("sriov"),
+    PluginType("tc-redirect-tap"),
     PluginType("whereabouts"),
 )
 

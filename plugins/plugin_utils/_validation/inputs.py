@@ -18,14 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import SIZE_LIMIT, Document, read
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, read
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import SIZE_LIMIT, Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks as fleet_networks
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import plugins as fleet_plugins
-from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import (
-    CONTROLLER_LEVELS,
-    Source,
-    validate,
-)
+from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests import files as manifest_files
+from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, validate
 
 
 def findings(
@@ -39,7 +37,7 @@ def findings(
 
     Args:
         conflists: One network configuration or a list: data, JSON text, or with ``files`` paths on the controller.
-            Files in one directory count as files of one node.
+            Files in one directory count as files of one node. A file may contain manifests.
 
     Raises:
         CniError: ``INVALID_CONFIG``: an argument has the wrong type.
@@ -106,7 +104,7 @@ def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
         listed = list(conflists) if isinstance(conflists, (list, tuple)) else [conflists]
         for index, conflist in enumerate(listed):
             source = _source(conflist, f"conflists[{index}]")
-            document, unreadable = read(source.content, source.file, is_text=source.is_text)
+            document, unreadable = read(source)
             results += [finding._replace(file=f"{node}: {finding.file}") for finding in unreadable]
             documents.setdefault(str(node), []).extend([document] if document else [])
     plugins = fleet_plugins.findings({} if node_info is None else node_info)
@@ -152,9 +150,11 @@ def _validate_files(paths: list[t.Any], levels: list[str], attachments: list[t.A
         sources: list[Source] = []
         for path in members:
             try:
-                sources.append(Source(path, _read(path)))
+                contained, problems = manifest_files.split(path, _read(path))
             except CniError as exc:
-                results.append(Finding("unreadable", path, "", exc.msg, exc.details))
+                contained, problems = [], [Finding("unreadable", path, "", exc.msg, exc.details)]
+            sources += contained
+            results += problems
         # Errors of an attachment are found for each directory again.
         results += [finding for finding in validate(sources, levels, attachments) if finding not in results]
     return results

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import (
@@ -18,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
     errors,
 )
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, read
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import (
     capability_args,
     config_args,
@@ -47,21 +47,6 @@ _ATTACHMENT_RULES: t.Final = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """A network configuration to validate.
-
-    Attributes:
-        file: Its name in findings.
-        content: Its text.
-        is_text: Whether a person has written this text, so that line numbers are useful.
-    """
-
-    file: str
-    content: bytes
-    is_text: bool = True
-
-
 def validate(
     sources: t.Iterable[Source],
     levels: t.Collection[str] = CONTROLLER_LEVELS,
@@ -80,7 +65,7 @@ def validate(
     results: list[Finding] = []
     documents: list[Document] = []
     for source in sources:
-        document, unreadable = read(source.content, source.file, is_text=source.is_text)
+        document, unreadable = read(source)
         results += unreadable
         if document:
             documents.append(document)
@@ -103,4 +88,4 @@ def _validate_document(document: Document, levels: t.Collection[str]) -> list[Fi
     return results
 
 
-__all__ = ("CONTROLLER_LEVELS", "Source", "validate")
+__all__ = ("CONTROLLER_LEVELS", "validate")

@@ -55,6 +55,47 @@ def test_a_warning_fails_in_strict_mode(project: Project) -> None:
     ).succeeded()
 
 
+MANIFEST = """\
+# A network of the lab.
+apiVersion: k8s.cni.cncf.io/v1
+kind: NetworkAttachmentDefinition
+metadata:
+  name: {name}
+  namespace: lab
+spec:
+  config: '{{
+    "cniVersion": "1.0.0",
+    "type": "macvlan",
+    "{key}": "eth0"
+  }}'
+---
+apiVersion: k8s.cni.cncf.io/v1
+kind: NetworkAttachmentDefinition
+metadata: {{name: {name}-of-the-node}}
+---
+kind: Pod
+"""
+
+
+def test_manifests_of_a_directory_are_validated_with_the_lines_of_their_files(project: Project) -> None:
+    project.write("manifests/a.yaml", MANIFEST.format(name="a", key="master"))
+    project.write("manifests/b.yml", MANIFEST.format(name="b", key="mastr"))
+    project.write("manifests/c.yaml", "metadata: {{ name }}: [")
+    listed = {"cni_node_conflist_files": "{{ query('ansible.builtin.fileglob', manifests ~ '/*.y*ml') | sort }}"}
+    played = project.run(VALIDATE, manifests=str(project.path / "manifests"), **listed)
+    assert played.status != 0
+    assert "b.yml, line 11: lab/b: /mastr: the key 'mastr' is unknown to macvlan" in played.output
+    assert "c.yaml, line 1: this is not valid YAML: line 1, " in played.output
+    assert "info: " in played.output
+    assert "a-of-the-node: /spec/config: the manifest contains no network configuration" in played.output
+    assert "skipped 1 document of other kinds: Pod (1)" in played.output
+    assert "2 errors and 0 warnings in 3 files" in played.output
+    assert "Traceback" not in played.output
+    listed = {"cni_node_conflist_files": str(project.path / "manifests/a.yaml")}
+    played = project.run(VALIDATE, cni_node_validate_strict=True, **listed).succeeded()
+    assert "0 errors and 0 warnings in 1 file" in played.output
+
+
 def test_variables_and_templates_are_validated_as_the_module_does(project: Project) -> None:
     project.write("templates/net.j2", json.dumps(TYPO, indent=2))
     project.run(VALIDATE, cni_node_conflists=[{"config": GOOD}, {"config": ODD}]).succeeded()

@@ -14,13 +14,12 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import positions
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import Positions, join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import SIZE_LIMIT, Manifest, Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
-
-# Bytes. The node refuses a larger file.
-SIZE_LIMIT: t.Final = 4 * 1024 * 1024
 
 # Keys of the network. In a configuration of a single plugin, they are among the plugin's keys.
 _NETWORK_KEYS: t.Final = ("cniVersions", "disableCheck", "disableGC", "loadOnlyInlinedPlugins")
@@ -61,10 +60,15 @@ class Document:
         keys: The same with keys in the case of the schema.
         is_list: Whether it is a configuration list, not a single plugin's configuration.
         noticed: Findings about keys.
+        manifest: The manifest that contains it, if any.
     """
 
-    def __init__(self, file: str, network: dict[str, t.Any], text: str | None) -> None:
+    def __init__(
+        self, file: str, network: dict[str, t.Any], text: str | None, manifest: Manifest | None = None
+    ) -> None:
         self.file = file
+        self.manifest = manifest
+        self._label = manifest.label if manifest else ""
         self.network = network
         self.is_list = "plugins" in network or "type" not in network
         self.noticed: list[Finding] = []
@@ -86,9 +90,8 @@ class Document:
     def finding(self, code: str, path: str, message: str, hint: str = "", value: t.Any = None) -> Finding:
         """Return a finding about a place in this document, with its plugin and line."""
         written = self._keys.as_written(path) if self._keys.written else path
-        return Finding(
-            code, self.file, written, message, hint, value, self._plugin_at(path), self.positions.line(written)
-        )
+        plugin, line = self._plugin_at(path), self.positions.line(written)
+        return Finding(code, self.file, written, message, hint, value, plugin, line, manifest=self._label)
 
     def _notice(self, code: str, path: str, message: str, hint: str = "", value: t.Any = None) -> None:
         self.noticed.append(self.finding(code, path, message, hint, value))
@@ -120,33 +123,55 @@ class Document:
         return Plugin(index, _type_of(written), keys, path, schema)
 
 
-def read(content: bytes, file: str, *, is_text: bool = True) -> tuple[Document | None, list[Finding]]:
+def read(source: Source) -> tuple[Document | None, list[Finding]]:
     """Read a network configuration.
-
-    Args:
-        is_text: Whether a person wrote this text, so that line numbers are useful.
 
     Returns:
         The document, or None if the text cannot be decoded, and findings about the text.
     """
-    if len(content) > SIZE_LIMIT:
-        message = f"{len(content)} bytes are too many for a network configuration"
-        return None, [Finding("too-large", file, "", message, f"expected: at most {SIZE_LIMIT} bytes")]
+    if len(source.content) > SIZE_LIMIT:
+        message = f"{len(source.content)} bytes are too many for a network configuration"
+        return None, [Finding("too-large", source.file, "", message, f"expected: at most {SIZE_LIMIT} bytes")]
     try:
-        network, is_unique = _decode(content)
+        network, is_unique = _decode(source.content)
     except CniError as exc:
-        line = getattr(exc.__cause__, "lineno", None)
-        return None, [Finding("not-json", file, "", exc.msg, exc.details, line=line if is_text else None)]
+        return None, [_report_broken_text(source, exc)]
     if not isinstance(network, dict):
-        message = f"found {json_text.kind(network)}"
-        return None, [
-            Finding("wrong-type", file, "", message, "expected: an object", network, line=1 if is_text else None)
-        ]
-    text = content.decode("utf-8")
-    document = Document(file, network, text if is_text else None)
-    return document, [] if is_unique else [
-        _report_repeated_key(document, key) for key in positions.scan(text).repeated_keys
-    ]
+        return None, [_report_other_type(source, network)]
+    return _read_network(source, network, is_unique)
+
+
+def _read_network(source: Source, network: JsonObject, is_unique: bool) -> tuple[Document, list[Finding]]:
+    text = source.manifest.written if source.manifest else source.content.decode("utf-8")
+    if source.manifest and network.get("name", "") == "":
+        network["name"] = source.manifest.network
+    document = Document(source.file, network, text if source.is_text else None, source.manifest)
+    repeated = [] if is_unique else positions.scan(text).repeated_keys
+    return document, [_report_repeated_key(document, key) for key in repeated]
+
+
+def _report_other_type(source: Source, value: t.Any) -> Finding:
+    message, hint = f"found {json_text.kind(value)}", "expected: an object"
+    return Finding(
+        "wrong-type", source.file, source.path, message, hint, value, line=source.line, manifest=source.label
+    )
+
+
+def _report_broken_text(source: Source, exc: CniError) -> Finding:
+    line = None
+    if source.manifest:
+        # The text of the file has the same error, with the line and column of the file.
+        exc, line = _find_error(source.manifest.written) or exc, source.line
+    line = getattr(exc.__cause__, "lineno", line) if source.is_text else None
+    return Finding("not-json", source.file, source.path, exc.msg, exc.details, line=line, manifest=source.label)
+
+
+def _find_error(written: str) -> CniError | None:
+    try:
+        json_text.decode(written.encode("utf-8", "surrogatepass"), "spec.config")
+    except CniError as exc:
+        return exc
+    return None
 
 
 def _decode(content: bytes) -> tuple[t.Any, bool]:
@@ -158,11 +183,8 @@ def _decode(content: bytes) -> tuple[t.Any, bool]:
 
 
 def _report_repeated_key(document: Document, repeated: positions.RepeatedKey) -> Finding:
-    key = repeated.path.rpartition("/")[2]
-    message = f"the key {key!r} is set twice in one object, on line {repeated.first} and on line {repeated.second}"
-    return document.finding(
-        "duplicate-key", repeated.path, message, "remove one of them; programs differ in which one they use"
-    )
+    hint = "remove one of them; programs differ in which one they use"
+    return document.finding("duplicate-key", repeated.path, repeated.message, hint)
 
 
 def _type_of(keys: t.Any) -> str:
@@ -170,4 +192,4 @@ def _type_of(keys: t.Any) -> str:
     return plugin_type if isinstance(plugin_type, str) else ""
 
 
-__all__ = ("SIZE_LIMIT", "Document", "Plugin", "read")
+__all__ = ("Document", "Plugin", "read")

@@ -23,6 +23,11 @@ class RepeatedKey:
     first: int
     second: int
 
+    @property
+    def message(self) -> str:
+        key = self.path.rpartition("/")[2]
+        return f"the key {key!r} is set twice in one object, on line {self.first} and on line {self.second}"
+
 
 @dataclasses.dataclass
 class Positions:

@@ -24,6 +24,9 @@ def findings(document: Document) -> t.Iterator[Finding]:
             yield from _check_meta(document, plugin, before)
         elif role == "interface":
             yield from _check_interface(document, plugin, before)
+        if schemas.annotation(plugin.type, "x-last") and document.plugins[place + 1 :]:
+            message = f"{plugin.type} must be the last plugin, but {document.plugins[place + 1].type or 'another one'} follows"
+            yield document.finding("plugin-not-last", plugin.path, message, "move it to the end of the list")
 
 
 def _check_meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:

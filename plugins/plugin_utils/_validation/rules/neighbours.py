@@ -38,13 +38,24 @@ class _Span:
 
 
 def duplicates(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
-    """Find networks that are defined twice. A runtime uses only one of the definitions."""
-    first: dict[str, Document] = {}
+    """Find networks and manifests that are defined twice. Only one of the definitions is used.
+
+    Several manifests may contain networks of one name.
+    """
+    first: dict[tuple[bool, str], Document] = {}
     for document in documents:
-        if document.name and first.setdefault(document.name, document) is not document:
-            message = f"the network {document.name!r} is also defined by {first[document.name].file}"
-            hint = "runtimes use only one of them; rename this one"
-            yield document.finding("duplicate-network", "/name", message, hint, document.name)
+        name = document.manifest.label if document.manifest else document.name
+        original = first.setdefault((bool(document.manifest), name), document)
+        if name and original is not document:
+            yield _duplicate(document, original, name)
+
+
+def _duplicate(document: Document, original: Document, name: str) -> Finding:
+    if document.manifest:
+        message, hint = f"the manifest {name!r} is also", "the cluster keeps only one of them; rename this one"
+    else:
+        message, hint = f"the network {name!r} is also", "runtimes use only one of them; rename this one"
+    return document.finding("duplicate-network", "/name", f"{message} defined by {original.file}", hint, name)
 
 
 def overlaps(documents: t.Sequence[Document]) -> t.Iterator[Finding]:

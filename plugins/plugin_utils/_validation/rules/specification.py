@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import ki
 from ansible_collections.cni.node.plugins.module_utils._cni import config, identifier, version
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 _FLAGS: t.Final = ("disableCheck", "disableGC", "loadOnlyInlinedPlugins")
 
@@ -71,9 +72,21 @@ def _check_versions(document: Document) -> t.Iterator[Finding]:
         message = f"the network has no cniVersion, which means version {version.IMPLIED}"
         hint = 'set a version that the plugins support, such as "1.0.0"; without one, there is no CHECK and no prevResult for DEL'
         yield document.finding("missing-version", "/cniVersion", message, hint)
-    if not document.is_list and not refused:
-        highest = config.parse_versions(network, "")[-1]
+    if not refused:
+        yield from _check_highest_version(document, config.parse_versions(network, "")[-1])
+
+
+def _check_highest_version(document: Document, highest: str) -> t.Iterator[Finding]:
+    # Multus runs a single plugin of any version.
+    if not document.is_list and not document.manifest:
         yield from _run_rule(document, "/type", "single-plugin", lambda: config.check_single(highest, ""))
+    for plugin in document.plugins:
+        oldest = schemas.annotation(plugin.type, "x-oldest-version")
+        if oldest and not version.at_least(highest, oldest):
+            message = f"{plugin.type} does not support version {highest}"
+            yield document.finding(
+                "unsupported-version", join(plugin.path, "type"), message, f"set a cniVersion of at least {oldest}"
+            )
 
 
 def _check_version_entries(document: Document) -> t.Iterator[Finding]:
@@ -94,7 +107,7 @@ def _check_inlined(document: Document) -> t.Iterator[Finding]:
         yield document.finding(
             "invalid-configuration", "/plugins", f"found {kind(plugins)}", "expected: a list", plugins
         )
-    elif plugins == [] or (only is True and not plugins):
+    elif plugins == [] or ((only is True or document.manifest) and not plugins):
         hint = "expected: at least one plugin configuration"
         yield document.finding("no-plugins", "/plugins", "the network has no plugin", hint)
     elif not plugins:

@@ -5,8 +5,8 @@
 """The corpus: real-world network configurations that pass, and broken ones with exactly the findings expected.
 
 A case in broken/CODE.yml has a `name`, its `findings` as "CODE PATH", and what is validated: the `plugins` of a network
-of version 1.0.0, a whole `config`, several `configs`, a `text`, or a file that is hard to read (`make`). A case may
-also have the `line` of a finding, and a part of its `message` or `hint`.
+of version 1.0.0, a whole `config`, several `configs`, a `text`, a file of manifests (`manifest`), or a file that is hard to
+read (`make`). A case may also have the `line` of a finding, and a part of its `message` or `hint`. The files in manifests/ pass.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import yaml
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
-from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
+from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, validate
 
 CORPUS: t.Final = pathlib.Path(__file__).parents[4] / "corpus"
 GOOD: t.Final = sorted((CORPUS / "good").iterdir())
+MANIFESTS: t.Final = sorted((CORPUS / "manifests").iterdir())
 
 Case = JsonObject
 
@@ -39,6 +41,8 @@ def find_in(case: Case, directory: pathlib.Path) -> list[Finding]:
     levels = case.get("levels", CONTROLLER_LEVELS)
     if "make" in case:
         return inputs.findings([str(_MAKERS[case["make"]](directory))], levels, files=True)
+    if "manifest" in case:
+        return inputs.findings([str(_write_manifests(case, directory))], levels, files=True)
     sources = [Source(f"file {number}", content) for number, content in enumerate(contents(case))]
     return validate(sources, levels, case.get("attachments", ()))
 
@@ -56,6 +60,12 @@ def contents(case: Case) -> list[bytes]:
         return [b"[" * case["nest"] + b"]" * case["nest"]]
     single = case.get("config", {"cniVersion": "1.0.0", "name": "net", "plugins": case.get("plugins")})
     return [json.dumps(config, indent=2, ensure_ascii=False).encode() for config in case.get("configs", [single])]
+
+
+def _write_manifests(case: Case, directory: pathlib.Path) -> pathlib.Path:
+    path = directory / "net.yaml"
+    path.write_bytes(case["manifest"].encode(case.get("encoding", "utf-8")) * case.get("times", 1))
+    return path
 
 
 def _directory(directory: pathlib.Path) -> pathlib.Path:

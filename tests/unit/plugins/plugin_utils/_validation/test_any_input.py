@@ -23,10 +23,11 @@ from hypothesis import strategies as st
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import ERROR, Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import violation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import schema_level
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
-from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source, validate
+from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import validate
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, results, spoiled
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._validation import corpus

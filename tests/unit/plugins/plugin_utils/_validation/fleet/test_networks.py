@@ -14,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, read
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks as fleet_networks
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import plugins as fleet_plugins
 
@@ -21,7 +22,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import 
 def network(subnet: str, name: str = "pods", **keys: t.Any) -> Document:
     plugin = {"type": "ptp", "ipam": {"type": "host-local", "subnet": subnet}, **keys}
     content = json.dumps({"cniVersion": "1.0.0", "name": name, "plugins": [plugin]}, indent=1).encode()
-    document, dummy = read(content, f"10-{name}.conflist")
+    document, dummy = read(Source(f"10-{name}.conflist", content))
     assert document is not None
     return document
 

@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
-from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source, validate
+from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import validate
 
 # Of other projects and clouds, without a schema here; some are nearly the name of a reference plugin.
 OTHERS = (

@@ -32,6 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
     name_source_in_errors,
     read_listed,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.naming import name_executable
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import (
     BUILTIN,
     is_url,
@@ -128,6 +129,7 @@ class _Archive:
     def __init__(self, path: str, name: str, arguments: JsonObject) -> None:
         self._path, self._name = path, name
         version, checksum = (str(arguments.get(key) or "") for key in ("version", "checksum"))
+        self._executable = name_executable(name, arguments.get("only") or ())
         request = resolve_request(version, name, checksum)
         with open_regular(path) as file:
             if request.checksum:
@@ -138,7 +140,8 @@ class _Archive:
     def listing(self) -> dict[str, str]:
         with copy_of(self._path, _temporary_directory(), self._name) as file:
             plugin_archive.verify(file, self.digest, self._name)
-            return {name: sha256(content) for name, content in plugin_archive.plugins(file, self._name)}
+            plugins = plugin_archive.plugins(file, self._name, self._executable)
+            return {name: sha256(content) for name, content in plugins}
 
     @contextlib.contextmanager
     def pack(self) -> t.Iterator[str]:

@@ -212,6 +212,9 @@ options:
         is changed.
       - With V(true), the file is set aside, and restored when the plugin is removed.
       - Only one file can be set aside for a plugin. A second one is an error.
+      - A file of a distribution's package, such as C(containernetworking-plugins) or C(kubernetes-cni), is neither adopted nor
+        replaced with V(false), even if the package has replaced a plugin that this module had installed. The error names the
+        package. With V(true), a warning names it, because its updates replace the plugin.
     type: bool
     default: false
   conflists:

@@ -27,6 +27,7 @@ def report(module: AnsibleModule, results: t.Sequence[InstallResult]) -> JsonObj
             module, (_not_removed_warning(f"{path}/{name}", result.set_aside.get(name)) for name in result.not_removed)
         )
     changes = [change for result in results for change in result.changes]
+    warn(module, (_package_warning(f"{path}/{change.name}", change.package) for change in changes if change.package))
     actions = summarize_actions((change.action for change in changes), predicted=module.check_mode)
     what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
     versions = ", ".join(filter(None, (_label(result, results) for result in results)))
@@ -57,6 +58,10 @@ def _not_removed_warning(path: str, aside: str | None) -> str:
     warning = f"{path} is not removed, because it is not the file that was installed"
     restored = f"the file set aside for it, {aside}, is restored by the next run once {path} is gone"
     return f"{warning}; {restored}" if aside else warning
+
+
+def _package_warning(path: str, package: str) -> str:
+    return f"{path} belongs to the package {package}, whose next update replaces the plugin"
 
 
 def _entry(change: PluginChange) -> dict[str, str]:

@@ -14,7 +14,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.apply import apply, require_restorable
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, PluginSet, Release
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import DesiredPlugin, PluginChange, plan
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import (
+    DesiredPlugin,
+    PluginChange,
+    find_foreign,
+    plan,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
 
 
@@ -104,7 +109,15 @@ class Installation:
         }
         obsolete = {*after.installed, *after.set_aside} - desired.keys() - {*others}
         files = self._directory.find({*desired, *obsolete})
-        return plan(desired, obsolete, after, files, force=self._force, bin_dir=self._directory.path)
+        foreign = find_foreign(desired, after, files)
+        packages = self._find_packages(foreign) if foreign else {}
+        return plan(desired, obsolete, after, files, packages, force=self._force, bin_dir=self._directory.path)
+
+    def _find_packages(self, names: t.Iterable[str]) -> dict[str, str]:
+        # Imported here, because a run without foreign files does not need it.
+        from ansible_collections.cni.node.plugins.module_utils._node.plugins.packages import find_packages
+
+        return find_packages(self._directory.path, names)
 
 
 def _merge(before: Manifest, sets: t.Mapping[str, PluginSet]) -> dict[str, PluginSet]:

@@ -26,6 +26,7 @@ class PluginChange:
         before: The current file, or None.
         after: SHA-256 of the file afterwards; empty if there is none.
         displaces: Whether the current file is foreign and is set aside.
+        package: The distribution's package that the foreign file belongs to; empty if there is none.
     """
 
     name: str
@@ -34,6 +35,7 @@ class PluginChange:
     before: PluginFile | None
     after: str
     displaces: bool = False
+    package: str = ""
 
     @property
     def changed(self) -> bool:
@@ -67,6 +69,7 @@ def plan(
     obsolete: t.Iterable[str],
     manifest: Manifest,
     files: t.Mapping[str, PluginFile],
+    packages: t.Mapping[str, str],
     *,
     force: bool,
     bin_dir: str,
@@ -77,14 +80,18 @@ def plan(
         desired: The plugins by name.
         obsolete: Names of plugins in the manifest that no set has any more.
         files: The files of the bin dir that have one of these names.
+        packages: By name, the packages of those files that this collection has not installed.
         force: Set aside foreign files that have the names of plugins.
         bin_dir: The directory's name in errors.
 
     Raises:
         CniError: ``INVALID_CONFIG``: there are foreign files, and they may not or cannot be set aside.
     """
-    changes = [_plan_desired(name, plugin, manifest, files.get(name)) for name, plugin in sorted(desired.items())]
-    displaced = [change for change in changes if change.displaces and change.action != "adopted"]
+    changes = [
+        _plan_desired(name, plugin, manifest, files.get(name), packages.get(name, ""))
+        for name, plugin in sorted(desired.items())
+    ]
+    displaced = [change for change in changes if change.displaces and (change.action != "adopted" or change.package)]
     blocked = [change for change in displaced if _has_other_set_aside(change, manifest)]
     if blocked:
         raise _blocked_error(blocked, bin_dir)
@@ -93,13 +100,24 @@ def plan(
     return changes + [change for name in sorted(obsolete) for change in _plan_removal(name, manifest, files.get(name))]
 
 
-def _plan_desired(name: str, plugin: DesiredPlugin, manifest: Manifest, before: PluginFile | None) -> PluginChange:
+def find_foreign(
+    desired: t.Mapping[str, DesiredPlugin], manifest: Manifest, files: t.Mapping[str, PluginFile]
+) -> list[str]:
+    """Return the plugins in whose place there is a file that this collection has not installed."""
+    present = [name for name in desired if name in files]
+    return [name for name in present if files[name].sha256 not in manifest.installed.get(name, ())]
+
+
+def _plan_desired(
+    name: str, plugin: DesiredPlugin, manifest: Manifest, before: PluginFile | None, package: str
+) -> PluginChange:
     owner, digest = plugin
     installed = manifest.installed.get(name)
     is_intact = before is not None and before.sha256 == digest and before.has_plugin_metadata
-    if installed is None and before is not None:
+    # A package that has replaced an installed plugin must keep its file, whereas other changes are repaired.
+    if before is not None and (installed is None or package):
         displaces = not is_intact or name not in manifest.set_aside
-        return PluginChange(name, owner, "adopted" if is_intact else "updated", before, digest, displaces)
+        return PluginChange(name, owner, "adopted" if is_intact else "updated", before, digest, displaces, package)
     if is_intact:
         return PluginChange(name, owner, "unchanged", before, digest)
     if installed is None:
@@ -140,12 +158,22 @@ def _blocked_error(blocked: t.Sequence[PluginChange], bin_dir: str) -> CniError:
 
 
 def _foreign_files_error(displaced: t.Sequence[PluginChange], bin_dir: str) -> CniError:
-    names = ", ".join(change.name for change in displaced)
+    names = ", ".join(_name_with_package(change) for change in displaced)
+    advice = "exclude these plugins with 'only', or set 'force' to set the files aside; 'state: absent' restores them"
+    packages = sorted({change.package for change in displaced if change.package})
+    if packages:
+        advice += (
+            f"; or remove {', '.join(packages)}, whose updates would replace the plugins, or set another 'bin_dir'"
+        )
     return CniError(
         Code.INVALID_CONFIG,
         f"{bin_dir} has files with names of plugins that this collection has not installed: {names}",
-        "exclude these plugins with 'only', or set 'force' to set the files aside; 'state: absent' restores them",
+        advice,
     )
 
 
-__all__ = ("DesiredPlugin", "PluginChange", "is_set_aside_file", "plan")
+def _name_with_package(change: PluginChange) -> str:
+    return f"{change.name} (package {change.package})" if change.package else change.name
+
+
+__all__ = ("DesiredPlugin", "PluginChange", "find_foreign", "is_set_aside_file", "plan")

@@ -128,14 +128,12 @@ def _finish(
     """Save the final manifest, and remove files that it does not list."""
     installed = {change.name: [change.after] for change in changes if change.is_installed}
     kept = {*others, *installed, *(change.name for change in changes if change.action == "left")}
-    after.installed = {**{name: after.installed[name] for name in others if name in after.installed}, **installed}
-    after.set_aside = {name: file for name, file in after.set_aside.items() if name in kept}
+    installed.update({name: after.installed[name] for name in others if name in after.installed})
     owners = {**after.owners, **{change.name: change.set for change in changes}}
+    after.installed = dict(sorted(installed.items()))
+    after.set_aside = {name: file for name, file in sorted(after.set_aside.items()) if name in kept}
     after.owners = {name: owners[name] for name in sorted({*after.installed, *after.set_aside})}
-    written = [change.name for change in changes if change.is_installed and change.changed]
-    seen = {path: after.seen[path] for path in map(directory.file, others) if path in after.seen}
-    current = _select_digests(map(directory.file, after.installed), map(directory.file, written), directory, store)
-    after.seen = {**seen, **current}
+    after.seen = _select_digests(changes, after, others, directory, store)
     store.manifest = after
     if after.sets or after.set_aside:
         store.save()
@@ -145,14 +143,31 @@ def _finish(
 
 
 def _select_digests(
-    installed: t.Iterable[str], written: t.Iterable[str], directory: BinDirectory, store: PluginStore
+    changes: t.Iterable[PluginChange],
+    after: Manifest,
+    others: t.Collection[str],
+    directory: BinDirectory,
+    store: PluginStore,
 ) -> dict[str, list[t.Any]]:
-    """Return digests for the next run: of the plugins as they are on disk now, and of a source on the node."""
-    paths = {*installed}
-    for path in written:
-        store.digests.sha256(path)
-    digests = sorted(store.digests.by_path.items())
-    return {path: entry for path, entry in digests if path in paths or os.path.dirname(path) != directory.path}
+    """Return digests for the next run: of the plugins as they are on disk now, and of sources on the node."""
+    for change in changes:
+        if change.is_installed and change.changed:
+            store.digests.sha256(directory.file(change.name))
+    known = {**(_digests_of_others(after, others, directory) if others else {}), **store.digests.by_path}
+    paths = {*map(directory.file, after.installed)}
+    return {
+        path: entry for path, entry in sorted(known.items()) if path in paths or os.path.dirname(path) != directory.path
+    }
+
+
+def _digests_of_others(after: Manifest, others: t.Collection[str], directory: BinDirectory) -> dict[str, list[t.Any]]:
+    """Return earlier digests that runs for other sets need: of their plugins, and of sources that still exist."""
+    paths = {*map(directory.file, others)}
+    return {
+        path: entry
+        for path, entry in after.seen.items()
+        if path in paths or (os.path.dirname(path) != directory.path and os.path.exists(path))
+    }
 
 
 __all__ = ("apply", "require_restorable")

@@ -118,6 +118,19 @@ def test_one_set_is_upgraded_rolled_back_and_removed_without_the_others(place: S
     assert place.installed() == ["bridge", "ptp"]
 
 
+def test_runs_for_different_sets_write_nothing_when_there_is_nothing_to_do(place: SetsNode) -> None:
+    put(place.directory / "mine", "tap", "vlan")
+    mine = {"name": "mine", "source": str(place.directory / "mine"), "remote_src": True}
+    runs: list[JsonObject] = [place.reference, {"sets": [mine]}]
+    for options in runs:
+        place.ensure(**options).ok()
+    (manifest,) = place.cache_dir.rglob("manifest.json")
+    inode = manifest.stat().st_ino
+    for options in runs * 2:
+        assert not place.ensure(**options).ok()["changed"]
+        assert manifest.stat().st_ino == inode
+
+
 def test_absent_removes_all_sets_unless_the_task_names_some(place: SetsNode) -> None:
     sets = [place.zip("tap", "tap"), place.zip("other", "other")]
     place.ensure(**place.reference, sets=sets).ok()

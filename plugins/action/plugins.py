@@ -33,7 +33,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
     read_listed,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.naming import name_executable
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import (
     BUILTIN,
     is_url,
@@ -166,7 +165,8 @@ class _Archive:
     def __init__(self, path: str, name: str, set_name: str, arguments: JsonObject) -> None:
         self._path, self._name = path, name
         version, checksum = (str(arguments.get(key) or "") for key in ("version", "checksum"))
-        self._executable = name_executable(name, arguments.get("only") or ())
+        only = arguments.get("only") or []
+        self._only = only.split(",") if isinstance(only, str) else [str(plugin) for plugin in only]
         request = resolve_request(version, name, checksum, name=set_name)
         with open_regular(path) as file:
             if request.checksum:
@@ -177,7 +177,7 @@ class _Archive:
     def listing(self) -> dict[str, str]:
         with copy_of(self._path, _temporary_directory(), self._name) as file:
             plugin_archive.verify(file, self.digest, self._name)
-            plugins = plugin_archive.plugins(file, self._name, self._executable)
+            plugins = plugin_archive.plugins(file, self._name, self._only)
             return {name: sha256(content) for name, content in plugins}
 
     @contextlib.contextmanager

@@ -20,7 +20,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
     name_source_in_errors,
     read_listed,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.naming import name_executable
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, resolve_request
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
@@ -145,8 +144,8 @@ class Sources:
         except BaseException:
             file.close()
             raise
-        name = name_executable(what, self._options.only)
-        return Source(digests, self.request.version, functools.partial(_unpack, file, what, name))
+        contents = functools.partial(_unpack, file, what, self._options.only)
+        return Source(digests, self.request.version, contents)
 
 
 def _verify(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
@@ -159,11 +158,11 @@ def _verify(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
     return [f"sha256:{digest_of_stream(file)}", checksum] if checksum.startswith("sha512:") else [checksum]
 
 
-def _unpack(file: t.IO[bytes], what: str, executable: str) -> t.Iterator[tuple[str, bytes]]:
+def _unpack(file: t.IO[bytes], what: str, only: tuple[str, ...]) -> t.Iterator[tuple[str, bytes]]:
     from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 
     with file:
-        yield from plugin_archive.plugins(file, what, executable)
+        yield from plugin_archive.plugins(file, what, only)
 
 
 __all__ = ("SourceMissing", "SourceNeeded", "Sources")

@@ -103,6 +103,7 @@ def _record_installed(changes: t.Sequence[PluginChange], after: Manifest, store:
         if change.is_installed:
             installed[change.name] = sorted({*installed.get(change.name, ()), change.after})
     after.installed = installed
+    after.owners = {**after.owners, **{change.name: change.set for change in changes}}
     store.manifest = after
     store.save()
 

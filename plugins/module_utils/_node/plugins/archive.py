@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.digest import
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.decompression import MAGICS, decompress_stream
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import is_plugin_name
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.naming import (
-    ambiguous_executable_error,
+    name_executable,
     without_architecture,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.tar_reader import Stream, TarReader
@@ -48,22 +48,21 @@ class _Archive(t.Protocol):
         """Return the content of the current member."""
 
 
-def plugins(file: t.IO[bytes], what: str, executable: str) -> t.Iterator[tuple[str, bytes]]:
+def plugins(file: t.IO[bytes], what: str, only: t.Sequence[str] = ()) -> t.Iterator[tuple[str, bytes]]:
     """Yield the name and content of each plugin in a file: of an archive, the executable files of one directory.
 
     Args:
         file: A private copy of the file, so that its content still has the verified digest.
         what: The file's name in errors.
-        executable: The name of the plugin if the file is a single executable; empty if the task does not tell.
+        only: The plugins that the task selects: of a single executable, its name.
 
     Raises:
-        CniError: ``DECODE_FAILURE``: the file is not an archive, is incomplete, or has members that are not allowed.
+        CniError: ``DECODE_FAILURE``: the file is not an archive, is incomplete, or has members that are not allowed;
+            ``INVALID_CONFIG``: a single executable has no name.
     """
     head = _head(file)
     if head.startswith(_EXECUTABLES):
-        if not executable:
-            raise ambiguous_executable_error(what)
-        yield executable, _read_executable(file, what)
+        yield name_executable(what, only), _read_executable(file, what)
         return
     with _name_archive_in_errors(file, what):
         if head.startswith(_ZIP):

@@ -26,27 +26,20 @@ def without_architecture(name: str) -> str:
 
 
 def name_executable(location: str, only: t.Sequence[str]) -> str:
-    """Return the name under which a source that is a single executable is installed; empty if it is ambiguous.
+    """Return the name under which a source that is a single executable is installed.
 
     Args:
         location: Path or URL of the executable.
         only: The plugins that the task selects.
 
     Raises:
-        CniError: ``INVALID_CONFIG`` for a name that a plugin cannot have.
+        CniError: ``INVALID_CONFIG`` for several names, and for a name that a plugin cannot have.
     """
     if len(only) > 1:
-        return ""
+        problem = f"{location} is a single executable, but 'only' has more than one plugin"
+        raise CniError(Code.INVALID_CONFIG, problem, "expected in 'only': the name of the plugin")
     name = only[0] if only else without_architecture(re.split("[?#]", location)[0].rpartition("/")[2])
     return check_plugin_type(name, "only" if only else location)
 
 
-def ambiguous_executable_error(location: str) -> CniError:
-    return CniError(
-        Code.INVALID_CONFIG,
-        f"{location} is a single executable, but 'only' has more than one plugin",
-        "expected in 'only': the name of the plugin",
-    )
-
-
-__all__ = ("ambiguous_executable_error", "name_executable", "without_architecture")
+__all__ = ("name_executable", "without_architecture")

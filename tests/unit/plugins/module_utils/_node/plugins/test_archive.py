@@ -58,7 +58,7 @@ def read(path: pathlib.Path, content: bytes) -> dict[str, bytes]:
 
 def unpacked(path: pathlib.Path) -> dict[str, bytes]:
     with open(path, "rb") as file:
-        return dict(plugin_archive.plugins(file, "x.tgz", "flannel"))
+        return dict(plugin_archive.plugins(file, "x.tgz", ["flannel"]))
 
 
 def find_refusal(path: pathlib.Path, content: bytes) -> str:
@@ -92,7 +92,7 @@ def test_executables_below_a_directory_are_plugins(tmp_path: pathlib.Path) -> No
 def test_a_single_executable_is_the_plugin_that_the_task_names(tmp_path: pathlib.Path, content: bytes) -> None:
     assert read(tmp_path / "a", content) == {"flannel": content}
     with open(tmp_path / "a", "rb") as file:
-        error = error_of(lambda: list(plugin_archive.plugins(file, "x", "")))
+        error = error_of(lambda: list(plugin_archive.plugins(file, "x", ["tap", "tup"])))
     assert str(error).startswith("x is a single executable, but 'only' has more than one plugin")
 
 

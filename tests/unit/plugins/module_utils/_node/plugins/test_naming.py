@@ -38,7 +38,6 @@ def test_only_the_ending_of_an_architecture_is_removed(name: str, plugin: str) -
         ("https://mirror/v1/flannel-amd64?token=a/b#c", [], "flannel"),
         ("/srv/whereabouts", [], "whereabouts"),
         ("tap-v0.0.3-arm64", ["tap"], "tap"),
-        ("tap", ["tap", "tup"], ""),
     ],
 )
 def test_a_single_executable_has_the_only_plugin_name_or_that_of_its_file(

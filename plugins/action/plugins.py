@@ -32,6 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
     name_source_in_errors,
     read_listed,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import (
     BUILTIN,
     is_url,
@@ -47,7 +48,7 @@ _ADVICE: t.Final = (
 
 
 class ActionModule(ConflistItemsAction):
-    """Send an archive or directory on the controller to the node, unless the node already has its content."""
+    """Send files and directories on the controller to the node, unless the node already has their content."""
 
     def task_arguments(self) -> JsonObject:
         """Return the arguments. With state absent, leave out networks: their templates may no longer exist."""
@@ -59,21 +60,27 @@ class ActionModule(ConflistItemsAction):
     def execute(self, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
         try:
             arguments = _without_credentials(arguments)
-            source = self._source(arguments)
-            if source is None:
+            sources = {name: source for name, options in _sets(arguments) if (source := self._source(name, options))}
+            if not sources:
                 return super().execute(arguments, task_vars)
-            return self._ensure(source, arguments, task_vars)
+            return self._ensure(sources, arguments, task_vars)
         except CniError as exc:
             return {"failed": True, "msg": str(exc), "error": exc.as_dict()}
 
-    def _source(self, arguments: JsonObject) -> _Source | None:
-        """Return the source on the controller, or None if the node reads or downloads it itself."""
-        name = arguments.get("source")
-        is_remote = boolean(arguments.get("remote_src", False), strict=False)
+    def _source(self, set_name: str, options: JsonObject) -> _Source | None:
+        """Return the source of a set on the controller, or None if the node reads or downloads it itself."""
+        name = options.get("source")
+        is_remote = boolean(options.get("remote_src") or False, strict=False)
         if not isinstance(name, str) or name in ("", BUILTIN) or is_remote or is_url(name):
             return None
-        if arguments.get("state", "present") != "present":
+        if options["state"] != "present":
             return None
+        try:
+            return self._find_source(name, set_name, options)
+        except CniError as exc:
+            raise exc if set_name == REFERENCE else exc.within(f"set {set_name}") from exc
+
+    def _find_source(self, name: str, set_name: str, options: JsonObject) -> _Source:
         source_path = os.path.expanduser(name)
         try:
             path = self._find_needle("files", source_path)
@@ -87,23 +94,34 @@ class ActionModule(ConflistItemsAction):
             problem = f"source: {name} does not exist on the controller"
             raise CniError(Code.NOT_AVAILABLE, problem, f"{advice}{exc}\n{_ADVICE}") from exc
         with name_source_in_errors(path, "the controller", _ADVICE):
-            return _Directory(path, arguments) if os.path.isdir(path) else _Archive(path, name, arguments)
+            return _Directory(path, options) if os.path.isdir(path) else _Archive(path, name, set_name, options)
 
-    def _ensure(self, source: _Source, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
-        """Run the module with the digest of the source, and send the content if the module needs it."""
-        result = self._call(arguments, task_vars, digest=source.digest)
-        if not result.get("needed"):
+    def _ensure(
+        self, sources: t.Mapping[str, _Source], arguments: JsonObject, task_vars: JsonObject | None
+    ) -> JsonObject:
+        """Run the module with the digests of the sources, and send those contents that the module needs."""
+        known: JsonObject = {name: {"digest": source.digest} for name, source in sources.items()}
+        result = self._call(arguments, task_vars, known)
+        needed = result.get("needed")
+        if not needed:
             return result
-        if result["needed"] == "listing":
-            return self._call(arguments, task_vars, digest=source.digest, listing=source.listing())
+        sent = {name: {**known[name], **self._content(name, sources[name], what)} for name, what in needed.items()}
+        return self._call(arguments, task_vars, {**known, **sent})
+
+    def _content(self, name: str, source: _Source, what: str) -> JsonObject:
+        """Return what the module gets of a source; its content is sent to the node first."""
+        return {"listing": source.listing()} if what == "listing" else {"archive": self._send(name, source)}
+
+    def _send(self, name: str, source: _Source) -> str:
+        """Send the content of a source to the node, and return its path there."""
         directory = self._connection._shell.tmpdir or self._make_tmp_path()
-        remote = self._connection._shell.join_path(directory, "source")
+        remote = str(self._connection._shell.join_path(directory, f"source-{name}"))
         with source.pack() as path:
             self._transfer_file(path, remote)
         self._fixup_perms2((directory, remote))
-        return self._call(arguments, task_vars, digest=source.digest, archive=remote)
+        return remote
 
-    def _call(self, arguments: JsonObject, task_vars: JsonObject | None, **controller: t.Any) -> JsonObject:
+    def _call(self, arguments: JsonObject, task_vars: JsonObject | None, controller: JsonObject) -> JsonObject:
         result: JsonObject = self._execute_module(
             module_args={**arguments, "_controller": controller}, task_vars=task_vars
         )
@@ -111,24 +129,45 @@ class ActionModule(ConflistItemsAction):
         return result
 
 
+def _sets(arguments: JsonObject) -> t.Iterator[tuple[str, JsonObject]]:
+    """Yield the name and the options of each set that a task describes; the module refuses invalid ones."""
+    state = plain(arguments.get("state")) or "present"
+    yield REFERENCE, {**arguments, "state": state}
+    for item in _items(arguments):
+        yield str(item.get("name")), {**item, "state": plain(item.get("state")) or state}
+
+
+def _items(arguments: JsonObject) -> list[JsonObject]:
+    items = arguments.get("sets")
+    return [dict(item) for item in items if isinstance(item, t.Mapping)] if isinstance(items, (list, tuple)) else []
+
+
 def _without_credentials(arguments: JsonObject) -> JsonObject:
-    """Return the arguments with the credentials of a URL moved to options, which Ansible hides."""
-    name = arguments.get("source")
+    """Return the arguments with the credentials of URLs moved to options, which Ansible hides."""
+    items = _items(arguments)
+    sets = {"sets": [_move_credentials(item) for item in items]} if items else {}
+    return {**_move_credentials(arguments), **sets}
+
+
+def _move_credentials(options: JsonObject) -> JsonObject:
+    name = options.get("source")
     if not isinstance(name, str):
-        return arguments
+        return options
     location, credentials = separate(name)
     url_options = {"url_username": credentials.username, "url_password": credentials.password}
-    missing = {key: value for key, value in url_options.items() if value and not arguments.get(key)}
-    return {**arguments, **missing, "source": location}
+    missing = {key: value for key, value in url_options.items() if value and not options.get(key)}
+    return {**options, **missing, "source": location}
 
 
 class _Archive:
     """An archive on the controller whose digest has been verified."""
 
-    def __init__(self, path: str, name: str, arguments: JsonObject) -> None:
+    def __init__(self, path: str, name: str, set_name: str, arguments: JsonObject) -> None:
         self._path, self._name = path, name
         version, checksum = (str(arguments.get(key) or "") for key in ("version", "checksum"))
-        request = resolve_request(version, name, checksum)
+        only = arguments.get("only") or []
+        self._only = only.split(",") if isinstance(only, str) else [str(plugin) for plugin in only]
+        request = resolve_request(version, name, checksum, name=set_name)
         with open_regular(path) as file:
             if request.checksum:
                 plugin_archive.verify(file, request.checksum, name)
@@ -138,7 +177,8 @@ class _Archive:
     def listing(self) -> dict[str, str]:
         with copy_of(self._path, _temporary_directory(), self._name) as file:
             plugin_archive.verify(file, self.digest, self._name)
-            return {name: sha256(content) for name, content in plugin_archive.plugins(file, self._name)}
+            plugins = plugin_archive.plugins(file, self._name, self._only)
+            return {name: sha256(content) for name, content in plugins}
 
     @contextlib.contextmanager
     def pack(self) -> t.Iterator[str]:

@@ -132,7 +132,7 @@ findings:
   elements: dict
 releases:
   description:
-    - The releases that M(cni.node.plugins) has installed and those it keeps for a rollback, newest first.
+    - The releases that M(cni.node.plugins) has installed and those it keeps for a rollback, by set, newest first.
   returned: when O(gather) has V(releases)
   type: list
   elements: dict
@@ -142,6 +142,11 @@ releases:
       type: str
       returned: always
       sample: /opt/cni/bin
+    set:
+      description: The name of the set of plugins that the release belongs to.
+      type: str
+      returned: always
+      sample: reference
     version:
       description: The version, or the beginning of the digest where the release has none.
       type: str

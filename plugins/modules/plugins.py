@@ -15,11 +15,14 @@ version_added: 1.0.0
 description:
   - Installs the plugins of a release, such as the reference plugins, into the directory where container runtimes look for
     them.
+  - A directory can have plugins of several projects. Each is a set with a name and a release of its own, which is installed,
+    upgraded, rolled back and removed without the others. O(version) and O(source) describe the set V(reference), and O(sets)
+    the others.
   - Checks the digest of an archive before it unpacks anything. Each plugin is replaced by renaming a complete file, so no
     plugin is ever missing or incomplete, and a running plugin keeps running.
   - Repairs plugins that were changed or removed, or whose owner or mode differ.
-  - Never touches files that it has not installed, unless O(force) is set.
-  - Keeps the last O(keep) releases, so that O(state=rolled_back) needs no source.
+  - Never touches files that it has not installed, unless O(force) is set. Refuses two sets that have a plugin of the same name.
+  - Keeps the last O(keep) releases of each set, so that O(state=rolled_back) needs no source.
   - Refuses to remove a plugin that an attachment or a network needs, unless another directory of O(plugin_dirs) has it. The
     task then fails before anything is changed, and names what needs the plugin. O(remove_needed) overrides this.
   - Attachments are those recorded below O(cache_dir) and by other runtimes, unfinished ones included. Networks are those in
@@ -68,15 +71,20 @@ options:
     type: str
   source:
     description:
-      - An archive or a directory with the plugins, or the URL of an archive, or V(builtin).
+      - An archive or a directory with the plugins, a single executable, or the URL of an archive or of an executable, or
+        V(builtin).
       - V(builtin) makes executables of the plugins that are built into this collection, for runtimes such as containerd and Podman
         on a node that has no others. They run with the Python of the module, and take some tens of
         milliseconds longer to start than the reference plugins. An update of Python or of this collection changes them, and
         the next run installs them again. A directory of that name is C(./builtin).
-      - Archives and directories are on the controller, where they are looked up as M(ansible.builtin.copy) does, or with
+      - Files and directories are on the controller, where they are looked up as M(ansible.builtin.copy) does, or with
         O(remote_src=true) on the node. URLs are downloaded by the node, through the proxies of its environment.
-      - An archive is a tar file, optionally compressed with gzip or xz, with the plugins as regular files at its root.
-      - Of a directory, all executable regular files are installed.
+      - An archive is a zip file, or a tar file, optionally compressed with gzip or xz. Its plugins are the executable regular
+        files at its root, or in one directory below it.
+      - An architecture at the end of the name of an executable is left out, so that C(flannel-amd64) is installed as C(flannel).
+      - A single executable is installed under the only name in O(only), or else under the name of its file.
+      - Of a directory, all executable regular files are installed, under their names.
+      - Files named LICENSE, README or NOTICE, with any ending, are not installed.
       - A URL that ends with C(/) is a mirror of the reference plugins. The archive's name for O(version) and the node's
         architecture is appended.
       - Credentials in a URL are used as O(url_username) and O(url_password), and are never shown. Write a C(/) in them as
@@ -107,6 +115,64 @@ options:
       - The plugins to install. By default, all plugins of the release.
     type: list
     elements: str
+  sets:
+    description:
+      - More sets of plugins in O(bin_dir). Sets that are not listed stay as they are.
+      - Without O(version) and O(source), only these sets are installed, rolled back or removed.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description:
+          - The set's name, such as V(flannel). V(reference) is the set that O(version) and O(source) describe.
+        type: str
+        required: true
+      state:
+        description:
+          - As O(state), for this set. By default, the value of O(state).
+        type: str
+        choices:
+          - present
+          - absent
+          - rolled_back
+      version:
+        description:
+          - The version of the release, with or without a leading C(v).
+          - Without O(sets[].source), that version is downloaded from the releases of the project that has the name of the set.
+            Known projects are V(consul-cni), V(flannel), V(multus) and V(whereabouts).
+          - This collection knows the digests of V(consul-cni) V(1.9.5), V(1.9.0) and V(1.6.0) for C(amd64) and V(1.7.2) for
+            C(arm64), and of V(flannel) V(1.9.1-flannel3) for C(arm64) and V(1.0.0) for C(amd64), C(arm), C(arm64) and
+            C(ppc64le). All other versions and architectures need O(sets[].checksum).
+        type: str
+      source:
+        description:
+          - As O(source), without V(builtin), which has the reference plugins. A mirror, whose URL ends with C(/), has the files of
+            the project that has the name of the set.
+        type: str
+      remote_src:
+        description:
+          - Whether O(sets[].source) is on the node.
+        type: bool
+        default: false
+      url_username:
+        description:
+          - User name for the server of a URL.
+        type: str
+      url_password:
+        description:
+          - Password for O(sets[].url_username).
+        type: str
+      checksum:
+        description:
+          - The digest of the archive or of the executable, as C(sha256:) or C(sha512:) followed by hexadecimal digits.
+          - Required for URLs whose digest this collection does not know, and not allowed for directories.
+        type: str
+      only:
+        description:
+          - The plugins to install. By default, all plugins of the release.
+          - For a single executable, the plugin's name.
+        type: list
+        elements: str
   bin_dir:
     description:
       - The directory to install into (the bin dir).
@@ -121,10 +187,11 @@ options:
     default: /var/lib/cni
   state:
     description:
-      - V(present) installs the plugins of the release, and removes other plugins that this module has installed.
+      - V(present) installs the plugins of the release, and removes other plugins of the same set.
       - V(rolled_back) returns to the release before the one installed last. A second run changes nothing.
-        V(rolled_back) cannot be combined with O(version) or O(source).
-      - V(absent) removes the plugins and all kept releases, and restores the files that were set aside.
+        V(rolled_back) cannot be combined with O(version) or O(source). Without O(sets), the set V(reference) is rolled back.
+      - V(absent) removes the plugins and all kept releases, and restores the files that were set aside. Without O(sets), all
+        sets are removed.
       - A plugin that has been replaced by another file is not removed, and a warning says so. The original file that was
         set aside is kept, even with V(absent). A later run restores it when the replacement is gone.
     type: str
@@ -135,7 +202,7 @@ options:
     default: present
   keep:
     description:
-      - Number of releases to keep besides the installed one.
+      - Number of releases of each set to keep besides the installed one.
     type: int
     default: 1
   force:
@@ -145,6 +212,9 @@ options:
         is changed.
       - With V(true), the file is set aside, and restored when the plugin is removed.
       - Only one file can be set aside for a plugin. A second one is an error.
+      - A file of a distribution's package, such as C(containernetworking-plugins) or C(kubernetes-cni), is neither adopted nor
+        replaced with V(false), even if the package has replaced a plugin that this module had installed. The error names the
+        package. With V(true), a warning names it, because its updates replace the plugin.
     type: bool
     default: false
   conflists:
@@ -234,9 +304,33 @@ EXAMPLES = r"""
     source: /usr/lib/cni
     remote_src: true
 
+- name: Install the reference plugins and two sets of plugins of other projects
+  cni.node.plugins:
+    version: 1.9.1
+    sets:
+      - name: consul-cni
+        version: 1.9.5
+      - name: tap
+        version: site-1
+        source: tc-redirect-tap-amd64
+        only:
+          - tc-redirect-tap
+
 - name: Roll back to the previous release
   cni.node.plugins:
     state: rolled_back
+
+- name: Roll back one set
+  cni.node.plugins:
+    state: rolled_back
+    sets:
+      - name: consul-cni
+
+- name: Remove one set, and keep the others
+  cni.node.plugins:
+    sets:
+      - name: consul-cni
+        state: absent
 
 - name: Remove the plugins and all kept releases
   cni.node.plugins:
@@ -246,24 +340,50 @@ EXAMPLES = r"""
 RETURN = r"""
 version:
   description:
-    - The installed version, or V(none). For a release without a version, the beginning of its digest.
-  returned: success
+    - The installed version of the set V(reference), or V(none). For a release without a version, the beginning of its digest.
+  returned: when the task concerns the set
   type: str
   sample: 1.9.1
 previous:
   description:
-    - The version that was installed before this run, or V(none).
-  returned: success
+    - The version of the set V(reference) that was installed before this run, or V(none).
+  returned: when the task concerns the set
   type: str
   sample: 1.8.0
 kept:
   description:
-    - The other versions that are kept. The first one is the target of O(state=rolled_back).
-  returned: success
+    - The other versions of the set V(reference) that are kept. The first one is the target of O(state=rolled_back).
+  returned: when the task concerns the set
   type: list
   elements: str
   sample:
     - 1.8.0
+sets:
+  description:
+    - The sets that the task concerns.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: The set's name.
+      type: str
+      returned: always
+      sample: reference
+    version:
+      description: The installed version, or V(none).
+      type: str
+      returned: always
+      sample: 1.9.1
+    previous:
+      description: The version that was installed before this run, or V(none).
+      type: str
+      returned: always
+    kept:
+      description: The other versions that are kept.
+      type: list
+      elements: str
+      returned: always
 plugins:
   description:
     - The plugins, and what was done to each.
@@ -276,6 +396,11 @@ plugins:
       type: str
       returned: always
       sample: bridge
+    set:
+      description: The name of the set that the plugin belongs to.
+      type: str
+      returned: always
+      sample: reference
     action:
       description:
         - What was done, or would be done in check mode.
@@ -311,6 +436,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS, PLANNED
+from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import SETS
 from ansible_collections.cni.node.plugins.module_utils._module.plugins import ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 
@@ -318,16 +444,9 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_P
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
-            "version": {"type": "str"},
-            "source": {"type": "str"},
-            "remote_src": {"type": "bool", "default": False},
-            "url_username": {"type": "str"},
-            "url_password": {"type": "str", "no_log": True},
-            "checksum": {"type": "str"},
-            "only": {"type": "list", "elements": "str"},
+            **SETS,
             "bin_dir": {"type": "path", "default": "/opt/cni/bin"},
             **arguments.CACHE_DIR,
-            "state": {"type": "str", "choices": ["present", "absent", "rolled_back"], "default": "present"},
             "keep": {"type": "int", "default": 1},
             "force": {"type": "bool", "default": False},
             **arguments.TIMEOUT,
@@ -340,7 +459,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             "planned_attachments": {"type": "list", "elements": "dict", "default": []},
             "_controller": {"type": "dict"},
         },
-        required_if=[("state", "present", ("version", "source"), True)],
+        required_if=[("state", "present", ("version", "source", "sets"), True)],
         supports_check_mode=True,
     )
     run(module, ensure, paths)

@@ -14,7 +14,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests, digest_of_stream
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import (
     identity_of,
     listing_of,
@@ -22,11 +21,13 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
     read_listed,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, resolve_request
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+    from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import SetOptions
     from ansible_collections.cni.node.plugins.module_utils._node.plugins.builtin import BuiltinExecutables
 
 _ADVICE: t.Final = (
@@ -44,21 +45,20 @@ class SourceMissing(Exception):
 
 
 class Sources:
-    """The source of the release that a task requests.
+    """The source of the release that a task requests for a set.
 
     Attributes:
         request: The release.
         digest: The digest that identifies it.
     """
 
-    def __init__(self, module: AnsibleModule, digests: Digests) -> None:
-        params = module.params
-        version, source, checksum = (params[key] or "" for key in ("version", "source", "checksum"))
-        self.request = resolve_request(version, source, checksum, os.uname().machine)
+    def __init__(self, module: AnsibleModule, options: SetOptions, digests: Digests) -> None:
+        machine = os.uname().machine
+        self.request = resolve_request(options.version, options.source, options.checksum, machine, options.name)
         self._module = module
+        self._options = options
         self._digests = digests
-        self._sent: dict[str, t.Any] | None = params["_controller"]
-        self._is_remote = params["remote_src"]
+        self._sent: dict[str, t.Any] | None = (module.params["_controller"] or {}).get(options.name)
         # Of a directory on the node: SHA-256 by name.
         self._listing: dict[str, str] = {}
         self.digest = self._digest()
@@ -69,7 +69,7 @@ class Sources:
             return identity_of(self._executables().listing)
         if self.request.is_url:
             return self.request.checksum
-        if not self._is_remote:
+        if not self._options.remote_src:
             return str(self._require_sent()["digest"])
         with name_source_in_errors(path, "the node", _ADVICE):
             if os.path.isdir(path):
@@ -110,10 +110,10 @@ class Sources:
             from ansible_collections.cni.node.plugins.module_utils._module.download import download
 
             params = self._module.params
-            credentials = Credentials(params["url_username"] or "", params["url_password"] or "")
+            credentials = Credentials(self._options.url_username, self._options.url_password)
             file = download(path, credentials, self._module.tmpdir, params["timeout"], params["download_timeout"])
             return self._archive(file, self.request.checksum)
-        if not self._is_remote:
+        if not self._options.remote_src:
             return self._sent_by_controller(self._require_sent())
         if self._may_appear_later():
             raise SourceMissing
@@ -144,7 +144,8 @@ class Sources:
         except BaseException:
             file.close()
             raise
-        return Source(digests, self.request.version, functools.partial(_unpack, file, what))
+        contents = functools.partial(_unpack, file, what, self._options.only)
+        return Source(digests, self.request.version, contents)
 
 
 def _verify(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
@@ -157,11 +158,11 @@ def _verify(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
     return [f"sha256:{digest_of_stream(file)}", checksum] if checksum.startswith("sha512:") else [checksum]
 
 
-def _unpack(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
+def _unpack(file: t.IO[bytes], what: str, only: tuple[str, ...]) -> t.Iterator[tuple[str, bytes]]:
     from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 
     with file:
-        yield from plugin_archive.plugins(file, what)
+        yield from plugin_archive.plugins(file, what, only)
 
 
 __all__ = ("SourceMissing", "SourceNeeded", "Sources")

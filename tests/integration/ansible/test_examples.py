@@ -28,10 +28,10 @@ ORDER: list[tuple[str, slice]] = [
     ("node_info", slice(None)),
     ("conflists", slice(2, None)),
     ("netns", slice(1, None)),
-    ("plugins", slice(6, None)),
+    ("plugins", slice(8, None)),
 ]
 # Examples that need the internet, an upstream archive or a previous release.
-ELSEWHERE: list[tuple[str, slice]] = [("plugins", slice(4)), ("plugins", slice(5, 6))]
+ELSEWHERE: list[tuple[str, slice]] = [("plugins", slice(4)), ("plugins", slice(5, 8))]
 TEMPLATE = """\
 {
   "cniVersion": "1.0.0",

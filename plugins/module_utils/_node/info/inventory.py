@@ -75,14 +75,16 @@ def list_releases(cache_dir: str) -> list[JsonObject]:
     return [
         {
             "bin_dir": bin_dir,
+            "set": name,
             "version": release.label,
             "digest": release.id,
-            "current": release is manifest.current,
+            "current": release is plugin_set.current,
             "plugins": sorted(release.files),
-            "missing": _missing_files(bin_dir, release.files) if release is manifest.current else [],
+            "missing": _missing_files(bin_dir, release.files) if release is plugin_set.current else [],
         }
         for bin_dir, manifest in plugin_manifest.load_all(cache_dir).items()
-        for release in reversed(manifest.releases)
+        for name, plugin_set in manifest.sets.items()
+        for release in reversed(plugin_set.releases)
     ]
 
 

@@ -13,12 +13,18 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, PluginFile, discard
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, SetAside
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, Release, SetAside
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange, is_set_aside_file
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore, read
 
 
-def apply(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore, directory: BinDirectory) -> None:
+def apply(
+    changes: t.Sequence[PluginChange],
+    after: Manifest,
+    others: t.Collection[str],
+    store: PluginStore,
+    directory: BinDirectory,
+) -> None:
     """Carry out a plan.
 
     Everything that needs disk space is written before the first plugin changes. If the process is killed, each plugin
@@ -26,6 +32,7 @@ def apply(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore
 
     Args:
         after: The new manifest, without the results of the changes.
+        others: Plugins of sets that do not change.
     """
     staged: dict[str, str] = {}
     directory.clean()
@@ -38,7 +45,7 @@ def apply(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore
     finally:
         for path in staged.values():
             discard(path)
-    _finish(changes, after, store, directory)
+    _finish(changes, after, others, store, directory)
 
 
 def _prepare(
@@ -52,7 +59,8 @@ def _prepare(
         if change.displaces:
             after.set_aside = {**after.set_aside, change.name: _set_aside(change, store, directory)}
         if change.writes:
-            source = store.file(after.releases[-1], change.name)
+            release = t.cast(Release, after.find_set(change.set).current)
+            source = store.file(release, change.name)
             staged[change.name] = directory.stage(change.name, store.read_unchanged(source, change.after))
     for change in changes:
         aside = _find_file_to_restore(change, after)
@@ -95,6 +103,7 @@ def _record_installed(changes: t.Sequence[PluginChange], after: Manifest, store:
         if change.is_installed:
             installed[change.name] = sorted({*installed.get(change.name, ()), change.after})
     after.installed = installed
+    after.owners = {**after.owners, **{change.name: change.set for change in changes}}
     store.manifest = after
     store.save()
 
@@ -110,16 +119,24 @@ def _carry_out(changes: t.Sequence[PluginChange], directory: BinDirectory, stage
     directory.sync()
 
 
-def _finish(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore, directory: BinDirectory) -> None:
+def _finish(
+    changes: t.Sequence[PluginChange],
+    after: Manifest,
+    others: t.Collection[str],
+    store: PluginStore,
+    directory: BinDirectory,
+) -> None:
     """Save the final manifest, and remove files that it does not list."""
-    installed = {change.name: change.after for change in changes if change.is_installed}
-    kept = {*installed, *(change.name for change in changes if change.action == "left")}
-    after.installed = {name: [digest] for name, digest in installed.items()}
-    after.set_aside = {name: file for name, file in after.set_aside.items() if name in kept}
-    written = [change.name for change in changes if change.is_installed and change.changed]
-    after.seen = _select_digests(map(directory.file, installed), map(directory.file, written), directory, store)
+    installed = {change.name: [change.after] for change in changes if change.is_installed}
+    kept = {*others, *installed, *(change.name for change in changes if change.action == "left")}
+    installed.update({name: after.installed[name] for name in others if name in after.installed})
+    owners = {**after.owners, **{change.name: change.set for change in changes}}
+    after.installed = dict(sorted(installed.items()))
+    after.set_aside = {name: file for name, file in sorted(after.set_aside.items()) if name in kept}
+    after.owners = {name: owners[name] for name in sorted({*after.installed, *after.set_aside})}
+    after.seen = _select_digests(changes, after, others, directory, store)
     store.manifest = after
-    if after.releases or after.set_aside:
+    if after.sets or after.set_aside:
         store.save()
         store.remove_unlisted()
     else:
@@ -127,14 +144,31 @@ def _finish(changes: t.Sequence[PluginChange], after: Manifest, store: PluginSto
 
 
 def _select_digests(
-    installed: t.Iterable[str], written: t.Iterable[str], directory: BinDirectory, store: PluginStore
+    changes: t.Iterable[PluginChange],
+    after: Manifest,
+    others: t.Collection[str],
+    directory: BinDirectory,
+    store: PluginStore,
 ) -> dict[str, list[t.Any]]:
-    """Return digests for the next run: of the plugins as they are on disk now, and of a source on the node."""
-    paths = {*installed}
-    for path in written:
-        store.digests.sha256(path)
-    digests = sorted(store.digests.by_path.items())
-    return {path: entry for path, entry in digests if path in paths or os.path.dirname(path) != directory.path}
+    """Return digests for the next run: of the plugins as they are on disk now, and of sources on the node."""
+    for change in changes:
+        if change.is_installed and change.changed:
+            store.digests.sha256(directory.file(change.name))
+    known = {**(_digests_of_others(after, others, directory) if others else {}), **store.digests.by_path}
+    paths = {*map(directory.file, after.installed)}
+    return {
+        path: entry for path, entry in sorted(known.items()) if path in paths or os.path.dirname(path) != directory.path
+    }
+
+
+def _digests_of_others(after: Manifest, others: t.Collection[str], directory: BinDirectory) -> dict[str, list[t.Any]]:
+    """Return earlier digests that runs for other sets need: of their plugins, and of sources that still exist."""
+    paths = {*map(directory.file, others)}
+    return {
+        path: entry
+        for path, entry in after.seen.items()
+        if path in paths or (os.path.dirname(path) != directory.path and os.path.exists(path))
+    }
 
 
 __all__ = ("apply", "require_restorable")

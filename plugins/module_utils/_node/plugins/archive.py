@@ -13,6 +13,7 @@ import os
 import stat
 import tarfile
 import typing as t
+import zipfile
 import zlib
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
@@ -20,43 +21,96 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import digest_of_stream
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.decompression import MAGICS, decompress_stream
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import is_plugin_name
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.naming import (
+    name_executable,
+    without_architecture,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.tar_reader import Stream, TarReader
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.zip_reader import ZipReader
 
 # Bytes. Releases of the reference plugins have less than a fifth of it.
 _TOTAL_LIMIT: t.Final = 512 * 1024 * 1024
 _MEMBER_LIMIT: t.Final = 256 * 1024 * 1024
 _COUNT_LIMIT: t.Final = 256
 _CHUNK: t.Final = 1024 * 1024
-_EXPECTED_MEMBERS: t.Final = "regular files at its root, such as ./bridge"
+_EXPECTED_MEMBERS: t.Final = "regular files and directories with plain names, such as ./bridge"
+_ZIP: t.Final = b"PK\3\4"
+_EXECUTABLES: t.Final = (b"\x7fELF", b"#!")
 
 
-def plugins(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each plugin in an archive: the executable files at its root.
+class _Archive(t.Protocol):
+    """The members of an archive in their order."""
+
+    def __iter__(self) -> t.Iterator[tarfile.TarInfo]:
+        """Yield each member."""
+
+    def content(self, member: tarfile.TarInfo) -> bytes:
+        """Return the content of the current member."""
+
+
+def plugins(file: t.IO[bytes], what: str, only: t.Sequence[str] = ()) -> t.Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each plugin in a file: of an archive, the executable files of one directory.
 
     Args:
-        file: A private copy of the archive, so that its content still has the verified digest.
-        what: The archive's name in errors.
+        file: A private copy of the file, so that its content still has the verified digest.
+        what: The file's name in errors.
+        only: The plugins that the task selects: of a single executable, its name.
 
     Raises:
-        CniError: ``DECODE_FAILURE``: the file is not an archive, is incomplete, or has members that are not allowed.
+        CniError: ``DECODE_FAILURE``: the file is not an archive, is incomplete, or has members that are not allowed;
+            ``INVALID_CONFIG``: a single executable has no name.
     """
-    names: set[str] = set()
+    head = _head(file)
+    if head.startswith(_EXECUTABLES):
+        yield name_executable(what, only), _read_executable(file, what)
+        return
     with _name_archive_in_errors(file, what):
+        if head.startswith(_ZIP):
+            yield from _read_plugins(ZipReader(file, _TOTAL_LIMIT), what)
+            return
         stream = _BoundedStream(decompress_stream(file))
-        archive = TarReader(stream)
-        for count, member in enumerate(archive):
-            name = _check_member(member, what)
-            if count >= _COUNT_LIMIT:
-                raise _refusal(what, f"it has more than {_COUNT_LIMIT} members", "the plugins of one release")
-            if name in names:
-                raise _refusal(what, f"it has {name!r} twice", "each plugin once")
-            if name and member.mode & 0o111 and is_plugin_name(name):
-                names.add(name)
-                yield name, _read_content(archive, member, what)
+        yield from _read_plugins(TarReader(stream), what)
         while stream.read(_CHUNK):  # an error at the end of the stream is an error too
             pass
-    if not names:
-        raise _refusal(what, "it has no executable file at its root", "plugins at its root, such as ./bridge")
+
+
+def _head(file: t.IO[bytes]) -> bytes:
+    file.seek(0)
+    head = file.read(tarfile.BLOCKSIZE)
+    file.seek(0)
+    return head
+
+
+def _read_executable(file: t.IO[bytes], what: str) -> bytes:
+    content = file.read(_MEMBER_LIMIT + 1)
+    if len(content) > _MEMBER_LIMIT:
+        raise _refusal(what, f"it has more than {_MEMBER_LIMIT} bytes", "a plugin")
+    return content
+
+
+def _read_plugins(archive: _Archive, what: str) -> t.Iterator[tuple[str, bytes]]:
+    paths: dict[str, str] = {}
+    for count, member in enumerate(archive):
+        directory, file_name = _check_member(member, what)
+        if count >= _COUNT_LIMIT:
+            raise _refusal(what, f"it has more than {_COUNT_LIMIT} members", "the plugins of one release")
+        if not (file_name and member.mode & 0o111 and is_plugin_name(file_name)):
+            continue
+        name = without_architecture(file_name)
+        _check_place(name, f"{directory}{file_name}", paths, what)
+        paths[name] = f"{directory}{file_name}"
+        yield name, _read_content(archive, member, what)
+    if not paths:
+        raise _refusal(what, "it has no executable file", "plugins with the mode of executables, such as ./bridge")
+
+
+def _check_place(name: str, path: str, paths: t.Mapping[str, str], what: str) -> None:
+    """Refuse a second plugin of the same name, and executables in more than one directory."""
+    if name in paths:
+        raise _refusal(what, f"it has {name!r} twice: {paths[name]}, {path}", "each plugin once")
+    other = next(iter(paths.values()), path)
+    if os.path.dirname(other) != os.path.dirname(path):
+        raise _refusal(what, f"it has executables in several directories: {other}, {path}", "all plugins in one")
 
 
 def verify(file: t.IO[bytes], checksum: str, what: str) -> None:
@@ -80,12 +134,11 @@ def verify(file: t.IO[bytes], checksum: str, what: str) -> None:
 
 def _describe(file: t.IO[bytes]) -> str:
     """Return a phrase that describes a file by its first bytes, such as "is empty"."""
-    file.seek(0)
-    head = file.read(tarfile.BLOCKSIZE)
+    head = _head(file)
     text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not head:
         return "is empty"
-    if head.startswith(MAGICS) or head[257:262] == b"ustar":
+    if head.startswith((*MAGICS, _ZIP)) or head[257:262] == b"ustar":
         return "looks like an archive: perhaps another release, a rebuilt one or an incomplete one"
     excerpt = repr(text[:60])
     if text[:1] == "<":
@@ -99,7 +152,7 @@ def _describe(file: t.IO[bytes]) -> str:
 def _name_archive_in_errors(file: t.IO[bytes], what: str) -> t.Iterator[None]:
     try:
         yield
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, UnicodeError) as exc:
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, UnicodeError) as exc:
         raise CniError(
             Code.DECODE_FAILURE,
             f"{what} cannot be unpacked: {exc or type(exc).__name__}",
@@ -124,23 +177,27 @@ class _BoundedStream:
         return content
 
 
-def _check_member(member: tarfile.TarInfo, what: str) -> str:
-    """Return the name of a file at the root, or an empty string for the root itself; refuse all other members."""
+def _check_member(member: tarfile.TarInfo, what: str) -> tuple[str, str]:
+    """Return the directory and the name of a regular file, or two empty strings for a directory; refuse other members."""
     if member.size > _MEMBER_LIMIT:
         raise _refusal(what, f"{member.name!r} has {member.size} bytes", f"at most {_MEMBER_LIMIT}")
-    name = member.name[2:] if member.name.startswith("./") else member.name
-    if member.isdir() and name in ("", "."):
-        return ""
-    if not member.isreg():
+    path = member.name[2:] if member.name.startswith("./") else member.name
+    path = path.rstrip("/") if member.isdir() else path
+    if member.isdir() and path in ("", "."):
+        return "", ""
+    if not (member.isreg() or member.isdir()):
         raise _refusal(what, f"{member.name!r} is not a regular file", _EXPECTED_MEMBERS)
-    if "/" in name or name.startswith("."):
-        raise _refusal(what, f"{member.name!r} is hidden or not at its root", _EXPECTED_MEMBERS)
-    if member.mode & (stat.S_ISUID | stat.S_ISGID):
+    if any(part == "" or part.startswith(".") for part in path.split("/")):
+        raise _refusal(what, f"{member.name!r} is hidden or not below its root", _EXPECTED_MEMBERS)
+    if member.mode & (stat.S_ISUID | stat.S_ISGID) and member.isreg():
         raise _refusal(what, f"{member.name!r} has a setuid or setgid bit", "files without these bits")
-    return check_plugin_type(name, what)
+    directory, slash, name = path.rpartition("/")
+    for part in path.split("/"):
+        check_plugin_type(part, what)
+    return (directory + slash, name) if member.isreg() else ("", "")
 
 
-def _read_content(archive: TarReader, member: tarfile.TarInfo, what: str) -> bytes:
+def _read_content(archive: _Archive, member: tarfile.TarInfo, what: str) -> bytes:
     content = archive.content(member)
     if not content:
         raise _refusal(what, f"{member.name!r} is empty", "an executable file")

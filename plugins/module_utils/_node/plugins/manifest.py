@@ -19,7 +19,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 # Path below the cache directory.
 _STORES: t.Final = ("cni.node", "plugins")
 FILE: t.Final = "manifest.json"
-_FORMAT: t.Final = 1
+_FORMAT: t.Final = 2
+# The format before there were sets.
+_WITHOUT_SETS: t.Final = 1
+# The name of the set that the options of a task describe, without an item of its own.
+REFERENCE: t.Final = "reference"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,32 +70,63 @@ class SetAside:
     link: str = ""
 
 
-@dataclasses.dataclass
-class Manifest:
-    """The plugins that this collection has installed in a bin dir, and the releases and files that it keeps.
+@dataclasses.dataclass(frozen=True)
+class PluginSet:
+    """The kept releases of a named set of plugins.
 
     Attributes:
-        releases: Kept releases, from the oldest to the current one.
+        releases: From the oldest to the current one.
         rolled_back_from: The release that was replaced, if the current one is the result of a rollback.
-        installed: By name, the SHA-256 digests of an installed file: two while a run is in progress.
-        set_aside: Files that were set aside, by name.
-        made: Directories that the collection has created.
-        seen: As `by_path` of `digest.Digests`.
     """
 
     releases: list[Release] = dataclasses.field(default_factory=list)
     rolled_back_from: str = ""
-    installed: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    set_aside: dict[str, SetAside] = dataclasses.field(default_factory=dict)
-    made: list[str] = dataclasses.field(default_factory=list)
-    seen: dict[str, list[t.Any]] = dataclasses.field(default_factory=dict)
 
     @property
     def current(self) -> Release | None:
         return self.releases[-1] if self.releases else None
 
+    @property
+    def files(self) -> dict[str, str]:
+        """SHA-256 of the plugins of the current release by name."""
+        return self.current.files if self.current else {}
+
     def find(self, digest: str) -> Release | None:
         return next((release for release in self.releases if digest in release.digests), None)
+
+
+@dataclasses.dataclass
+class Manifest:
+    """The plugins that this collection has installed in a bin dir, and the releases and files that it keeps.
+
+    Attributes:
+        sets: The installed sets by name.
+        installed: By name, the SHA-256 digests of an installed file: two while a run is in progress.
+        owners: By name of a plugin in `installed` or `set_aside`: the set that it belongs to, or belonged to.
+        set_aside: Files that were set aside, by name.
+        made: Directories that the collection has created.
+        seen: As `by_path` of `digest.Digests`.
+    """
+
+    sets: dict[str, PluginSet] = dataclasses.field(default_factory=dict)
+    installed: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    owners: dict[str, str] = dataclasses.field(default_factory=dict)
+    set_aside: dict[str, SetAside] = dataclasses.field(default_factory=dict)
+    made: list[str] = dataclasses.field(default_factory=list)
+    seen: dict[str, list[t.Any]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def releases(self) -> list[Release]:
+        """The kept releases of all sets."""
+        return [release for plugin_set in self.sets.values() for release in plugin_set.releases]
+
+    def find_set(self, name: str) -> PluginSet:
+        """Return a set; one without releases if it is not installed."""
+        return self.sets.get(name) or PluginSet()
+
+    def plugins_of_others(self, names: t.Container[str]) -> set[str]:
+        """Return the plugins of the sets that do not have these names."""
+        return {plugin for name, other in self.sets.items() if name not in names for plugin in other.files}
 
     @classmethod
     def load(cls, directory: str) -> Manifest:
@@ -106,11 +141,7 @@ class Manifest:
             return cls()
         keys = json_text.as_object(json_text.decode(content, path), path)
         try:
-            if keys.pop("format") != _FORMAT:
-                raise ValueError("an unknown format")
-            keys["releases"] = [Release(**release) for release in keys["releases"]]
-            keys["set_aside"] = {name: SetAside(**file) for name, file in keys["set_aside"].items()}
-            return cls(**keys)
+            return cls._from_keys(_with_sets(keys))
         except (AttributeError, KeyError, TypeError, ValueError) as exc:
             raise CniError(
                 Code.DECODE_FAILURE,
@@ -118,12 +149,34 @@ class Manifest:
                 f"remove {directory}; the installed plugins then count as foreign files",
             ) from exc
 
+    @classmethod
+    def _from_keys(cls, keys: dict[str, t.Any]) -> Manifest:
+        if keys.pop("format") != _FORMAT:
+            raise ValueError("an unknown format")
+        keys["sets"] = {name: _read_set(**plugin_set) for name, plugin_set in keys["sets"].items()}
+        keys["set_aside"] = {name: SetAside(**file) for name, file in keys["set_aside"].items()}
+        return cls(**keys)
+
     def save(self, directory: str) -> None:
         """Write the manifest if it has changed."""
         path = os.path.join(directory, FILE)
         content = json_text.encode({"format": _FORMAT, **dataclasses.asdict(self)}) + b"\n"
         if content != durable.read(path):
             durable.write(path, content)
+
+
+def _read_set(releases: list[dict[str, t.Any]], rolled_back_from: str) -> PluginSet:
+    return PluginSet([Release(**release) for release in releases], rolled_back_from)
+
+
+def _with_sets(keys: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return the keys of a manifest with sets. One without sets is that of the reference plugins."""
+    if keys["format"] != _WITHOUT_SETS:
+        return keys
+    plugin_set = {key: keys.pop(key) for key in ("releases", "rolled_back_from")}
+    sets = {REFERENCE: plugin_set} if plugin_set["releases"] else {}
+    owners = dict.fromkeys({*keys["installed"], *keys["set_aside"]}, REFERENCE)
+    return {**keys, "format": _FORMAT, "sets": sets, "owners": owners}
 
 
 def store_path(cache_dir: str, bin_dir: str) -> str:
@@ -142,4 +195,4 @@ def load_all(cache_dir: str) -> dict[str, Manifest]:
     return {urllib.parse.unquote(name): Manifest.load(os.path.join(top, name)) for name in names}
 
 
-__all__ = ("FILE", "Manifest", "Release", "SetAside", "load_all", "store_path")
+__all__ = ("FILE", "REFERENCE", "Manifest", "PluginSet", "Release", "SetAside", "load_all", "store_path")

@@ -14,12 +14,15 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.projects import PROJECTS
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.registry import RELEASE
 
 _UPSTREAM: t.Final = "https://github.com/containernetworking/plugins/releases/download/v{version}/"
 _ASSET: t.Final = re.compile(r"cni-plugins-linux-([a-z0-9]+)-v([0-9A-Za-z.+~-]+)\.tgz")
 _VERSION: t.Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+~_-]*", re.ASCII)
 _CHECKSUM: t.Final = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
+_CHECKSUM_ADVICE: t.Final = "set checksum to sha256:HEX or sha512:HEX from a source that you trust"
 # Upstream's names of architectures, by the names that `uname -m` prints.
 _ARCHITECTURES: t.Final = {
     "x86_64": "amd64",
@@ -85,12 +88,15 @@ def is_url(location: str) -> bool:
     return location.lower().startswith(("http://", "https://"))
 
 
-def resolve_request(version: str, source: str, checksum: str, machine: str = "") -> ReleaseRequest:
-    """Return the release that a task requests, and complete its location, version and digest.
+def resolve_request(
+    version: str, source: str, checksum: str, machine: str = "", name: str = REFERENCE
+) -> ReleaseRequest:
+    """Return the release that a task requests for a set, and complete its location, version and digest.
 
     Args:
         source: Empty for upstream; a URL that ends with a slash for a mirror.
         machine: The node's architecture, as ``uname -m`` prints it; empty if the source does not depend on it.
+        name: The set's name.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -100,17 +106,49 @@ def resolve_request(version: str, source: str, checksum: str, machine: str = "")
         if checksum:
             raise CniError(Code.INVALID_CONFIG, f"checksum: source {BUILTIN} has none", "leave out checksum")
         return ReleaseRequest(source, version or _BUILTIN_VERSION, "")
+    if name != REFERENCE and (not source or _is_mirror(source)):
+        return _resolve_project(name, version, source, checksum, machine)
     location = source or _UPSTREAM.format(version=version)
-    if is_url(location) and location.endswith("/"):
+    if _is_mirror(location):
         location += _asset_name(version, machine)
     asset = _ASSET.fullmatch(location.rpartition("/")[2])
     if asset:
         version = _require_agreement(version, asset, location, machine)
     checksum = _check_checksum(checksum) or (_known_checksum(asset[2], asset[1]) if asset else "")
-    request = ReleaseRequest(location, version, checksum, _check_defects(version))
+    warning = _check_defects(version) if asset or name == REFERENCE else ""
+    request = ReleaseRequest(location, version, checksum, warning)
     if request.is_url and not checksum:
         raise _unknown_digest_error(request, asset is not None)
     return request
+
+
+def _is_mirror(location: str) -> bool:
+    return is_url(location) and location.endswith("/")
+
+
+def _resolve_project(name: str, version: str, source: str, checksum: str, machine: str) -> ReleaseRequest:
+    """Return the release of a project other than the reference plugins that is named like the set."""
+    project = PROJECTS.get(name)
+    if project is None:
+        problem = f"source is {'a mirror' if source else 'missing'}, and no project is known by the name {name}"
+        advice = f"set source to an archive, a directory or an executable; known projects: {', '.join(PROJECTS)}"
+        raise CniError(Code.INVALID_CONFIG, problem, advice)
+    if not version:
+        raise _missing_version_error()
+    architecture = {**_ARCHITECTURES, "i386": "386", "i686": "386"}.get(machine, "")
+    if architecture not in project.architectures:
+        raise _architecture_error(f"{name} has", machine, project.architectures)
+    location = (source or project.directory.format(version=version)) + project.asset(version, architecture)
+    digest = project.digests.get(version, {}).get(architecture, "")
+    checksum = _check_checksum(checksum) or (f"sha256:{digest}" if digest else "")
+    if not checksum:
+        known = [f"{number} ({', '.join(digests)})" for number, digests in project.digests.items()]
+        raise CniError(
+            Code.INVALID_CONFIG,
+            f"no digest is known for {location}",
+            f"known digests of {name}: {', '.join(known) or 'none'}; {_CHECKSUM_ADVICE}",
+        )
+    return ReleaseRequest(location, version, checksum)
 
 
 def _check_version(version: str) -> str:
@@ -136,20 +174,27 @@ def _check_checksum(checksum: str) -> str:
 
 def _asset_name(version: str, machine: str) -> str:
     if not version:
-        raise CniError(
-            Code.INVALID_CONFIG,
-            "version is missing: the name of an archive on GitHub or a mirror contains it",
-            "set version, or set source to the URL of an archive",
-        )
+        raise _missing_version_error()
     architecture = _ARCHITECTURES.get(machine)
     if not architecture:
-        known = ", ".join(sorted(_ARCHITECTURES))
-        raise CniError(
-            Code.INVALID_CONFIG,
-            f"the reference plugins have no release for this node's architecture, {machine}",
-            f"they have releases for {known}; for other architectures, set source and checksum to your own archive",
-        )
+        raise _architecture_error("the reference plugins have", machine, sorted(_ARCHITECTURES))
     return f"cni-plugins-linux-{architecture}-v{version}.tgz"
+
+
+def _missing_version_error() -> CniError:
+    return CniError(
+        Code.INVALID_CONFIG,
+        "version is missing: the URL of a release contains it",
+        "set version, or set source to the URL of an archive",
+    )
+
+
+def _architecture_error(who: str, machine: str, known: t.Iterable[str]) -> CniError:
+    return CniError(
+        Code.INVALID_CONFIG,
+        f"{who} no release for this node's architecture, {machine}",
+        f"there are releases for {', '.join(known)}; otherwise, set source and checksum to your own archive",
+    )
 
 
 def _require_agreement(version: str, asset: re.Match[str], location: str, machine: str) -> str:
@@ -190,11 +235,10 @@ def _check_defects(version: str) -> str:
 
 
 def _unknown_digest_error(request: ReleaseRequest, is_upstream: bool) -> CniError:
-    advice = "set checksum to sha256:HEX or sha512:HEX from a source that you trust"
     known = (
         f"known digests: releases {', '.join(PINNED)}, each for {', '.join(PINNED['1.9.1'])}; " if is_upstream else ""
     )
-    return CniError(Code.INVALID_CONFIG, f"no digest is known for {request.location}", known + advice)
+    return CniError(Code.INVALID_CONFIG, f"no digest is known for {request.location}", known + _CHECKSUM_ADVICE)
 
 
 __all__ = ("ReleaseRequest", "is_url", "resolve_request")

@@ -47,8 +47,9 @@ class PluginsAction(ActionModule):
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         self.requests.append(keywords["module_args"])
         sent = keywords["module_args"].get("_controller", {})
-        is_needed = not self.has_it and not {"listing", "archive"} & sent.keys()
-        return {"needed": self.needed if is_needed else None, "msg": "from the node"}
+        is_sent = any({"listing", "archive"} & keys.keys() for keys in sent.values())
+        needed = None if self.has_it or is_sent else dict.fromkeys(sent, self.needed)
+        return {"needed": needed, "msg": "from the node"}
 
     def _make_tmp_path(self, remote_user: str | None = None) -> str:
         return "/node/tmp"
@@ -110,24 +111,48 @@ def test_a_node_that_has_the_archive_gets_one_call_and_no_file(
     result, action = controller.run({"source": source}, check_mode=check_mode, has_it=True)
     assert result["msg"] == "from the node"
     (request,) = action.requests
-    assert request["_controller"].keys() == {"digest"}
+    assert request["_controller"]["reference"].keys() == {"digest"}
     assert action.sent == {}
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_node_that_has_it_not_is_sent_the_archive(controller: PluginsController, check_mode: bool) -> None:
     dummy, action = controller.run({"source": "x.tgz", "keep": 2}, check_mode=check_mode)
-    sent = {"digest": digest(controller), "archive": "/node/tmp/source"}
-    assert [request["_controller"] for request in action.requests] == [{"digest": digest(controller)}, sent]
-    assert action.sent == {"/node/tmp/source": (controller.directory / "files" / "x.tgz").read_bytes()}
+    known = {"reference": {"digest": digest(controller)}}
+    sent = {"reference": {"digest": digest(controller), "archive": "/node/tmp/source-reference"}}
+    assert [request["_controller"] for request in action.requests] == [known, sent]
+    assert action.sent == {"/node/tmp/source-reference": (controller.directory / "files" / "x.tgz").read_bytes()}
     assert {request["keep"] for request in action.requests} == {2}
+
+
+def test_sources_of_several_sets_are_sent_in_one_call(controller: PluginsController) -> None:
+    sets = [
+        {"name": "tap", "source": "mine"},
+        {"name": "old", "source": "none.tgz", "state": "absent"},
+        {"name": "flannel", "version": "1.9.1-flannel3"},
+    ]
+    dummy, action = controller.run({"source": "x.tgz", "sets": sets})
+    assert [request["_controller"].keys() for request in action.requests] == [{"reference", "tap"}] * 2
+    assert action.sent.keys() == {"/node/tmp/source-reference", "/node/tmp/source-tap"}
+
+
+def test_a_missing_source_is_named_with_its_set(controller: PluginsController) -> None:
+    result, action = controller.run({"sets": [{"name": "tap", "source": "none.zip"}]})
+    assert result["msg"].startswith("set tap: source: none.zip does not exist on the controller")
+    assert action.requests == []
+
+
+def test_credentials_of_a_set_are_moved_to_hidden_options(controller: PluginsController) -> None:
+    dummy, action = controller.run({"sets": [{"name": "tap", "source": "https://me:secret@mirror/tap.zip"}]})
+    (item,) = action.requests[0]["sets"]
+    assert (item["source"], item["url_username"], item["url_password"]) == ("https://mirror/tap.zip", "me", "secret")
 
 
 def test_names_and_digests_are_sent_where_they_will_do(controller: PluginsController) -> None:
     for source, names in {"x.tgz": ["bridge"], "mine": ["bridge", "ptp"]}.items():
         dummy, action = controller.run({"source": source}, check_mode=True, needed="listing")
         listing = {name: hashlib.sha256(name.encode()).hexdigest() for name in names}
-        assert action.requests[1]["_controller"]["listing"] == listing
+        assert action.requests[1]["_controller"]["reference"]["listing"] == listing
         assert action.sent == {}
 
 

@@ -152,11 +152,11 @@ def test_the_controllers_content_is_requested_only_if_needed(run: ModuleRunner, 
         **NETWORKS,
     }
     digest = {"digest": "sha256:" + "0" * 64}
-    assert run("plugins", **given, _controller=digest).ok()["needed"] == "content"
+    assert run("plugins", **given, _controller={"reference": digest}).ok()["needed"] == {"reference": "content"}
     assert os.listdir(tmp_path) == []
     listing = {**digest, "listing": {"bridge": "1" * 64}}
-    predicted = run("plugins", **given, _controller=listing, check_mode=True).ok()
-    assert predicted["plugins"] == [{"name": "bridge", "action": "installed", "sha256": "1" * 64}]
+    predicted = run("plugins", **given, _controller={"reference": listing}, check_mode=True).ok()
+    assert predicted["plugins"] == [{"name": "bridge", "set": "reference", "action": "installed", "sha256": "1" * 64}]
     assert predicted["version"] == "sha256:000000000000"
 
 
@@ -197,7 +197,7 @@ REFUSED: dict[str, tuple[JsonObject, str]] = {
     "a negative number": ({"keep": -1}, "keep: -1; expected: a number of versions, 0 or more"),
     "no time": ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
     "a way back with a version": ({"state": "rolled_back", "version": "1"}, "takes neither version nor source"),
-    "nothing": ({}, "state is present but any of the following are missing: version, source"),
+    "nothing": ({}, "state is present but any of the following are missing: version, source, sets"),
     "a broken release": ({"version": "1.6.1"}, "version 1.6.1 of the reference plugins is refused"),
 }
 
@@ -274,7 +274,7 @@ def test_a_controller_directory_that_changes_after_listing_is_refused(
     places: JsonObject = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     listed = "files:" + "0" * 64
     refused = run(
-        "plugins", source="mine", _controller={"digest": listed, "archive": str(archive)}, **places
+        "plugins", source="mine", _controller={"reference": {"digest": listed, "archive": str(archive)}}, **places
     ).require_refusal()
     assert f"the plugins have changed since they were listed: expected {listed}, found files:" in refused
     assert os.listdir(tmp_path) == ["sent.tar"]

@@ -181,8 +181,8 @@ def test_check_mode_requests_the_controllers_content_only_for_its_version(place:
         "source": "x",
         "remote_src": False,
         "check_mode": True,
-        "_controller": {"digest": "files:" + "0" * 64},
+        "_controller": {"reference": {"digest": "files:" + "0" * 64}},
     }
-    assert place.ensure("1.9.1", **sent).ok()["needed"] == "content"
+    assert place.ensure("1.9.1", **sent).ok()["needed"] == {"reference": "content"}
     for version in ("", "mine"):
-        assert place.ensure(version, **sent).ok()["needed"] == "listing"
+        assert place.ensure(version, **sent).ok()["needed"] == {"reference": "listing"}

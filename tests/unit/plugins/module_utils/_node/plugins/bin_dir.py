@@ -21,10 +21,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir imp
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import (
     Installation,
     InstallResult,
-    Source,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import identity_of
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE, Manifest, PluginSet
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import ReleaseSelection, Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
 
 Files = dict[str, bytes]
@@ -49,6 +49,19 @@ def release(version: str, *names: str) -> Release:
     return Release(version, {name: f"{name} of {version}".encode() for name in names})
 
 
+def select_release(
+    release: Release, only: list[str] | None = None, *, has_source: bool = True
+) -> t.Callable[[ReleaseSelection], PluginSet]:
+    """Return a function that selects a release for a set."""
+
+    def fetch() -> Source:
+        if not has_source:
+            raise NotKept
+        return release.source
+
+    return lambda selection: selection.present(release.source.digests[0], release.version, only, fetch)
+
+
 class BinDir:
     def __init__(self, directory: pathlib.Path, labels: Labels | None = None) -> None:
         self.path = directory / "bin"
@@ -63,35 +76,45 @@ class BinDir:
     def manifest(self) -> Manifest:
         return self.store.manifest
 
-    def installation(self, *, keep: int = 1, force: bool = False, dry_run: bool = False) -> Installation:
+    def change(
+        self,
+        select: t.Mapping[str, t.Callable[[ReleaseSelection], PluginSet]],
+        *,
+        keep: int = 1,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> list[InstallResult]:
+        """Change sets to what functions select for them."""
         store = self.store
         directory = BinDirectory(str(self.path), store.digests, self._labels)
-        new_directories = missing_directories(str(self.path))
-        return Installation(
+        installation = Installation(
             store,
             directory,
-            keep=keep,
             force=force,
             dry_run=dry_run,
-            new_directories=new_directories,
+            new_directories=missing_directories(str(self.path)),
             require_unneeded=lambda dummy: None,
         )
+        selections = {name: ReleaseSelection(name, store, directory, keep=keep, dry_run=dry_run) for name in select}
+        return installation.change_to({name: choose(selections[name]) for name, choose in select.items()})
 
     def present(
-        self, release: Release, only: list[str] | None = None, *, has_source: bool = True, **options: t.Any
+        self,
+        release: Release,
+        only: list[str] | None = None,
+        *,
+        has_source: bool = True,
+        name: str = REFERENCE,
+        **options: t.Any,
     ) -> InstallResult:
-        def fetch() -> Source:
-            if not has_source:
-                raise NotKept
-            return release.source
+        choose = select_release(release, only, has_source=has_source)
+        return self.change({name: choose}, **options)[0]
 
-        return self.installation(**options).present(release.source.digests[0], release.version, only, fetch)
+    def roll_back(self, name: str = REFERENCE, **options: t.Any) -> InstallResult:
+        return self.change({name: ReleaseSelection.roll_back}, **options)[0]
 
-    def roll_back(self, **options: t.Any) -> InstallResult:
-        return self.installation(**options).roll_back()
-
-    def absent(self, **options: t.Any) -> InstallResult:
-        return self.installation(**options).absent()
+    def absent(self, name: str = REFERENCE, **options: t.Any) -> InstallResult:
+        return self.change({name: lambda dummy: PluginSet()}, **options)[0]
 
     def put(self, name: str, content: bytes, mode: int = 0o755) -> pathlib.Path:
         self.path.mkdir(parents=True, exist_ok=True)

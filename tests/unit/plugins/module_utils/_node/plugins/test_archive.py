@@ -58,7 +58,7 @@ def read(path: pathlib.Path, content: bytes) -> dict[str, bytes]:
 
 def unpacked(path: pathlib.Path) -> dict[str, bytes]:
     with open(path, "rb") as file:
-        return dict(plugin_archive.plugins(file, "x.tgz"))
+        return dict(plugin_archive.plugins(file, "x.tgz", ["flannel"]))
 
 
 def find_refusal(path: pathlib.Path, content: bytes) -> str:
@@ -80,14 +80,36 @@ def test_the_executable_files_at_the_root_are_plugins(
     assert read(tmp_path / "a", compress(packed(*GOOD))) == {"bridge": b"#!/bin/sh\n", "ptp": b"ptp"}
 
 
+def test_executables_below_a_directory_are_plugins(tmp_path: pathlib.Path) -> None:
+    top = tarfile.TarInfo("multus-cni_4.3.0_linux_amd64")
+    top.type = tarfile.DIRTYPE
+    names = ("multus", "multus-shim", "LICENSE", "README.md", "docs/how-to.md")
+    members = [member(f"{top.name}/{name}", name.encode(), 0o644 if "." in name else 0o755) for name in names]
+    assert read(tmp_path / "a", packed(top, *members)) == {"multus": b"multus", "multus-shim": b"multus-shim"}
+
+
+@pytest.mark.parametrize("content", [b"\x7fELF\2\1\1", b"#!/usr/bin/python3\n"], ids=["program", "script"])
+def test_a_single_executable_is_the_plugin_that_the_task_names(tmp_path: pathlib.Path, content: bytes) -> None:
+    assert read(tmp_path / "a", content) == {"flannel": content}
+    with open(tmp_path / "a", "rb") as file:
+        error = error_of(lambda: list(plugin_archive.plugins(file, "x", ["tap", "tup"])))
+    assert str(error).startswith("x is a single executable, but 'only' has more than one plugin")
+
+
+def test_the_size_of_a_single_executable_is_limited(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin_archive, "_MEMBER_LIMIT", 100)
+    assert "it has more than 100 bytes" in find_refusal(tmp_path / "a", b"#!/bin/sh\n" + bytes(91))
+
+
 UNSAFE: dict[str, tuple[Member, str]] = {
-    "traversal": (member("../bridge"), "'../bridge' is hidden or not at its root"),
-    "traversal behind": (member("./../../etc/cron.d/x"), "is hidden or not at its root"),
-    "absolute": (member("/opt/cni/bin/bridge"), "'/opt/cni/bin/bridge' is hidden or not at its root"),
-    "below": (member("bin/bridge"), "'bin/bridge' is hidden or not at its root"),
+    "traversal": (member("../bridge"), "'../bridge' is hidden or not below its root"),
+    "traversal behind": (member("./../../etc/cron.d/x"), "is hidden or not below its root"),
+    "absolute": (member("/opt/cni/bin/bridge"), "'/opt/cni/bin/bridge' is hidden or not below its root"),
+    "traversal below": (member("bin/../../bridge"), "'bin/../../bridge' is hidden or not below its root"),
+    "another directory": (member("bin/vlan"), "it has executables in several directories: bridge, bin/vlan"),
     "hidden": (member(".bridge"), "hidden"),
     "two dots": (member(".."), "hidden"),
-    "a directory": (member("bin", b"", type=tarfile.DIRTYPE), "'bin' is not a regular file"),
+    "a hidden directory": (member(".bin", b"", type=tarfile.DIRTYPE), "hidden"),
     "a symbolic link": (member("x", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd"), "'x' is not a regular file"),
     "a hard link": (member("x", b"", type=tarfile.LNKTYPE, linkname="bridge"), "'x' is not a regular file"),
     "a device": (member("x", b"", type=tarfile.CHRTYPE), "'x' is not a regular file"),
@@ -95,6 +117,7 @@ UNSAFE: dict[str, tuple[Member, str]] = {
     "setuid": (member("x", mode=0o4755), "'x' has a setuid or setgid bit"),
     "setgid": (member("x", mode=0o2755), "'x' has a setuid or setgid bit"),
     "twice": (member("bridge"), "it has 'bridge' twice"),
+    "of two architectures": (member("ptp-arm64"), "it has 'ptp' twice: ptp, ptp-arm64"),
     "empty": (member("x", b""), "'x' is empty"),
 }
 
@@ -127,7 +150,7 @@ NO_ARCHIVE = {
     "JSON": (b'{"errors": [{"status": 404}]}', "looks like JSON"),
     "text": (b"Not Found", "it begins with 'Not Found'"),
     "no tar": (gzip.compress(b"hello" * 500), "looks like an archive"),
-    "a tar of nothing": (packed(ROOT), "it has no executable file at its root"),
+    "a tar of nothing": (packed(ROOT), "it has no executable file"),
     "only texts": (packed(member("LICENSE"), member("notes", mode=0o644)), "it has no executable file"),
 }
 

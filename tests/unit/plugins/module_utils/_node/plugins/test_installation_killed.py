@@ -20,6 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threade
 
 OLD = Release("1", {"bridge": b"bridge of 1", "flannel": b"flannel of 1", "ptp": b"ptp of 1"})
 NEW = Release("2", {"bridge": b"bridge of 2", "ptp": b"ptp of 2", "tap": b"tap of 2", "vlan": b"vlan of 2"})
+OTHER = Release("9", {"multus": b"multus of 9"})
 FOREIGN = {"calico": b"calico", "vlan": b"foreign"}
 CHANGES = ("open", "os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink")
 
@@ -46,11 +47,13 @@ def is_killed_before(step: int, run: t.Callable[[], object]) -> bool:
     return status != 0
 
 
-def a_directory(path: pathlib.Path) -> BinDir:
+def a_directory(path: pathlib.Path, other: Release | None) -> BinDir:
     bin_dir = BinDir(path)
     for name, content in FOREIGN.items():
         bin_dir.put(name, content)
     bin_dir.present(OLD)
+    if other:
+        bin_dir.present(other, name="other")
     return bin_dir
 
 
@@ -66,10 +69,10 @@ AFTER = {
 }
 
 
-def kill_at_each_step(path: pathlib.Path, name: str) -> t.Iterator[BinDir]:
+def kill_at_each_step(path: pathlib.Path, name: str, other: Release | None = None) -> t.Iterator[BinDir]:
     """Yield a bin dir for each moment at which a run can be killed."""
     for step in range(1000):
-        bin_dir = a_directory(path / str(step))
+        bin_dir = a_directory(path / str(step), other)
         if name == "rolled back":
             bin_dir.present(NEW, force=True)
         if not is_killed_before(step, lambda bin_dir=bin_dir: RUNS[name](bin_dir)):  # type: ignore[misc]
@@ -93,6 +96,19 @@ def test_the_next_run_finishes_a_killed_one(tmp_path: pathlib.Path, name: str) -
 def test_another_run_can_undo_a_killed_one(tmp_path: pathlib.Path, name: str) -> None:
     for bin_dir in kill_at_each_step(tmp_path, name):
         bin_dir.absent()
+        assert bin_dir.files() == FOREIGN
+
+
+@pytest.mark.parametrize("name", ["upgrade", "absent"])
+def test_a_killed_run_for_one_set_leaves_the_other_complete(tmp_path: pathlib.Path, name: str) -> None:
+    for bin_dir in kill_at_each_step(tmp_path, name, OTHER):
+        assert OTHER.files.items() <= bin_dir.files().items()
+        assert not bin_dir.present(OTHER, name="other", has_source=False).not_removed
+        assert OTHER.files.items() <= bin_dir.files().items()
+        RUNS[name](bin_dir)
+        assert bin_dir.files() == {**AFTER[name], **OTHER.files}
+        bin_dir.absent()
+        bin_dir.absent("other")
         assert bin_dir.files() == FOREIGN
 
 

@@ -12,10 +12,12 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.projects import PROJECTS
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import resolve_request
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 UPSTREAM = "https://github.com/containernetworking/plugins/releases/download"
+FLANNEL = "https://github.com/flannel-io/cni-plugin/releases/download"
 OWN = "sha256:" + "0" * 64
 ASSET = "cni-plugins-linux-amd64-v1.9.1.tgz"
 PIN = f"sha256:{PINNED['1.9.1']['amd64']}"
@@ -69,6 +71,93 @@ def test_a_rebuilt_release_gives_a_warning() -> None:
     assert request.checksum == OWN
     assert "1.4.1 of the reference plugins: its archives were rebuilt under the same name" in request.warning
     assert "no digest is known" in str(error_of(resolve_request, "1.4.1", "", "", "x86_64"))
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "machine", "location"),
+    [
+        (
+            "consul-cni",
+            "1.9.5",
+            "x86_64",
+            "https://releases.hashicorp.com/consul-cni/1.9.5/consul-cni_1.9.5_linux_amd64.zip",
+        ),
+        (
+            "consul-cni",
+            "1.7.2",
+            "aarch64",
+            "https://releases.hashicorp.com/consul-cni/1.7.2/consul-cni_1.7.2_linux_arm64.zip",
+        ),
+        (
+            "flannel",
+            "v1.9.1-flannel3",
+            "aarch64",
+            f"{FLANNEL}/v1.9.1-flannel3/cni-plugin-flannel-linux-arm64-v1.9.1.tgz",
+        ),
+        ("flannel", "1.0.0", "ppc64le", f"{FLANNEL}/v1.0.0/flannel-ppc64le"),
+    ],
+)
+def test_a_version_selects_a_known_release_of_a_project(name: str, version: str, machine: str, location: str) -> None:
+    request = resolve_request(version, "", "", machine, name)
+    assert request.location == location
+    assert re.fullmatch("sha256:[0-9a-f]{64}", request.checksum)
+    mirrored = resolve_request(version, "https://mirror/x/", "", machine, name)
+    assert (mirrored.location, mirrored.checksum) == (
+        f"https://mirror/x/{location.rpartition('/')[2]}",
+        request.checksum,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "machine", "asset"),
+    [
+        ("flannel", "1.8.0-flannel1", "x86_64", "cni-plugin-flannel-linux-amd64-v1.8.0-flannel1.tgz"),
+        ("flannel", "1.8.0-flannel2", "s390x", "cni-plugin-flannel-linux-s390x-v1.8.0.tgz"),
+        ("multus", "4.3.0", "armv7l", "multus-cni_4.3.0_linux_armv6.tar.gz"),
+        ("multus", "4.3.0", "x86_64", "multus-cni_4.3.0_linux_amd64.tar.gz"),
+        ("whereabouts", "0.9.4", "aarch64", "whereabouts-arm64"),
+        ("consul-cni", "2.0.3", "i686", "consul-cni_2.0.3_linux_386.zip"),
+    ],
+)
+def test_a_release_of_a_project_without_a_known_digest_needs_a_checksum(
+    name: str, version: str, machine: str, asset: str
+) -> None:
+    assert resolve_request(version, "", OWN, machine, name).location.endswith(f"/{asset}")
+    error = str(error_of(resolve_request, version, "", "", machine, name))
+    assert "no digest is known for https://" in error
+    assert f"/{asset}; known digests of {name}: " in error
+    assert "set checksum to sha256:HEX" in error
+
+
+def test_each_known_digest_of_a_project_is_unique_and_of_one_of_its_architectures() -> None:
+    digests = [
+        (architecture in project.architectures, digest)
+        for project in PROJECTS.values()
+        for by_architecture in project.digests.values()
+        for architecture, digest in by_architecture.items()
+    ]
+    assert all(is_known and re.fullmatch("[0-9a-f]{64}", digest) for is_known, digest in digests)
+    assert len({digest for dummy, digest in digests}) == len(digests)
+
+
+def test_versions_of_other_projects_have_no_defects_of_the_reference_plugins() -> None:
+    assert resolve_request("1.0.0", "x.zip", "", "x86_64", "tap").warning == ""
+    assert "use 1.7.1" in str(error_of(resolve_request, "", "cni-plugins-linux-amd64-v1.7.0.tgz", "", "", "tap"))
+
+
+REFUSED_SETS: dict[str, tuple[tuple[str, str, str, str, str], tuple[str, ...]]] = {
+    "unknown": (("1", "", OWN, "x86_64", "tap"), ("source is missing, and no project is known by the name tap",)),
+    "a mirror": (("1", "https://m/", OWN, "x86_64", "tap"), ("source is a mirror", "consul-cni, flannel, multus")),
+    "no version": (("", "https://m/", OWN, "x86_64", "flannel"), ("version is missing",)),
+    "architecture": (("4.3.0", "", OWN, "ppc64le", "multus"), ("multus has no release for", "ppc64le", "s390x")),
+}
+
+
+@pytest.mark.parametrize(("arguments", "fragments"), REFUSED_SETS.values(), ids=REFUSED_SETS)
+def test_a_refused_release_of_a_project_says_what_to_do(arguments: t.Any, fragments: tuple[str, ...]) -> None:
+    error = str(error_of(resolve_request, *arguments))
+    for fragment in fragments:
+        assert fragment in error
 
 
 REFUSED: dict[str, tuple[tuple[str, str, str, str], tuple[str, ...]]] = {

@@ -13,6 +13,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, kind
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
 
 _HINT: t.Final = "install the same release everywhere, for example with the playbook cni.node.upgrade"
 
@@ -26,7 +27,7 @@ class _Value(t.NamedTuple):
 
 
 def findings(node_info: object) -> t.Iterator[Finding]:
-    """Compare the plugins of several nodes: the release in each directory, and the supported versions.
+    """Compare the plugins of several nodes: the release of each set in each directory, and the supported versions.
 
     Args:
         node_info: Results of the module `node_info`, by node.
@@ -34,19 +35,21 @@ def findings(node_info: object) -> t.Iterator[Finding]:
     Raises:
         CniError: ``INVALID_CONFIG``: a value has the wrong type.
     """
-    installed: dict[str, list[_Value]] = {}
+    installed: dict[tuple[str, str], list[_Value]] = {}
     supported: dict[str, list[_Value]] = {}
     for node, returned in _mapping(node_info, "node_info").items():
         for release in _list_entries(returned, "releases", node):
             if release.get("current"):
                 place, version = str(release.get("bin_dir")), f"{release.get('version')} ({release.get('digest')})"
-                installed.setdefault(place, []).append(_Value(node, place, version))
+                key = place, str(release.get("set") or REFERENCE)
+                installed.setdefault(key, []).append(_Value(node, place, version))
         for plugin in _list_entries(returned, "plugins", node):
             if plugin.get("versions") and not plugin.get("shadowed"):
                 value = _Value(node, str(plugin.get("path")), ", ".join(map(str, plugin["versions"])))
                 supported.setdefault(str(plugin.get("type")), []).append(value)
-    for place, members in installed.items():
-        yield from _find_differences(members, f"the release in {place}")
+    for (place, name), members in installed.items():
+        what = "release" if name == REFERENCE else f"release of the set {name}"
+        yield from _find_differences(members, f"the {what} in {place}")
     for plugin_type, members in supported.items():
         yield from _find_differences(members, f"the list of versions that {plugin_type} supports")
 

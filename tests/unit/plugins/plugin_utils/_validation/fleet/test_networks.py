@@ -139,6 +139,11 @@ OTHER_PLUGINS: dict[str, tuple[JsonObject, JsonObject, str]] = {
         {"plugins": [_plugin("1.0.0", path="/usr/lib/cni/bridge")]},
         "the list of versions that bridge supports is 1.0.0 on b",
     ),
+    "another release of a set": (
+        {"releases": [_release("1.9.1"), {**_release("1.9.5"), "set": "consul-cni"}]},
+        {"releases": [_release("1.9.1"), {**_release("1.9.0"), "set": "consul-cni"}]},
+        "the release of the set consul-cni in /opt/cni/bin is 1.9.0",
+    ),
 }
 SAME_PLUGINS: dict[str, tuple[JsonObject, JsonObject]] = {
     "a plugin that one node has not": ({"plugins": [_plugin("1.0.0")]}, {"plugins": []}),
@@ -153,6 +158,10 @@ SAME_PLUGINS: dict[str, tuple[JsonObject, JsonObject]] = {
     "releases in other directories": (
         {"releases": [_release("1.9.1")]},
         {"releases": [_release("1.8.0", bin_dir="/opt/other")]},
+    ),
+    "another set beside the same release": (
+        {"releases": [_release("1.9.1")]},
+        {"releases": [_release("1.9.1"), {**_release("1.9.5"), "set": "consul-cni"}]},
     ),
     "nothing gathered": ({}, {"plugins": [_plugin("1.0.0")]}),
 }

@@ -38,6 +38,7 @@ OTHER_MEANINGS = {
     "module_utils/_node/gc/shared_bridges.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/gc/leak.py": {"bridge"},  # a kind of leak
     "module_utils/_node/kernel/requirements.py": {"bandwidth", "bridge"},  # a capability; a key and a kernel module
+    "module_utils/_node/plugins/projects.py": {"consul-cni", "flannel", "multus", "whereabouts"},  # names of projects
     "module_utils/_node/runtimes/rows.py": {  # what a runtime cannot do without; a kernel module
         *("bridge", "firewall", "flannel", "host-local", "loopback", "portmap", "tuning"),
     },

@@ -97,28 +97,41 @@ def test_preflight_fails_for_a_node_that_lacks_its_runtime_and_changes_nothing(
     assert all(task.require_no_change() for task in played.tasks)
 
 
-NOMAD_CONFIG = pathlib.Path("/opt/cni/config")
-# The plugins that a role for Nomad unpacks, as the user nomad.
+# The plugins that are unpacked by hand.
 UNPACKED = ("bridge", "firewall", "host-local", "loopback", "portmap")
-NOMAD_USER = 65534
 
 
-@pytest.fixture
-def nomad(node: EngineNode) -> Libcni:
-    """Return what Nomad runs on a node that was set up for it by hand: older plugins, and a network of its own."""
+class ByHand(t.NamedTuple):
+    """How a node was set up for a runtime: where its networks are, and to which user its plugins belong."""
+
+    runtime: str
+    conf_dir: pathlib.Path
+    user: int
+
+
+BY_HAND = {
+    "a role for Nomad, whose plugins belong to the user nomad": ByHand("nomad", pathlib.Path("/opt/cni/config"), 65534),
+    "the instructions for kubeadm": ByHand("kubelet", pathlib.Path("/etc/cni/net.d"), 0),
+}
+
+
+@pytest.fixture(params=list(BY_HAND.values()), ids=list(BY_HAND))
+def by_hand(node: EngineNode, request: pytest.FixtureRequest) -> ByHand:
+    """Return what was done on a node: older plugins, one of another tool, and a network."""
     reason = build.missing()
     if reason:
         pytest.skip(reason)
+    done: ByHand = request.param
     releases.BIN_DIR.mkdir(exist_ok=True)
-    NOMAD_CONFIG.mkdir()
+    done.conf_dir.mkdir(parents=True, exist_ok=True)
     files = {**releases.contents(*UNPACKED, revision="older"), "theirs": b"#!/bin/sh\n"}
     for name, content in files.items():
         (releases.BIN_DIR / name).write_bytes(content)
         (releases.BIN_DIR / name).chmod(0o755)
-        os.chown(releases.BIN_DIR / name, NOMAD_USER, NOMAD_USER)
+        os.chown(releases.BIN_DIR / name, done.user, done.user)
     network = reference_networks.network(reference_networks.bridge(), name="theirs")
-    (NOMAD_CONFIG / "theirs.conflist").write_text(json.dumps(network), encoding="utf-8")
-    return Libcni(build.libcni_runner(), str(NOMAD_CONFIG), (str(releases.BIN_DIR),), str(node.cache_dir))
+    (done.conf_dir / "10-theirs.conflist").write_text(json.dumps(network), encoding="utf-8")
+    return done
 
 
 @contextlib.contextmanager
@@ -146,29 +159,32 @@ def never_missing(paths: t.Sequence[pathlib.Path]) -> t.Iterator[None]:
 
 
 def test_a_node_that_was_set_up_by_hand_is_taken_over_without_a_gap(
-    node: EngineNode, nomad: Libcni, project: Project
+    node: EngineNode, by_hand: ByHand, project: Project
 ) -> None:
+    runtime = Libcni(build.libcni_runner(), str(by_hand.conf_dir), (str(releases.BIN_DIR),), str(node.cache_dir))
     variables = {
         **VARIABLES,
-        "cni_node_runtime": "nomad",
+        "cni_node_runtime": by_hand.runtime,
         "cni_node_concerns": ["plugins", "networks"],
         "cni_node_plugins_source": str(releases.release(project.path / "new.tgz", *UNPACKED, "ptp", revision="newer")),
     }
-    theirs = {path: path.read_bytes() for path in (NOMAD_CONFIG / "theirs.conflist", releases.BIN_DIR / "theirs")}
+    theirs = {
+        path: path.read_bytes() for path in (by_hand.conf_dir / "10-theirs.conflist", releases.BIN_DIR / "theirs")
+    }
     with namespaces("running") as (running,):
         item = attachment("theirs", running)
-        assert nomad.run("ADD", [item]).results != [None]
+        assert runtime.run("ADD", [item]).results != [None]
         refused = project.run("cni.node.provision", **variables)
         assert "has not installed" in refused.output
-        assert not list(NOMAD_CONFIG.glob("*-wire.conflist"))
+        assert not list(by_hand.conf_dir.glob("*-wire.conflist"))
         with never_missing([releases.BIN_DIR / name for name in UNPACKED]):
             project.run("cni.node.provision", cni_node_plugins_force=True, **variables).succeeded()
         new = releases.contents(*UNPACKED, revision="newer")
         assert {name: (releases.BIN_DIR / name).read_bytes() for name in UNPACKED} == new
         assert {(releases.BIN_DIR / name).stat().st_uid for name in UNPACKED} == {0}
-        assert len(list(NOMAD_CONFIG.glob("*-wire.conflist"))) == 1
-        assert nomad.run("CHECK", [item]).results == [None]
-        assert nomad.run("DEL", [item]).results == [None]
+        assert len(list(by_hand.conf_dir.glob("*-wire.conflist"))) == 1
+        assert runtime.run("CHECK", [item]).results == [None]
+        assert runtime.run("DEL", [item]).results == [None]
     assert node.leases("theirs") == []
     project.run("cni.node.remove", cni_node_confirm=True, cni_node_plugins_force=True, **variables).succeeded()
     assert {path: path.read_bytes() for path in theirs} == theirs

@@ -43,8 +43,9 @@ def embed(text: str, style: str, before: str = "# first\nspec:\n") -> tuple[str,
 
 def locate(text: str) -> dict[str, int]:
     """Return the lines of the JSON in /spec/config."""
-    (first, *dummy), broken = yaml_trees.read(text)
+    trees, broken = yaml_trees.read(text)
     assert broken is None
+    first = trees[0]
     return scan(first.written("/spec/config", first.value["spec"]["config"])).lines
 
 
@@ -61,7 +62,7 @@ def test_every_place_has_the_line_on_which_it_stands_in_the_file(value: t.Any, s
 @pytest.mark.parametrize("style", STYLES)
 def test_an_error_has_the_line_and_the_column_of_the_file(style: str, text: str) -> None:
     whole, offset = embed(text, style)
-    (first, *dummy), dummy = yaml_trees.read(whole)
+    first = yaml_trees.read(whole)[0][0]
     written = first.written("/spec/config", first.value["spec"]["config"])
     with pytest.raises(json.JSONDecodeError) as refused:
         json.loads(written)
@@ -80,7 +81,7 @@ def test_lines_are_counted_as_editors_count_them() -> None:
     before = "# \u2028# This is another line for YAML only.\r\nspec:\r\n"
     whole, offset = embed('{"a":\r\n 1,\r\n"b": 2}', "literal", before)
     assert locate(whole)["/b"] == offset + 3
-    (first, *dummy), dummy = yaml_trees.read(whole)
+    first = yaml_trees.read(whole)[0][0]
     assert first.positions.lines["/spec/config"] == offset
     broken = yaml_trees.read(f"{whole}a: [")[1]
     assert broken is not None
@@ -90,7 +91,7 @@ def test_lines_are_counted_as_editors_count_them() -> None:
 def test_a_key_that_is_folded_has_the_line_of_its_object() -> None:
     whole = "spec:\n  config: '{\n    \"a\n    b\": 1}'\n---\n{}\n"
     assert set(locate(whole)) >= {""}
-    (first, *dummy), dummy = yaml_trees.read(whole)
+    first = yaml_trees.read(whole)[0][0]
     assert scan(first.written("/spec/config", "")).line("/a b") == 2
 
 

@@ -16,6 +16,7 @@ import zipfile
 
 # The end of a zip file without a comment. Only here do all readers look for it in the same place.
 _END: t.Final = struct.Struct("<4s4H2LH")
+_END_SIZE: t.Final = struct.calcsize("<4s4H2LH")
 _END_MAGIC: t.Final = b"PK\5\6"
 _ZIP64_MAGIC: t.Final = b"PK\6\7"
 _ZIP64_SIZE: t.Final = 20
@@ -61,12 +62,12 @@ class ZipReader:
 def _check_end(file: t.IO[bytes]) -> None:
     """Refuse a zip file whose list of members is too large to read, or not where every reader looks for it."""
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _END.size - _ZIP64_SIZE))
-    tail = file.read(_END.size + _ZIP64_SIZE)
-    end = tail[-_END.size :]
+    file.seek(max(0, size - _END_SIZE - _ZIP64_SIZE))
+    tail = file.read(_END_SIZE + _ZIP64_SIZE)
+    end = tail[-_END_SIZE:]
     if not end.startswith(_END_MAGIC) or not end.endswith(b"\0\0"):
         raise zipfile.BadZipFile("it is incomplete, or has a comment")
-    if tail[: -_END.size].startswith(_ZIP64_MAGIC):
+    if tail[:-_END_SIZE].startswith(_ZIP64_MAGIC):
         raise zipfile.BadZipFile("it has the format of archives of more than 4 GiB")
     length = _END.unpack(end)[5]
     if length > _LIST_LIMIT:

@@ -29,7 +29,6 @@ PRINTED = {
     "rke2": ("rke2 version v1.35.7+rke2r1 (abc)\ngo version go1.24.1\n", "1.35.7+rke2r1"),
 }
 
-NOTHING: t.Final[t.Mapping[str, t.Any]] = {}
 Node = t.Callable[..., list[FoundRuntime]]
 
 
@@ -37,7 +36,10 @@ Node = t.Callable[..., list[FoundRuntime]]
 def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     """Return a function that looks for runtimes on a node with some programs and units."""
 
-    def find(programs: t.Mapping[str, str] = NOTHING, units: t.Mapping[str, bool] = NOTHING) -> list[FoundRuntime]:
+    def find(
+        programs: t.Mapping[str, str] | None = None, units: t.Mapping[str, bool] | None = None
+    ) -> list[FoundRuntime]:
+        programs, units = programs or {}, units or {}
         for name, printed in programs.items():
             path = tmp_path / name
             path.write_text(f"#!/bin/sh\ncat <<'END'\n{printed}END\n", encoding="utf-8")

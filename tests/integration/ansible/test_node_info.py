@@ -27,7 +27,8 @@ def test_each_part_can_be_gathered_alone_on_an_empty_node(project: Project) -> N
     tasks = [task("all", INFO, nowhere), task("two", INFO, {"gather": ["netns", "networks"], **nowhere})]
     played = project.play([*tasks, task("in check mode", INFO, nowhere, check_mode=True)]).succeeded()
     assert (
-        played["all"].require_no_change().msg == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 leases, 0 netns, 0 runtimes"
+        played["all"].require_no_change().msg
+        == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 leases, 0 netns, 0 runtimes"
     )
     assert {name: played["all"].result[name] for name in SECTIONS} == {name: [] for name in SECTIONS}
     assert played["two"].require_no_change().msg == "0 networks, 0 netns"

@@ -117,7 +117,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES, RUNTIMES
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import BY_NAME
 
 _OPT: t.Final = "/opt"
@@ -125,9 +125,9 @@ _OPT: t.Final = "/opt"
 
 def runtime_setup(name: str, opt_dir: str = _OPT, *, strict: bool = True) -> JsonObject:
     """Return what a runtime expects of a node."""
-    runtime = next((runtime for runtime in RUNTIMES if runtime.name == name), None)
+    runtime = rows.find(name)
     if name and runtime is None and strict:
-        raise AnsibleFilterError(f"runtime_setup: {name!r} is not a known runtime; expected: {', '.join(NAMES)}")
+        raise AnsibleFilterError(f"runtime_setup: {name!r} is not a known runtime; expected: {', '.join(rows.NAMES)}")
     if runtime is None:
         return _without_runtime(f"{opt_dir or _OPT}/cni/bin")
     setup = runtime.setup

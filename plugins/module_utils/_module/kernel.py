@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import phrase
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network, add_runtime
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -36,9 +36,9 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
 
 def _collect_needs(params: t.Mapping[str, t.Any]) -> Needs:
     needs = Needs()
-    for runtime in RUNTIMES:
-        if runtime.name == params["runtime"]:
-            add_runtime(needs, runtime)
+    runtime = runtimes.find(params["runtime"])
+    if runtime is not None:
+        add_runtime(needs, runtime)
     problems = [
         *_add_each(_add_network, needs, ((f"conflists[{n}]", item) for n, item in enumerate(params["conflists"]))),
         *_add_each(_add_module, needs, ((f"modules[{n}]", name) for n, name in enumerate(params["modules"]))),

@@ -17,8 +17,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.preflight.runtime_c
     Wanted,
     check_absent,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime, find_runtimes
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -31,8 +31,9 @@ def check(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     chosen = [each for each in found if params["runtime"] in (None, each.runtime.name)]
     wanted = Wanted(params["conf_dir"], params["bin_dir"])
     checks = [each for runtime in chosen for each in RuntimeChecks(runtime, wanted, paths.root).run()]
-    if params["runtime"] and not chosen:
-        checks.append(check_absent(next(each for each in RUNTIMES if each.name == params["runtime"])))
+    absent = None if chosen else runtimes.find(params["runtime"])
+    if absent is not None:
+        checks.append(check_absent(absent))
     return {
         "changed": False,
         "msg": _summarize(chosen, checks),

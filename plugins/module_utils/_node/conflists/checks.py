@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
@@ -41,11 +42,12 @@ def check(
         findings += link_checks.check(planned, view, tolerate_missing=tolerate_missing)
         findings += address_checks.check(planned, view)
         findings += bridge_checks.check(planned, view)
-    present = find_runtimes()
-    for found in present if planned.desired else ():
+    # Looking for runtimes runs a program, and most directories give no reason to.
+    find = functools.lru_cache(maxsize=1)(find_runtimes)
+    for found in find() if planned.desired and runtime else ():
         if found.runtime.name == runtime:
             findings += runtime_checks.check(planned, found, plugin_dirs)
-    return [*findings, *file_checks.check(planned, present)]
+    return [*findings, *file_checks.check(planned, find)]
 
 
 __all__ = ("check",)

@@ -33,22 +33,27 @@ _TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|s
 # They may be installed later.
 _USUAL: t.Final = [runtime for runtime in RUNTIMES if runtime.name in ("containerd", "crio")]
 
+_Readers = t.Callable[[], list[ContainerRuntime]]
+
 # Seconds; a younger file may belong to a program that is about to rename it.
 _YOUNG: t.Final = 60
 
 
-def check(planned: PlannedDirectory, present: t.Iterable[FoundRuntime]) -> t.Iterator[Finding]:
+def check(planned: PlannedDirectory, find: t.Callable[[], t.Iterable[FoundRuntime]]) -> t.Iterator[Finding]:
     """Find files of a directory that runtimes prefer to those of the task, broken files and temporary files.
 
     Of several files of one network, libcni prefers lists to single plugins; Podman reads lists only. Other runtimes sort by
     file name alone, and all of them read hidden files.
 
     Args:
-        present: The runtimes of the node. Without one that reads the directory, what containerd and CRI-O do is reported.
+        find: Returns the runtimes of the node, for a finding to name them. Without one that reads the directory, what
+            containerd and CRI-O do is reported.
     """
-    path = os.path.realpath(planned.path)
-    readers = [found.runtime for found in present if os.path.realpath(found.conf_path) == path]
-    readers = [runtime for runtime in readers if not runtime.through] or _USUAL
+
+    def readers() -> list[ContainerRuntime]:
+        present = [found.runtime for found in find() if found.reads(planned.path)]
+        return [runtime for runtime in present if not runtime.through] or _USUAL
+
     for network in planned.desired:
         yield from _find_shadowed(planned, network, readers)
     names = _names(planned)
@@ -57,7 +62,7 @@ def check(planned: PlannedDirectory, present: t.Iterable[FoundRuntime]) -> t.Ite
     if planned.desired:
         yield from _find_preferred(planned, next((name for name in read if name[0] != "."), ""), readers)
     for file, error in planned.broken.items():
-        hint = _describe_effects(readers, is_first=os.path.basename(file) == first)
+        hint = _describe_effects(readers(), is_first=os.path.basename(file) == first)
         yield Finding("broken-file", file, "", error.msg.replace(f"{printable.line(file)}: ", ""), hint)
     for name in names:
         yield from _find_leftover(planned, name, is_first=name == first)
@@ -73,35 +78,28 @@ def _describe_effects(readers: t.Iterable[ContainerRuntime], *, is_first: bool) 
     return "; ".join(["fix or remove it", *effects])
 
 
-def _find_shadowed(
-    planned: PlannedDirectory, network: NetworkConfiguration, readers: t.Iterable[ContainerRuntime]
-) -> t.Iterator[Finding]:
+def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration, readers: _Readers) -> t.Iterator[Finding]:
     others = [other.source for other in planned.others if other.name == network.name]
     if not others:
         return
     files = sorted([network.source, *others], key=conf_dir.precedence)
     message = f"{', '.join(files[:-1])} and {files[-1]} define network {network.name}"
     by_name = min(files)
-    takers = _phrase_takers(readers)
+    takers = _phrase_takers(readers())
     winner = f"the first file, but {takers} {by_name}" if takers and by_name != files[0] else "the first file"
     hint = f"remove {', '.join(others)}, or rename one of the networks"
     yield Finding("shadowed-network", network.source, "/name", f"{message}; runtimes use {winner}", hint, network.name)
 
 
-def _find_preferred(
-    planned: PlannedDirectory, first: str, readers: t.Iterable[ContainerRuntime]
-) -> t.Iterator[Finding]:
+def _find_preferred(planned: PlannedDirectory, first: str, readers: _Readers) -> t.Iterator[Finding]:
     """Find a network of another file that runtimes which take the first one prefer to those of the task."""
-    takers = _phrase_takers(readers)
     winner = next((network for network in planned.others if os.path.basename(network.source) == first), None)
-    if (
-        not takers
-        or winner is None
-        or first in planned.own
-        or catalogue.find_plugin_type(winner.plugins[0].type).selects_networks
-    ):
+    if winner is None or first in planned.own or catalogue.find_plugin_type(winner.plugins[0].type).selects_networks:
         return
     if any(winner.name == network.name for network in planned.desired):  # reported as shadowed-network
+        return
+    takers = _phrase_takers(readers())
+    if not takers:
         return
     message = f"{takers} the network {winner.name} for pods, because the name of this file sorts first"
     hint = "remove it, or give the preferred network a lower priority number"

@@ -7,30 +7,23 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
 
 
 def check(planned: PlannedDirectory, found: FoundRuntime, plugin_dirs: t.Iterable[str]) -> t.Iterator[Finding]:
     """Find contradictions between the directories of a task and those of the runtime that the networks are for."""
     title = found.runtime.title
-    if os.path.realpath(found.conf_path) != os.path.realpath(planned.path):
-        message = f"{title} reads networks in {found.conf_path}, {_say_source(found.conf_dir)}, and not here"
+    if not found.reads(planned.path):
+        message = f"{title} reads networks in {found.conf_path}, {found.conf_dir.origin}, and not here"
         yield Finding("unread-directory", planned.path, "", message, f"set conf_dir to {found.conf_path}")
-    searched = found.searched_dirs
-    if not {*map(os.path.realpath, searched)} & {*map(os.path.realpath, plugin_dirs)}:
-        where = f"{', '.join(searched)}, {_say_source(found.plugin_dirs)}"
+    if not any(map(found.searches, plugin_dirs)):
+        where = f"{', '.join(found.searched_dirs)}, {found.plugin_dirs.origin}"
         message = f"{title} looks for plugins in {where}, and in none of plugin_dirs"
         yield Finding("unsearched-plugins", planned.path, "", message, "install them there, and set plugin_dirs to it")
-
-
-def _say_source(configured: Configured) -> str:
-    return f"set in {configured.file}" if configured.file else "its default"
 
 
 __all__ = ("check",)

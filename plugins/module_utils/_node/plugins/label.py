@@ -64,13 +64,10 @@ def require_version_of_plugin(version: str, name: str, content: bytes) -> None:
 
 def read_release(path: str) -> str:
     """Run a plugin without a command, and return the release that it prints, or an empty string."""
-    from ansible_collections.cni.node.plugins.module_utils._base import process
-
     try:
-        result = process.run([path], {}, b"", _TIMEOUT)
+        about = _read_description(path)
     except OSError:
         return ""
-    about = (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")
     stated = re.search(r"^CNI \S+ plugin (?:version )?v?(\d+\.\d+\.\d+)", about, re.MULTILINE)
     return stated[1] if stated else ""
 
@@ -104,19 +101,28 @@ def _contradiction_error(version: str, reason: str) -> CniError:
 
 def _run_without_command(content: bytes) -> str:
     """Return the description that a plugin prints if ``CNI_COMMAND`` is not set, or an empty string."""
-    from ansible_collections.cni.node.plugins.module_utils._base import process
-
-    process.prepare()
     try:
         descriptor = _create_memory_file(content)
         try:
             # The interpreter of a script opens it by path, and does not inherit the descriptor.
             path = f"/proc/{os.getpid()}/fd/{descriptor}"
-            result = process.run([path], {}, b"", _TIMEOUT)
+            return _read_description(path)
         finally:
             os.close(descriptor)
     except (AttributeError, OSError):  # no memory files here, or a program for another architecture
         return ""
+
+
+def _read_description(path: str) -> str:
+    """Return what a plugin prints if ``CNI_COMMAND`` is not set.
+
+    Raises:
+        OSError: It cannot be run.
+    """
+    from ansible_collections.cni.node.plugins.module_utils._base import process
+
+    process.prepare()
+    result = process.run([path], {}, b"", _TIMEOUT)
     return (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")
 
 

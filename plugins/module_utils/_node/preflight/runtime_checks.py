@@ -81,7 +81,7 @@ class RuntimeChecks:
         return Check(self._runtime.name, subject, needed, found, state, hint)
 
     def _check_service(self) -> Check:
-        version = self._found.read_version() or "unknown version"
+        version = self._found.version or "unknown version"
         units = self._found.units
         if not self._runtime.units:
             return self._make("program", self._runtime.title, version)
@@ -96,8 +96,8 @@ class RuntimeChecks:
         found, wanted = self._found, self._wanted.conf_dir
         if found.error is not None:
             yield self._make("configuration", "readable", found.error.msg, WARNING, "its usual directories are assumed")
-        where = f"set in {found.conf_dir.file}" if found.conf_dir.file else "its default"
-        if os.path.realpath(directory.path) == os.path.realpath(wanted):
+        where = found.conf_dir.origin
+        if found.reads(wanted):
             yield self._make("conf dir", wanted, f"{directory.path}, {where}")
         else:
             hint = f"set cni_node_conf_dir to {directory.path}"
@@ -137,11 +137,10 @@ class RuntimeChecks:
 
     def _check_plugin_dirs(self) -> t.Iterator[Check]:
         searched, file = self._found.searched_dirs, self._found.plugin_dirs.file
-        where = f"set in {file}" if file else "its default"
-        shown = f"{', '.join(searched)}, {where}"
+        shown = f"{', '.join(searched)}, {self._found.plugin_dirs.origin}"
         if not self._setup.bin_dir:
             yield self._make("plugin dirs", "plugins of its own", shown)
-        elif os.path.realpath(self._wanted.bin_dir) in map(os.path.realpath, searched):
+        elif self._found.searches(self._wanted.bin_dir):
             yield self._make("plugin dirs", self._wanted.bin_dir, shown)
         else:
             hint = f"set cni_node_bin_dir to {searched[0]}, or let it search there: {file or self._setup.plugin_dirs.files[0]}"
@@ -211,7 +210,7 @@ class RuntimeChecks:
                     hint = "copy it to /etc/tmpfiles.d without this line, or give networks a dataDir of their own"
                     yield self._make("leases after a boot", "kept", f"{path} removes them", WARNING, hint)
                 break
-        if self._runtime.name == "crio" and _numbers(self._found.read_version())[:2] >= _COLLECTS_SINCE:
+        if self._runtime.name == "crio" and _numbers(self._found.version)[:2] >= _COLLECTS_SINCE:
             for network in directory.networks.values():
                 if not network.disable_gc:
                     found = "CRI-O deletes attachments that are not its own when it starts"

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import os
 import re
 import typing as t
@@ -25,7 +27,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types impo
 _VERSION: t.Final = re.compile(r"(?<![\w.])v?(\d+\.\d+[^\s,)]*)")
 
 
-class FoundRuntime(t.NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class FoundRuntime:
     """A runtime that a node has.
 
     Attributes:
@@ -54,8 +57,17 @@ class FoundRuntime(t.NamedTuple):
         paths = self.plugin_dirs.paths
         return paths if self.runtime.setup.searches_all else _list_existing(paths)[:1]
 
-    def read_version(self) -> str:
-        """Run its program, and return the version that it prints, or an empty string."""
+    def reads(self, path: str) -> bool:
+        """Return whether it reads network configurations in a directory."""
+        return os.path.realpath(self.conf_path) == os.path.realpath(path)
+
+    def searches(self, path: str) -> bool:
+        """Return whether it looks for plugins in a directory."""
+        return os.path.realpath(path) in map(os.path.realpath, self.searched_dirs)
+
+    @functools.cached_property
+    def version(self) -> str:
+        """The version that its program, which is run once, prints; an empty string if there is none."""
         if not self.program:
             return ""
         try:
@@ -70,7 +82,7 @@ class FoundRuntime(t.NamedTuple):
         setup = self.runtime.setup
         return {
             "name": self.runtime.name,
-            "version": self.read_version(),
+            "version": self.version,
             "program": self.program,
             "units": [{"name": name, "active": is_active} for name, is_active in sorted(self.units.items())],
             "conf_dir": self.conf_path,
@@ -93,7 +105,7 @@ def find_runtimes(root: str = "/") -> list[FoundRuntime]:
     units = service.unit_states(sorted({unit for runtime in RUNTIMES for unit in runtime.units}))
     found = []
     for runtime in RUNTIMES:
-        path = _find_program(runtime)
+        path = program.find(runtime.setup.version[0]) or ""
         own = {unit: units[unit] for unit in runtime.units if unit in units}
         if path or own:
             found.append(_describe(runtime, path, own, root))
@@ -103,10 +115,6 @@ def find_runtimes(root: str = "/") -> list[FoundRuntime]:
 def _list_existing(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return those of the directories that exist, or all if none does."""
     return tuple(filter(os.path.isdir, paths)) or paths
-
-
-def _find_program(runtime: ContainerRuntime) -> str:
-    return program.find(runtime.setup.version[0]) or ""
 
 
 def _describe(runtime: ContainerRuntime, path: str, units: t.Mapping[str, bool], root: str) -> FoundRuntime:

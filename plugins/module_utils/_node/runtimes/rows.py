@@ -388,6 +388,11 @@ OWNERS: t.Final = tuple(runtime.owner for runtime in RUNTIMES if runtime.owner)
 OWNER_NAMES: t.Final = tuple(owner.name for owner in OWNERS)
 
 
+def find(name: str) -> ContainerRuntime | None:
+    """Return the row of a runtime by its name."""
+    return next((runtime for runtime in RUNTIMES if runtime.name == name), None)
+
+
 def candidates(attachment: Attachment) -> list[RecordOwner]:
     """Return the runtimes that may have made an attachment, judged by its record; libcni does not record the runtime."""
     of_network = [owner for owner in OWNERS if attachment.network in owner.networks]
@@ -404,4 +409,4 @@ def data_dirs(root: str = "/") -> dict[str, str]:
     return {name: root.rstrip("/") + path for name, path in networks.items()}
 
 
-__all__ = ("NAMES", "OWNERS", "OWNER_NAMES", "RUNTIMES", "candidates", "data_dirs")
+__all__ = ("NAMES", "OWNERS", "OWNER_NAMES", "RUNTIMES", "candidates", "data_dirs", "find")

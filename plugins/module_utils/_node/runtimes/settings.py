@@ -33,6 +33,11 @@ class Configured(t.NamedTuple):
     paths: tuple[str, ...]
     file: str = ""
 
+    @property
+    def origin(self) -> str:
+        """Where the paths come from, as a clause."""
+        return f"set in {self.file}" if self.file else "its default"
+
 
 def find_configured(setting: Setting, root: str = "/") -> list[Configured]:
     """Return what each configuration file sets, those that take precedence last.

@@ -63,7 +63,7 @@ def test_a_runtime_is_found_by_its_program_which_tells_its_version(node: Node, n
     printed, version = PRINTED[name]
     (row,) = (runtime for runtime in RUNTIMES if runtime.name == name)
     (found,) = node({os.path.basename(row.setup.version[0]): printed})
-    assert (found.runtime.name, found.read_version()) == (name, version)
+    assert (found.runtime.name, found.version) == (name, version)
 
 
 def test_a_service_is_found_without_its_program(node: Node) -> None:
@@ -76,7 +76,7 @@ def test_a_service_is_found_without_its_program(node: Node) -> None:
 def test_a_program_that_fails_has_no_version(node: Node, tmp_path: pathlib.Path) -> None:
     (found,) = node({"podman": ""})
     (tmp_path / "podman").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-    assert found.read_version() == ""
+    assert found.version == ""
 
 
 def test_a_configuration_that_cannot_be_read_is_reported_and_the_usual_directories_are_assumed(

@@ -26,13 +26,14 @@ SUITES = {
     "conformance": pytests.conformance,
     "integration": pytests.integration,
     "molecule": molecule.suite,
+    "browser": pytests.browser,
     "sanity": sanity.suite,
     "vm": vm.suite,
 }
 
-# These two lists run in parallel. The suites of the second need little: sanity reads sources with one processor, and
-# vm waits for an emulated machine.
-LANES = (("integration", "molecule"), ("sanity", "vm"))
+# These two lists run in parallel. The suites of the second need little: browser and sanity use one processor, and vm
+# waits for an emulated machine.
+LANES = (("integration", "molecule"), ("browser", "sanity", "vm"))
 
 
 def run(name: str) -> report.SuiteResult:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Suites run by pytest: unit, conformance, integration, and unit again on every other Python."""
+"""Suites run by pytest: unit, conformance, integration, browser, and unit again on every other Python."""
 
 from __future__ import annotations
 
@@ -39,6 +39,12 @@ def integration() -> report.SuiteResult:
     if os.environ.get("CI"):
         run([ROOT / "tools" / "system-packages", "firewalld"])
     return _pytest("integration", tool("python"), "tests/support", "tests/integration", prefix=[sandbox.PROGRAM])
+
+
+def browser() -> report.SuiteResult:
+    """Run the tests of pages in Chromium; they skip themselves where it is missing and cannot be installed."""
+    run([ROOT / "tools" / "system-packages", "browser"])
+    return _pytest("browser", tool("python"), "tests/browser")
 
 
 def units_all() -> report.SuiteResult:

@@ -4,10 +4,27 @@
 
 from __future__ import annotations
 
+import base64
+import typing as t
+
 from ansible.plugins.action.normal import ActionModule as NormalAction
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.module_utils._module.node_info import CONFIGURATIONS
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
+from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import validate
 
 
 class ActionModule(RoleAction, NormalAction):
-    """Refuse unknown variables of a role, then run the module."""
+    """Refuse unknown variables of a role, run the module, and validate the network configurations that it read."""
+
+    def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
+        result = super().run(tmp, task_vars)
+        # They may have secrets, so the result keeps neither the files nor values from them.
+        configurations: t.Sequence[JsonMapping] = result.pop(CONFIGURATIONS, ())
+        if not configurations:
+            return result
+        sources = [Source(entry["file"], base64.b64decode(entry["content"])) for entry in configurations]
+        findings = [{**finding.as_dict(), "value": None} for finding in validate(sources)]
+        return {**result, "findings": [*findings, *result["findings"]]}

@@ -35,6 +35,7 @@ options:
     description:
       - What to return. V(plugins) takes the most time, because each plugin is run once. For V(runtimes), the program of each
         container runtime of the node is run once.
+      - V(links) and V(findings) are not among the defaults. For V(findings), the controller needs C(jsonschema).
       - V(status) runs the plugins of each network with STATUS, which changes nothing. It is not among the defaults.
     type: list
     elements: str
@@ -46,6 +47,8 @@ options:
       - leases
       - netns
       - runtimes
+      - links
+      - findings
       - status
     default:
       - plugins
@@ -115,6 +118,16 @@ plugins:
       description: Whether an earlier directory has a plugin of this name.
       type: bool
       returned: always
+    release:
+      description: The release that a reference plugin prints, or an empty string.
+      type: str
+      returned: always
+      sample: 1.9.1
+    flaws:
+      description: Known flaws of the plugin in this release.
+      type: list
+      elements: str
+      returned: always
     versions:
       description: The versions of the specification that the plugin supports.
       type: list
@@ -126,8 +139,10 @@ plugins:
       returned: always
 findings:
   description:
-    - Directories and plugins that users other than root can change, in the form of RV(cni.node.conflists#module:findings).
-  returned: when O(gather) has V(plugins)
+    - With V(plugins), the directories and plugins that users other than root can change. With V(findings), also what validation
+      finds in the files in O(conf_dir), on all levels. Each has the form of RV(cni.node.conflists#module:findings), with values of files
+      left out.
+  returned: when O(gather) has V(plugins) or V(findings)
   type: list
   elements: dict
 releases:
@@ -165,6 +180,15 @@ releases:
       type: list
       elements: str
       returned: always
+    flaws:
+      description: Known flaws of the release, if it is one of the reference plugins.
+      type: list
+      elements: str
+      returned: always
+      sample:
+        - >-
+          portmap 1.8.0: with the nftables backend, a mapped port also takes traffic that is not for the node; fixed in 1.9.0
+          (CVE-2025-67499)
     missing:
       description: Plugins of the installed release that are missing in RV(releases[].bin_dir).
       type: list
@@ -222,6 +246,12 @@ networks:
     disable_gc:
       description: Whether the configuration disables GC.
       type: bool
+      returned: when the file can be read
+    config:
+      description:
+        - The configuration with the keys of the reference plugins that describe the network, such as C(bridge) and C(ipam). All other
+          keys are left out, because they may hold secrets.
+      type: dict
       returned: when the file can be read
     error:
       description: Why the file cannot be read, or V(none).
@@ -445,6 +475,63 @@ runtimes:
       description: Why its configuration cannot be read, or V(none). Its usual directories are then returned.
       type: dict
       returned: always
+links:
+  description:
+    - The links of the node's own network namespace, without the loopback.
+  returned: when O(gather) has V(links)
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: The link's name.
+      type: str
+      returned: always
+      sample: cni0
+    kind:
+      description: The kind, as C(ip -details link) shows it; an empty string for hardware.
+      type: str
+      returned: always
+      sample: bridge
+    mac:
+      description: The hardware address, or an empty string.
+      type: str
+      returned: always
+      sample: 9a:26:b3:e3:d2:56
+    mtu:
+      description: The largest packet, in bytes.
+      type: int
+      returned: always
+      sample: 1500
+    up:
+      description: Whether it is set up.
+      type: bool
+      returned: always
+    carrier:
+      description: Whether it can send.
+      type: bool
+      returned: always
+    addresses:
+      description: Its addresses with their prefixes, without link-local ones.
+      type: list
+      elements: str
+      returned: always
+      sample: [10.1.0.1/16]
+    master:
+      description: The bridge, VRF or bond that it belongs to, or an empty string.
+      type: str
+      returned: always
+    parent:
+      description: The link below a VLAN, macvlan, ipvlan or VXLAN, or an empty string.
+      type: str
+      returned: always
+    vlan:
+      description: The VLAN ID of a VLAN; 0 for other links.
+      type: int
+      returned: always
+    uplink:
+      description: Whether a default route goes through it.
+      type: bool
+      returned: always
 status:
   description:
     - Whether the plugins of each network in O(conf_dir) are ready for ADD, as they answer to STATUS. C(msg) begins with the
@@ -491,78 +578,19 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.run import (
-    NODE_PATHS,
-    NodePaths,
-    count_entries,
-    run,
-    summarize_actions,
-    warn,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import find_runtimes
-
-if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import Readiness
-
-GATHER = ["plugins", "releases", "networks", "attachments", "leases", "netns", "runtimes"]
-STATUS = "status"
-
-
-def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
-    params = module.params
-    timeout = arguments.positive("timeout", params["timeout"])
-    # Plugins take long to answer. Everything else is gathered meanwhile.
-    allowed = params["allow_world_writable_plugins"]
-    plugin_dirs = params["plugin_dirs"] if "plugins" in params["gather"] else ()
-    plugins = inventory.query_plugins(plugin_dirs, timeout, allow_world_writable=allowed)
-    pools = address_pools.list_pools(params["conf_dir"], paths.lease_dir) if "leases" in params["gather"] else []
-    gatherers: dict[str, t.Callable[[], t.Any]] = {
-        "plugins": plugins,
-        "releases": lambda: inventory.list_releases(params["cache_dir"]),
-        "networks": lambda: inventory.list_networks(params["conf_dir"], params["plugin_dirs"], params["builtin"]),
-        "attachments": lambda: inventory.list_attachments(
-            params["cache_dir"], params["conf_dir"], paths.lease_dir, drift=params["drift"]
-        ),
-        "leases": lambda: [pool.as_dict() for pool in pools],
-        "netns": lambda: inventory.list_namespaces(paths),
-        "runtimes": lambda: [runtime.as_dict() for runtime in find_runtimes(paths.root)],
-    }
-    gathered = {name: gatherers[name]() for name in reversed(GATHER) if name in params["gather"]}
-    facts = {name: gathered[name] for name in GATHER if name in gathered}
-    answers = _query_status(params, timeout) if STATUS in params["gather"] else []
-    parts = [count_entries(name, entries) for name, entries in facts.items()]
-    types = sorted({entry["type"] for entry in facts.get("plugins", ())})
-    unsafe = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
-    warn(module, map(str, unsafe))
-    if "plugins" in params["gather"]:
-        facts["findings"] = [finding.as_dict() for finding in unsafe]
-    if STATUS in params["gather"]:
-        facts[STATUS] = [answer.as_dict() for answer in answers]
-        parts.append(f"status: {summarize_actions(answer.status for answer in answers)}")
-    warnings = [pool.warning for pool in pools if pool.warning]
-    warnings += [str(answer) for answer in answers if answer.error]
-    return {"changed": False, "msg": "\n".join([*warnings, ", ".join(parts) or "gather is empty"]), **facts}
-
-
-def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
-    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_node_readiness
-
-    return query_node_readiness(
-        params["conf_dir"],
-        params["plugin_dirs"],
-        params["cache_dir"],
-        timeout,
-        allow_world_writable=params["allow_world_writable_plugins"],
-        builtin=params["builtin"],
-    )
+from ansible_collections.cni.node.plugins.module_utils._module.node_info import DEFAULT_PARTS, OTHER_PARTS, describe
+from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
-            "gather": {"type": "list", "elements": "str", "choices": [*GATHER, STATUS], "default": GATHER},
+            "gather": {
+                "type": "list",
+                "elements": "str",
+                "choices": [*DEFAULT_PARTS, *OTHER_PARTS],
+                "default": DEFAULT_PARTS,
+            },
             "drift": {"type": "bool", "default": True},
             **arguments.CONF_DIR,
             **arguments.PLUGIN_DIRS,

@@ -22,12 +22,13 @@ _IFLA_LINKINFO, _IFLA_LINK_NETNSID = 18, 37
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_INFO_SLAVE_KIND, _IFLA_INFO_SLAVE_DATA = 1, 2, 4, 5
 _IFLA_BR_VLAN_FILTERING, _IFLA_BR_VLAN_DEFAULT_PVID, _IFLA_BRPORT_MODE, _IFLA_BRPORT_ISOLATED = 7, 39, 4, 33
 _IFLA_VRF_TABLE: t.Final = 1
+_IFLA_VLAN_ID: t.Final = 1
 _INFO_MODE: t.Final = 1
 
 # The message of a link: family, type, index, flags, mask of flags.
 MESSAGE: t.Final = struct.Struct("=BxHiII")
 # Kinds of links.
-BRIDGE, VRF, MACVLAN, IPVLAN = _DESCRIBED = ("bridge", "vrf", "macvlan", "ipvlan")
+BRIDGE, VRF, MACVLAN, IPVLAN, VLAN = _DESCRIBED = ("bridge", "vrf", "macvlan", "ipvlan", "vlan")
 PASSTHRU: t.Final = "passthru"
 # The kernel's numbers of the modes of a kind.
 MODES: t.Final[t.Mapping[str, t.Mapping[int, str]]] = {
@@ -53,6 +54,7 @@ class Link(t.NamedTuple):
         default_vlan: The VLAN that a bridge gives to a new port, or 0.
         table: The routing table of a VRF, or 0.
         mode: The mode of a macvlan or an ipvlan; empty for other kinds.
+        vlan: The VLAN ID of a link of kind ``vlan``, or 0.
         has_carrier: Whether it can send.
     """
 
@@ -75,6 +77,7 @@ class Link(t.NamedTuple):
     table: int = 0
     mode: str = ""
     has_carrier: bool = True
+    vlan: int = 0
 
 
 def decode(answer: bytes, start: int, end: int) -> Link:
@@ -106,6 +109,7 @@ def decode(answer: bytes, start: int, end: int) -> Link:
         table=number(answer, data, _IFLA_VRF_TABLE) if kind == VRF else 0,
         mode=_mode(answer, data, MODES[kind]) if kind in MODES else "",
         has_carrier=bool(flags & _IFF_LOWER_UP),
+        vlan=_integer(answer, data, _IFLA_VLAN_ID) if kind == VLAN else 0,
     )
 
 
@@ -126,4 +130,4 @@ def _integer(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) 
     return int.from_bytes(answer[slice(*places[kind])], sys.byteorder) if kind in places else 0
 
 
-__all__ = ("BRIDGE", "IPVLAN", "MACVLAN", "MESSAGE", "MODES", "PASSTHRU", "VRF", "Link", "decode")
+__all__ = ("BRIDGE", "IPVLAN", "MACVLAN", "MESSAGE", "MODES", "PASSTHRU", "VLAN", "VRF", "Link", "decode")

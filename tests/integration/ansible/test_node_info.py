@@ -48,6 +48,8 @@ def test_plugins_have_their_versions_or_an_error(node: EngineNode, project: Proj
         "path": "/opt/cni/bin/bridge",
         "shadowed": False,
         "versions": ["0.4.0"],
+        "release": "",
+        "flaws": [],
         "error": None,
     }
     assert (distributed["shadowed"], distributed["error"]) == (True, None)
@@ -108,6 +110,7 @@ def test_networks_have_their_shadowing_files_and_errors(node: EngineNode, projec
     (node.conf_dir / "notes.txt").write_text("{", encoding="utf-8")
     done = project.play([task("look", INFO, {"gather": ["networks"]})]).succeeded()["look"]
     shadowed, first, broken = done.result["networks"]
+    assert [plugin["type"] for plugin in first.pop("config")["plugins"]] == first["plugins"]
     assert first == {
         "name": "db",
         "path": "/etc/cni/net.d/10-db.conflist",
@@ -128,6 +131,29 @@ def test_networks_have_their_shadowing_files_and_errors(node: EngineNode, projec
     assert broken["path"] == "/etc/cni/net.d/20-broken.conflist"
     assert broken["error"]["msg"].startswith("/etc/cni/net.d/20-broken.conflist is not valid JSON: line 1, column 14: ")
     assert done.msg == "3 networks (1 with an error)"
+
+
+def test_findings_of_all_levels_are_returned_and_no_file(node: EngineNode, project: Project) -> None:
+    bridge = {**reference_networks.bridge(), "token": "hunter2"}
+    node.write(reference_networks.network(bridge, name="db"))
+    node.write(reference_networks.network({"type": "macvlan", "master": "nowhere0"}, name="lan"))
+    done = project.play([task("look", INFO, {"gather": ["findings", "networks"]})]).succeeded()["look"]
+    found = {(finding["level"], finding["code"]) for finding in done.require_no_change().result["findings"]}
+    assert {("schema", "unknown-key"), ("node", "missing-link")} <= found
+    assert "hunter2" not in json.dumps(done.result)
+    assert "configurations" not in done.result
+
+
+def test_links_have_their_bridge_and_addresses(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(isGateway=True), name="db"))
+    with namespace("red"):
+        node.attach({"network": "db", "netns": "red"})
+        done = project.play([task("look", INFO, {"gather": ["links"]})]).succeeded()["look"]
+    links = {link["name"]: link for link in done.require_no_change().result["links"]}
+    ports = [link for link in links.values() if link["master"] == "cni0"]
+    assert [port["kind"] for port in ports] == ["veth"]
+    assert (links["cni0"]["kind"], links["cni0"]["addresses"]) == ("bridge", ["10.1.0.1/16"])
+    assert "lo" not in links
 
 
 def test_attachments_have_the_state_of_their_namespace_and_network(node: EngineNode, project: Project) -> None:

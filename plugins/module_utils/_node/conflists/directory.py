@@ -43,6 +43,18 @@ class ConflistDirectory:
         defined = (network.name for network in self.all_networks if network.source == path)
         return next(defined, self.own.get(os.path.basename(path), ""))
 
+    def as_planned(self) -> PlannedDirectory:
+        """Return the directory as a plan that keeps every file as it is."""
+        return PlannedDirectory(
+            path=self.path,
+            desired=tuple(self.networks.values()),
+            others=tuple(self.all_networks[len(self.networks) :]),
+            before=self.networks,
+            broken=self.broken,
+            removed=frozenset(),
+            own=frozenset(self.own),
+        )
+
 
 class PlannedDirectory(t.NamedTuple):
     """A directory of network configurations as it will be once a plan has been carried out.

@@ -27,8 +27,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version impor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
+from ansible_collections.cni.node.plugins.module_utils._node.info import public_config
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import manifest as plugin_manifest
-from ansible_collections.cni.node.plugins.module_utils._reference import nested_plugins
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.flaws import find_flaws
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import read_release
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, nested_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, NEVER
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 
@@ -80,6 +83,7 @@ def list_releases(cache_dir: str) -> list[JsonObject]:
             "digest": release.id,
             "current": release is plugin_set.current,
             "plugins": sorted(release.files),
+            "flaws": find_flaws(release.label, release.files) if name == plugin_manifest.REFERENCE else [],
             "missing": _missing_files(bin_dir, release.files) if release is plugin_set.current else [],
         }
         for bin_dir, manifest in plugin_manifest.load_all(cache_dir).items()
@@ -128,11 +132,17 @@ def list_namespaces(paths: NodePaths) -> list[JsonObject]:
 
 
 def _plugin(directory: str, executor: Executor, name: str) -> JsonObject:
-    facts: JsonObject = {"type": name, "path": os.path.join(directory, name), "versions": [], "error": None}
+    path = os.path.join(directory, name)
+    facts: JsonObject = {"type": name, "path": path, "versions": [], "release": "", "flaws": [], "error": None}
     try:
         facts["versions"] = list(PluginVersions(executor).get_supported(name))
     except CniError as exc:
         facts["error"] = exc.as_dict()
+    else:
+        # Other plugins may do anything if they are run without a command.
+        is_reference = catalogue.find_plugin_type(name).is_reference
+        facts["release"] = read_release(path) if is_reference else ""
+        facts["flaws"] = find_flaws(facts["release"], [name])
     return facts
 
 
@@ -163,6 +173,7 @@ def _network(network: NetworkConfiguration, executor: Executor, *, shadowed: boo
         "shadowed": shadowed,
         "disable_check": network.disable_check,
         "disable_gc": network.disable_gc,
+        "config": public_config.describe(network),
         "error": None,
     }
 

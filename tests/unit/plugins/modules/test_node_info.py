@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import pathlib
 import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.modules import node_info
+from ansible_collections.cni.node.plugins.module_utils._module import node_info
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
@@ -54,7 +56,7 @@ def test_an_empty_subset_returns_nothing(look: Look) -> None:
         ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
         (
             {"gather": ["routes"]},
-            "value of gather must be one or more of: plugins, releases, networks, attachments, leases, netns, runtimes, status",
+            "value of gather must be one or more of: plugins, releases, networks, attachments, leases, netns, runtimes, links, findings, status",
         ),
     ],
 )
@@ -70,3 +72,20 @@ def test_a_broken_file_is_reported_as_data_and_hides_no_other(look: Look, tmp_pa
     assert [entry["error"]["code"] for entry in (*done["networks"], *done["attachments"])] == [6, 6, 6]
     counted = "1 network (1 with an error), 2 attachments (2 with an error), 0 leases, 0 netns, 0 runtimes"
     assert done["msg"] == f"0 plugins, 0 releases, {counted}"
+
+
+def test_files_and_their_findings_are_returned_if_requested(look: Look, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "net.d").mkdir()
+    network = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "macvlan", "master": "nowhere0"}]}
+    for name in ("10-net.conflist", "20-net.conflist"):
+        (tmp_path / "net.d" / name).write_text(json.dumps(network), encoding="utf-8")
+    (tmp_path / "net.d" / "30-broken.conflist").write_text("{", encoding="utf-8")
+    done = look(gather=["findings"]).ok()
+    assert sorted(finding["code"] for finding in done["findings"]) == [
+        "broken-file",
+        "missing-link",
+        "shadowed-network",
+    ]
+    (file,) = done["configurations"]
+    assert json.loads(base64.b64decode(file["content"])) == network
+    assert done["msg"] == "3 findings"

@@ -37,6 +37,8 @@ def test_plugins_of_each_directory_are_asked_separately(tmp_path: pathlib.Path) 
         "path": str(second.path / "bridge"),
         "shadowed": True,
         "versions": ["1.0.0", "1.1.0"],
+        "release": "",
+        "flaws": [],
         "error": None,
     }
     assert (rude["type"], rude["versions"], rude["error"]["code"]) == ("rude", [], Code.DECODE_FAILURE)

@@ -1,0 +1,108 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import base64
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.run import count_entries, summarize_actions, warn
+from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import find_runtimes
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import Readiness
+
+# What `gather` may name, in the order of the result.
+DEFAULT_PARTS: t.Final = ["plugins", "releases", "networks", "attachments", "leases", "netns", "runtimes"]
+LINKS, FINDINGS, STATUS = OTHER_PARTS = ("links", "findings", "status")
+_LISTED: t.Final = (*DEFAULT_PARTS, LINKS)
+# For the action plugin, which takes it out of the result: the files, for the levels that the controller validates.
+CONFIGURATIONS: t.Final = "configurations"
+
+
+def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
+    """Run the module `node_info` and return its result."""
+    params = module.params
+    timeout = arguments.positive("timeout", params["timeout"])
+    # Plugins take long to answer. Everything else is gathered meanwhile.
+    allowed = params["allow_world_writable_plugins"]
+    plugin_dirs = params["plugin_dirs"] if "plugins" in params["gather"] else ()
+    plugins = inventory.query_plugins(plugin_dirs, timeout, allow_world_writable=allowed)
+    pools = address_pools.list_pools(params["conf_dir"], paths.lease_dir) if "leases" in params["gather"] else []
+    gatherers: dict[str, t.Callable[[], t.Any]] = {
+        "plugins": plugins,
+        "releases": lambda: inventory.list_releases(params["cache_dir"]),
+        "networks": lambda: inventory.list_networks(params["conf_dir"], params["plugin_dirs"], params["builtin"]),
+        "attachments": lambda: inventory.list_attachments(
+            params["cache_dir"], params["conf_dir"], paths.lease_dir, drift=params["drift"]
+        ),
+        "leases": lambda: [pool.as_dict() for pool in pools],
+        "netns": lambda: inventory.list_namespaces(paths),
+        "runtimes": lambda: [runtime.as_dict() for runtime in find_runtimes(paths.root)],
+        LINKS: _list_links,
+    }
+    gathered = {name: gatherers[name]() for name in reversed(_LISTED) if name in params["gather"]}
+    facts = {name: gathered[name] for name in _LISTED if name in gathered}
+    answers = _query_status(params, timeout) if STATUS in params["gather"] else []
+    parts = [count_entries(name, entries) for name, entries in facts.items()]
+    types = sorted({entry["type"] for entry in facts.get("plugins", ())})
+    unsafe = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
+    warn(module, map(str, unsafe))
+    if FINDINGS in params["gather"]:
+        found, facts[CONFIGURATIONS] = _validate(params["conf_dir"])
+        unsafe += found
+        parts.append(count_entries(FINDINGS, [finding.as_dict() for finding in unsafe]))
+    if FINDINGS in params["gather"] or "plugins" in params["gather"]:
+        facts[FINDINGS] = [finding.as_dict() for finding in unsafe]
+    if STATUS in params["gather"]:
+        facts[STATUS] = [answer.as_dict() for answer in answers]
+        parts.append(f"status: {summarize_actions(answer.status for answer in answers)}")
+    warnings = [pool.warning for pool in pools if pool.warning]
+    warnings += [str(answer) for answer in answers if answer.error]
+    return {"changed": False, "msg": "\n".join([*warnings, ", ".join(parts) or "gather is empty"]), **facts}
+
+
+def _list_links() -> list[JsonObject]:
+    from ansible_collections.cni.node.plugins.module_utils._node.info.links import list_links
+
+    return list_links()
+
+
+def _validate(conf_dir: str) -> tuple[list[Finding], list[JsonObject]]:
+    """Return the findings of the level node about the files of a directory, and the files."""
+    from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
+    from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
+
+    planned = ConflistDirectory(conf_dir).as_planned()
+    files = [
+        {"file": network.source, "content": base64.b64encode(network.content).decode()} for network in planned.desired
+    ]
+    return checks.check(planned, tolerate_missing=False), files
+
+
+def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
+    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_node_readiness
+
+    return query_node_readiness(
+        params["conf_dir"],
+        params["plugin_dirs"],
+        params["cache_dir"],
+        timeout,
+        allow_world_writable=params["allow_world_writable_plugins"],
+        builtin=params["builtin"],
+    )
+
+
+__all__ = ("CONFIGURATIONS", "DEFAULT_PARTS", "OTHER_PARTS", "describe")

@@ -32,6 +32,13 @@ demo:  ## attach namespaces with real plugins in a throw-away sandbox (root)
 	@$(MAKE) venv
 	@demo/run
 
+.PHONY: report
+report:  ## provision three nodes made of namespaces, damage one, and write dist/report.html about them (root)
+	@tools/system-packages demo
+	@tools/system-packages fleet
+	@$(MAKE) venv
+	@demo/report
+
 .PHONY: test
 test: venv  ## run every suite below to the end and sum up distinct tests
 	@.venv/bin/python -m tools.check $(SUITES)

@@ -60,7 +60,6 @@ _value:
   elements: str
 """
 
-import collections
 import collections.abc
 import typing as t
 
@@ -68,7 +67,12 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
-from ansible_collections.cni.node.plugins.module_utils._base.printable import plural, quantity
+from ansible_collections.cni.node.plugins.plugin_utils._report.problems import (
+    count_drift,
+    list_problems,
+    list_readable_attachments,
+    list_used_networks,
+)
 from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
 _HEADINGS: t.Final[Row] = ("NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "DRIFT", "TROUBLE")
@@ -106,16 +110,13 @@ def _make_row(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
 
 
 def _row(name: str, facts: JsonMapping) -> Row:
-    networks = [
-        network["name"] for network in facts.get("networks", ()) if not network.get("error") and not network["shadowed"]
-    ]
     return (
         name,
         _plugins(facts),
-        ",".join(networks) or "-",
+        ",".join(network["name"] for network in list_used_networks(facts)) or "-",
         str(len(facts["attachments"])) if "attachments" in facts else "-",
         _drift(facts),
-        ", ".join(_troubles(facts)) or "-",
+        ", ".join(list_problems(facts)) or "-",
     )
 
 
@@ -127,14 +128,8 @@ def _plugins(facts: JsonMapping) -> str:
 
 
 def _drift(facts: JsonMapping) -> str:
-    live = [
-        attachment
-        for attachment in _readable_attachments(facts)
-        if attachment["netns_state"] in ("present", "unknown") and not attachment["interrupted"]
-    ]
-    unknown = sum(attachment.get("drift") is None for attachment in live)
-    drifted = sum(bool(attachment.get("drift")) for attachment in live)
-    counted = [str(drifted or "none")] if len(live) > unknown else []
+    live, drifted, unknown = count_drift(facts)
+    counted = [str(drifted or "none")] if live > unknown else []
     return ", ".join([*counted, *([f"{unknown} unknown"] if unknown else [])]) or "-"
 
 
@@ -149,51 +144,9 @@ def _attachment_rows(name: str, facts: JsonMapping, which: str) -> list[Row]:
             ",".join(attachment.get("ports", ())) or "-",
             "unknown" if attachment.get("drift") is None else "; ".join(attachment["drift"]) or "none",
         )
-        for attachment in _readable_attachments(facts)
+        for attachment in list_readable_attachments(facts)
         if which == _ALL or attachment.get("drift")
     ]
-
-
-def _readable_attachments(facts: JsonMapping) -> list[JsonMapping]:
-    return [entry for entry in facts.get("attachments", ()) if not entry.get("error")]
-
-
-def _troubles(facts: JsonMapping) -> t.Iterator[str]:
-    missing = _missing_plugins(facts)
-    if missing:
-        yield f"{plural('plugin', len(missing))} missing: {' '.join(missing)}"
-    not_ready = _not_ready(facts)
-    if not_ready:
-        yield f"{plural('network', len(not_ready))} not ready: {' '.join(not_ready)}"
-    for kind in ("plugin", "network", "attachment"):
-        broken = [entry for entry in facts.get(f"{kind}s", ()) if entry.get("error")]
-        if broken:
-            yield f"{quantity(len(broken), kind)} broken"
-    for what, count in collections.Counter(
-        trouble for entry in _readable_attachments(facts) for trouble in _attachment_troubles(entry)
-    ).items():
-        yield f"{count} {what.replace('attachment', plural('attachment', count))}"
-
-
-def _not_ready(facts: JsonMapping) -> list[str]:
-    return sorted(answer["network"] for answer in facts.get("status", ()) if answer.get("error"))
-
-
-def _missing_plugins(facts: JsonMapping) -> list[str]:
-    of_releases = {name for release in facts.get("releases", ()) for name in release.get("missing", ())}
-    of_networks = (network.get("missing_plugins", ()) for network in facts.get("networks", ()))
-    return sorted(of_releases.union(*of_networks))
-
-
-def _attachment_troubles(attachment: JsonMapping) -> t.Iterator[str]:
-    if attachment.get("drift"):
-        yield "attachment drifted"
-    if attachment["netns_state"] not in ("present", "unknown"):
-        yield f"netns {attachment['netns_state']}"
-    if attachment["network_state"] not in ("same", "unknown"):
-        yield f"attachment of a {'removed' if attachment['network_state'] == 'gone' else 'changed'} network"
-    if attachment["interrupted"]:
-        yield f"{attachment['interrupted']} interrupted"
 
 
 class FilterModule:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ipaddress
+import typing as t
 
 import pytest
 
@@ -13,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import A
 from ansible_collections.cni.node.plugins.module_utils._node.info.links import list_links
 
 
-def _link(index: int, name: str, kind: str = "", **facts: object) -> Link:
+def _link(index: int, name: str, kind: str = "", **facts: t.Any) -> Link:
     return Link(index, name, f"02:00:00:00:00:{index:02}", 1500, True, 0, 0, kind)._replace(**facts)
 
 

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: fleet_report
+
+author:
+  - cni.node contributors (@cni-node)
+
+short_description: Make a report of the container networks of a fleet
+
+version_added: 1.0.0
+
+description:
+  - Combines results of M(cni.node.node_info) and M(cni.node.gc) of several nodes into one report, and compares the nodes.
+  - The report has no results of plugins, no arguments of attachments except mapped ports, and of network configurations only keys
+    that describe the network, because all others may hold secrets.
+
+positional: _input
+
+options:
+  _input:
+    description:
+      - A dictionary of node names to results of M(cni.node.node_info). Parts that were not gathered are empty in the report.
+    type: dict
+    required: true
+  leaks:
+    description:
+      - A dictionary of node names to results of M(cni.node.gc) in check mode.
+    type: dict
+    default: {}
+  unread:
+    description:
+      - Names of nodes that could not be read.
+    type: list
+    elements: str
+    default: []
+
+seealso:
+  - plugin: cni.node.report_page
+    plugin_type: filter
+  - module: cni.node.node_info
+  - module: cni.node.gc
+"""
+
+EXAMPLES = r"""
+- name: Read the state of every node
+  cni.node.node_info:
+    gather:
+      - networks
+      - attachments
+      - leases
+      - links
+      - findings
+  register: node
+
+- name: Write a report of all nodes as data
+  ansible.builtin.copy:
+    content: >-
+      {{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'node'))) | cni.node.fleet_report | to_nice_json }}
+    dest: "{{ playbook_dir }}/networks.json"
+    mode: "0600"
+  delegate_to: localhost
+  become: false
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The report.
+  type: dict
+  contains:
+    format:
+      description: The version of this format, which changes when a key changes its meaning.
+      type: int
+      sample: 1
+    generated:
+      description: The time in UTC.
+      type: str
+      sample: "2026-11-26T10:30:00Z"
+    summary:
+      description: The numbers of nodes, of nodes that could not be read, and of what was found on all nodes.
+      type: dict
+    fleet:
+      description:
+        - What is about several nodes. C(differences) has the releases, runtimes and networks that differ. C(collisions) are
+          addresses of one network that two nodes may assign. C(subnets) are all subnets with the other networks that overlap with
+          each.
+      type: dict
+    nodes:
+      description:
+        - The nodes by C(name). C(read) is false for nodes that could not be read. All others have C(problems), C(summary), and the
+          parts of M(cni.node.node_info) and M(cni.node.gc).
+      type: list
+      elements: dict
+"""
+
+import collections.abc
+import datetime
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.plugin_utils._report import document
+
+_EXPECTED: t.Final = "expected dictionaries of node names to results of cni.node.node_info and cni.node.gc"
+
+
+def fleet_report(nodes: object, leaks: object = None, unread: object = None) -> JsonObject:
+    by_node, leaks_by_node = nodes, leaks or {}
+    if not isinstance(by_node, collections.abc.Mapping) or not isinstance(leaks_by_node, collections.abc.Mapping):
+        raise AnsibleFilterError(f"fleet_report: {_EXPECTED}")
+    if not isinstance(unread or [], (list, tuple)):
+        raise AnsibleFilterError("fleet_report: unread: expected a list of node names")
+    now = datetime.datetime.now(datetime.timezone.utc)
+    names = [str(name) for name in t.cast("t.Sequence[object]", unread or [])]
+    try:
+        return document.build(by_node, leaks_by_node, names, now)
+    except (AttributeError, KeyError, TypeError) as exc:
+        raise AnsibleFilterError(f"fleet_report: a result has an unexpected form ({exc!r}); {_EXPECTED}") from exc
+
+
+class FilterModule:
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"fleet_report": fleet_report}

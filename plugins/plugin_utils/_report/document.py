@@ -1,0 +1,177 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The report of a fleet as data, which the page shows and which is written beside it.
+
+Only fields that are named here get into it: results of plugins and arguments of attachments may hold secrets.
+"""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import printable
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.plugin_utils._report import fleet
+from ansible_collections.cni.node.plugins.plugin_utils._report.problems import (
+    count_drift,
+    list_attachment_problems,
+    list_problems,
+    list_readable_attachments,
+)
+
+# Changes when a key changes its meaning or goes; a new key does not change it.
+FORMAT: t.Final = 1
+
+_RUNTIME: t.Final = ("name", "version", "conf_dir", "plugin_dirs")
+_PLUGIN: t.Final = ("type", "path", "release", "versions", "shadowed", "flaws")
+_RELEASE: t.Final = ("set", "version", "bin_dir", "current", "missing", "flaws")
+_NETWORK: t.Final = ("name", "path", "versions", "plugins", "config", "missing_plugins", "builtin_plugins", "shadowed")
+_POOL: t.Final = ("network", "range", "size", "taken", "free")
+_ATTACHMENT: t.Final = (
+    "network",
+    "container_id",
+    "ifname",
+    "netns",
+    "netns_state",
+    "network_state",
+    "own",
+    "persist",
+    "interrupted",
+    "addresses",
+    "ports",
+    "drift",
+    "builtin_plugins",
+)
+_LINK: t.Final = (
+    "name",
+    "kind",
+    "mac",
+    "mtu",
+    "up",
+    "carrier",
+    "addresses",
+    "master",
+    "parent",
+    "vlan",
+    "uplink",
+)
+_LEAK: t.Final = ("kind", "network", "subject", "evidence", "proofs", "action")
+_FINDING: t.Final = ("level", "severity", "code", "file", "line", "path", "message", "hint")
+_KEPT: t.Final = "kept"
+
+
+def build(
+    nodes: t.Mapping[str, JsonMapping],
+    leaks: t.Mapping[str, JsonMapping],
+    unread: t.Iterable[str],
+    generated: datetime.datetime,
+) -> JsonObject:
+    """Return the report.
+
+    Args:
+        nodes: Results of the module `node_info`, by node.
+        leaks: Results of the module `gc` in check mode, by node.
+        unread: The names of nodes without a result.
+
+    Raises:
+        AttributeError, KeyError, TypeError: A result has an unexpected form.
+    """
+    described = [_describe(name, facts, leaks.get(name, {})) for name, facts in nodes.items()]
+    described += [{"name": name, "read": False} for name in unread]
+    report = {
+        "format": FORMAT,
+        "generated": generated.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "summary": _sum_up(described),
+        "fleet": fleet.compare(described),
+        "nodes": described,
+    }
+    # A node may be in the hands of somebody who changes its answers.
+    escaped: JsonObject = printable.escape_all(report)
+    return escaped
+
+
+def _describe(name: str, facts: JsonMapping, leaks: JsonMapping) -> JsonObject:
+    node: JsonObject = {
+        "name": name,
+        "read": True,
+        "problems": list(list_problems(facts)),
+        "runtimes": [
+            {**_pick(runtime, _RUNTIME), "active": any(unit["active"] for unit in runtime["units"])}
+            for runtime in facts.get("runtimes", ())
+        ],
+        "plugins": [_with_error(plugin, _PLUGIN) for plugin in facts.get("plugins", ())],
+        "releases": [_pick(release, _RELEASE) for release in facts.get("releases", ())],
+        "networks": [_with_error(network, _NETWORK) for network in facts.get("networks", ())],
+        "pools": [{**_pick(pool, _POOL), "percent": _fill(pool)} for pool in facts.get("leases", ())],
+        "attachments": [_describe_attachment(entry) for entry in list_readable_attachments(facts)],
+        "broken_records": [
+            _with_error(entry, ("path",)) for entry in facts.get("attachments", ()) if entry.get("error")
+        ],
+        "netns": [entry["name"] for entry in facts.get("netns", ())],
+        "links": [_pick(link, _LINK) for link in facts.get("links", ())],
+        "leaks": [_with_error(leak, _LEAK) for leak in leaks.get("findings", ())],
+        "leaks_error": str(leaks["msg"]) if leaks and "findings" not in leaks else None,
+        "findings": [_pick(finding, _FINDING) for finding in facts.get("findings", ())],
+    }
+    return {**node, "summary": _count(node, facts)}
+
+
+def _describe_attachment(facts: JsonMapping) -> JsonObject:
+    interfaces = (facts.get("result") or {}).get("interfaces") or ()
+    on_node = [str(interface["name"]) for interface in interfaces if not interface.get("sandbox")]
+    problems = list(list_attachment_problems(facts))
+    return {**_pick(facts, _ATTACHMENT), "node_interfaces": on_node, "problems": problems}
+
+
+def _count(node: JsonMapping, facts: JsonMapping) -> JsonObject:
+    dummy, drifted, unknown = count_drift(facts)
+    severities = [finding["severity"] for finding in node["findings"]]
+    return {
+        "networks": len({network["name"] for network in node["networks"] if "name" in network}),
+        "attachments": len(node["attachments"]),
+        "drifted": drifted,
+        "drift_unknown": unknown,
+        "leaks": sum(leak["action"] != _KEPT for leak in node["leaks"]),
+        "errors": severities.count("error"),
+        "warnings": severities.count("warning"),
+        "leases": sum(pool["taken"] for pool in node["pools"]),
+        "fullest_pool": max((pool["percent"] for pool in node["pools"]), default=0),
+        "flaws": len(
+            {flaw for part in ("plugins", "releases") for entry in _current(node[part]) for flaw in entry["flaws"]}
+        ),
+    }
+
+
+def _current(entries: t.Iterable[JsonMapping]) -> list[JsonMapping]:
+    """Return the plugins and releases that are in use."""
+    return [entry for entry in entries if entry.get("current", True) and not entry.get("shadowed")]
+
+
+def _fill(pool: JsonMapping) -> int:
+    """Return the share of addresses that are taken, in percent; only a full pool has 100."""
+    return int(100 * min(pool["taken"], pool["size"]) // pool["size"]) if pool["size"] else 100
+
+
+def _sum_up(nodes: t.Sequence[JsonMapping]) -> JsonObject:
+    read = [node["summary"] for node in nodes if node["read"]]
+    keys = ("networks", "attachments", "drifted", "drift_unknown", "leaks", "errors", "warnings", "leases", "flaws")
+    totals = {key: sum(summary[key] for summary in read) for key in keys}
+    return {"nodes": len(nodes), "unread": len(nodes) - len(read), **totals}
+
+
+def _pick(facts: JsonMapping, names: t.Iterable[str]) -> JsonObject:
+    return {name: facts[name] for name in names if name in facts}
+
+
+def _with_error(facts: JsonMapping, names: t.Iterable[str]) -> JsonObject:
+    error = facts.get("error")
+    return {**_pick(facts, names), "error": str(error["msg"]) if error else None}
+
+
+__all__ = ("FORMAT", "build")

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What is wrong with a node, as results of the module node_info show it."""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
+from ansible_collections.cni.node.plugins.module_utils._base.printable import plural, quantity
+
+
+class DriftCount(t.NamedTuple):
+    """How many attachments that may be in use have drifted, and of how many this is unknown."""
+
+    live: int
+    drifted: int
+    unknown: int
+
+
+def count_drift(facts: JsonMapping) -> DriftCount:
+    live = [
+        attachment
+        for attachment in list_readable_attachments(facts)
+        if attachment["netns_state"] in ("present", "unknown") and not attachment["interrupted"]
+    ]
+    unknown = sum(attachment.get("drift") is None for attachment in live)
+    return DriftCount(len(live), sum(bool(attachment.get("drift")) for attachment in live), unknown)
+
+
+def list_readable_attachments(facts: JsonMapping) -> list[JsonMapping]:
+    return [entry for entry in facts.get("attachments", ()) if not entry.get("error")]
+
+
+def list_used_networks(facts: JsonMapping) -> list[JsonMapping]:
+    """Return the networks that runtimes use: those that can be read and that no other file shadows."""
+    return [network for network in facts.get("networks", ()) if not network.get("error") and not network["shadowed"]]
+
+
+def list_problems(facts: JsonMapping) -> t.Iterator[str]:
+    """Yield the problems in the gathered parts, a few words each.
+
+    Args:
+        facts: A result of the module `node_info`.
+    """
+    missing = _missing_plugins(facts)
+    if missing:
+        yield f"{plural('plugin', len(missing))} missing: {' '.join(missing)}"
+    not_ready = sorted(answer["network"] for answer in facts.get("status", ()) if answer.get("error"))
+    if not_ready:
+        yield f"{plural('network', len(not_ready))} not ready: {' '.join(not_ready)}"
+    for kind in ("plugin", "network", "attachment"):
+        broken = [entry for entry in facts.get(f"{kind}s", ()) if entry.get("error")]
+        if broken:
+            yield f"{quantity(len(broken), kind)} broken"
+    for what, count in collections.Counter(
+        problem for entry in list_readable_attachments(facts) for problem in list_attachment_problems(entry)
+    ).items():
+        yield f"{count} {what.replace('attachment', plural('attachment', count))}"
+
+
+def list_attachment_problems(attachment: JsonMapping) -> t.Iterator[str]:
+    """Yield the problems of one attachment that can be read."""
+    if attachment.get("drift"):
+        yield "attachment drifted"
+    if attachment["netns_state"] not in ("present", "unknown"):
+        yield f"netns {attachment['netns_state']}"
+    if attachment["network_state"] not in ("same", "unknown"):
+        yield f"attachment of a {'removed' if attachment['network_state'] == 'gone' else 'changed'} network"
+    if attachment["interrupted"]:
+        yield f"{attachment['interrupted']} interrupted"
+
+
+def _missing_plugins(facts: JsonMapping) -> list[str]:
+    of_releases = {name for release in facts.get("releases", ()) for name in release.get("missing", ())}
+    of_networks = (network.get("missing_plugins", ()) for network in facts.get("networks", ()))
+    return sorted(of_releases.union(*of_networks))
+
+
+__all__ = (
+    "DriftCount",
+    "count_drift",
+    "list_attachment_problems",
+    "list_problems",
+    "list_readable_attachments",
+    "list_used_networks",
+)

@@ -1,0 +1,154 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The report of a fleet as data."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+pytest.importorskip("ansible.errors", reason="filters run on the controller")
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.filter.fleet_report import fleet_report
+from ansible_collections.cni.node.plugins.plugin_utils._report import page
+from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report import example_fleet
+from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report.example_fleet import (
+    LEAK,
+    RELEASE,
+    SECRET,
+    attachment,
+    bridge,
+    facts,
+    fleet,
+    network,
+    three_nodes,
+)
+
+
+def test_the_summary_counts_what_is_on_all_nodes() -> None:
+    assert three_nodes()["summary"] == {
+        "nodes": 3,
+        "unread": 1,
+        "networks": 4,
+        "attachments": 6,
+        "drifted": 1,
+        "drift_unknown": 0,
+        "leaks": 1,
+        "errors": 0,
+        "warnings": 1,
+        "leases": 7,
+        "flaws": 1,
+    }
+
+
+def test_a_node_without_a_result_is_listed_as_not_read() -> None:
+    assert [(node["name"], node["read"]) for node in three_nodes()["nodes"]] == [
+        ("one", True),
+        ("two", True),
+        ("three", False),
+    ]
+
+
+def test_nothing_that_may_be_a_secret_is_in_the_report_or_its_page() -> None:
+    report = three_nodes()
+    # The example has it in a result, in a finding's value and in the details of an error.
+    assert SECRET in json.dumps(example_fleet.troubled())
+    assert SECRET not in json.dumps(report)
+    assert SECRET not in page.render(report)
+
+
+def test_what_a_node_says_is_escaped() -> None:
+    hostile = facts(attachments=[attachment("net\x1b[31m", "\u202eevil")])
+    (described,) = fleet({"n\x1b1": hostile})["nodes"]
+    assert described["name"] == "n\\x1b1"
+    assert described["attachments"][0]["network"] == "net\\x1b[31m"
+    assert described["attachments"][0]["container_id"] == "\\u202eevil"
+
+
+def test_kept_leaks_are_listed_and_not_counted() -> None:
+    (node,) = fleet({"one": facts()}, one={"findings": [LEAK, {**LEAK, "action": "kept"}]})["nodes"]
+    assert (len(node["leaks"]), node["summary"]["leaks"]) == (2, 1)
+
+
+def test_the_error_of_a_search_for_leaks_is_kept() -> None:
+    (node,) = fleet({"one": facts()}, one={"msg": "leak collection is in use", "error": {}})["nodes"]
+    assert node["leaks_error"] == "leak collection is in use"
+
+
+@pytest.mark.parametrize(
+    ("size", "taken", "percent"), [(65533, 2, 0), (253, 252, 99), (5, 5, 100), (5, 7, 100), (0, 0, 100)]
+)
+def test_only_a_full_pool_has_a_hundred_percent(size: int, taken: int, percent: int) -> None:
+    pool = {"network": "x", "range": "y", "size": size, "taken": taken, "free": 0}
+    (node,) = fleet({"one": facts(leases=[pool])})["nodes"]
+    assert node["pools"][0]["percent"] == percent
+
+
+def _differences(**nodes: t.Any) -> dict[str, dict[str, list[str]]]:
+    return {
+        difference["what"]: {group["value"]: group["nodes"] for group in difference["values"]}
+        for difference in fleet(nodes)["fleet"]["differences"]
+    }
+
+
+def test_equal_nodes_do_not_differ() -> None:
+    assert _differences(one=facts(), two=facts()) == {}
+
+
+def test_different_releases_are_listed_with_their_nodes() -> None:
+    old = facts(releases=[{**RELEASE, "version": "1.8.0"}, {**RELEASE, "version": "1.7.1", "current": False}])
+    assert _differences(one=facts(), two=old, three=facts()) == {
+        "release of reference plugins in /opt/cni/bin": {"1.9.1": ["one", "three"], "1.8.0": ["two"]}
+    }
+
+
+def test_networks_may_differ_in_their_addresses_only() -> None:
+    one = facts(networks=[network("dbnet", bridge("10.1.0.0/24"))])
+    assert _differences(one=one, two=facts(networks=[network("dbnet", bridge("10.2.0.0/24"))])) == {}
+    differing = _differences(one=one, two=facts(networks=[network("dbnet", bridge("10.1.0.0/24", mtu=1400))]))
+    assert [list(nodes) for nodes in differing["network dbnet"].values()] == [["one"], ["two"]]
+    assert list(_differences(one=one, two=facts(networks=[]))["network dbnet"])[-1] == "none"
+
+
+def _subnets(**nodes: t.Any) -> dict[str, list[str]]:
+    return {entry["range"]: entry["overlaps"] for entry in fleet(nodes)["fleet"]["subnets"]}
+
+
+def test_overlapping_subnets_of_different_networks_are_found_also_on_different_nodes() -> None:
+    one = facts(networks=[network("a", bridge("10.1.0.0/16"))])
+    two = facts(networks=[network("b", bridge("10.1.128.0/24"))])
+    assert _subnets(one=one, two=two) == {
+        "10.1.0.1-10.1.255.254": ["b (10.1.128.0/24)"],
+        "10.1.128.1-10.1.128.254": ["a (10.1.0.0/16)"],
+    }
+
+
+def test_a_network_that_is_the_same_on_all_nodes_does_not_overlap_with_itself() -> None:
+    assert _subnets(one=facts(), two=facts()) == {"10.1.0.1-10.1.255.254": [], "192.0.2.100-192.0.2.254": []}
+
+
+def test_two_networks_with_one_subnet_overlap() -> None:
+    both = facts(networks=[network("a", bridge("10.1.0.0/16")), network("b", bridge("10.1.0.0/16"))])
+    assert _subnets(one=both) == {"10.1.0.1-10.1.255.254": ["a and b have the same addresses"]}
+
+
+def test_nodes_that_share_a_link_and_assign_the_same_addresses_collide() -> None:
+    (collision,) = fleet({"one": facts(), "two": facts()})["fleet"]["collisions"]
+    assert "192.0.2.100 to 192.0.2.254 of the network 'lan' on two overlaps" in collision
+
+
+@pytest.mark.parametrize("value", [[], {"one": 3}, {"one": {"attachments": [{}]}}, {"one": {"networks": [{}]}}])
+def test_anything_else_than_results_is_refused(value: t.Any) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"fleet_report: .*expected dictionaries of node names to results"):
+        fleet_report(value)
+
+
+def test_an_empty_fleet_is_a_report() -> None:
+    assert fleet_report({})["summary"]["nodes"] == 0
+    assert "Container networks" in page.render(fleet_report({}))

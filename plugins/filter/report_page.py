@@ -63,7 +63,6 @@ _value:
 import collections.abc
 import typing as t
 
-import jinja2
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.plugin_utils._report import page
@@ -75,7 +74,7 @@ def report_page(report: object) -> str:
         raise AnsibleFilterError(expected)
     try:
         return page.render(report)
-    except (AttributeError, KeyError, TypeError, jinja2.UndefinedError) as exc:
+    except (AttributeError, KeyError, TypeError) as exc:
         raise AnsibleFilterError(f"{expected} ({exc!r})") from exc
 
 

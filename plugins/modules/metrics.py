@@ -40,7 +40,7 @@ attributes:
 options:
   path:
     description:
-      - The file, whose name has to end in C(.prom). A missing directory is created. Everybody can read the file.
+      - The file, whose name has to end in C(.prom). A missing directory is created. The file has the mode 0644.
     type: path
     required: true
   min_age:

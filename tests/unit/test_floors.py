@@ -73,11 +73,11 @@ LIBRARIES = {
     "module_utils._module": {"ansible"},
     "modules": {"ansible"},
     **{floor: {"ansible"} for floor in CONTROLLER},
-    "plugin_utils": {"ansible", "jinja2", "jsonschema", "yaml"},
+    "plugin_utils": {"ansible", "jinja2", "jsonschema", "markupsafe", "yaml"},
 }
 # Python 3.9 has no list of its standard library.
 STANDARD_LIBRARY: frozenset[str] | None = getattr(sys, "stdlib_module_names", None)
-KNOWN_LIBRARIES = {"ansible", "jinja2", "jsonschema", "pyroute2", "yaml"}
+KNOWN_LIBRARIES = {"ansible", "jinja2", "jsonschema", "markupsafe", "pyroute2", "yaml"}
 
 
 def sources() -> dict[str, str]:

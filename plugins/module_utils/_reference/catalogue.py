@@ -26,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
     ROUTES_MOVED,
     VETH,
     Delegation,
+    Flaw,
     L2Segment,
     PluginType,
     Quirk,
@@ -79,6 +80,20 @@ _PORTMAP_QUIRKS: t.Final = (
     Quirk(FALSE_ALARM, r"could not check ipv4 dnat: rule .*-s [0-9a-f]*:"),
 )
 
+PROJECT: t.Final = "containernetworking/plugins"
+_PORTMAP_FLAWS: t.Final = (
+    Flaw((0, 0, 0), (1, 1, 0), "a new UDP mapping cuts the UDP connections of all others", f"{PROJECT} dca23ad4"),
+    Flaw((1, 6, 0), (1, 6, 1), "ADD fails with the nftables backend", f"{PROJECT} #1115"),
+    Flaw(
+        (1, 6, 0),
+        (1, 9, 0),
+        "with the nftables backend, a mapped port also takes traffic that is not for the node",
+        "CVE-2025-67499",
+    ),
+    Flaw((1, 6, 0), (1, 9, 0), "CHECK fails with the nftables backend", f"{PROJECT} 8ee59c6f"),
+)
+_VRF_FLAWS: t.Final = (Flaw((0, 0, 0), (1, 9, 1), "routes of IPAM plugins are lost in a VRF", f"{PROJECT} #1223"),)
+
 _BRIDGE: t.Final = L2Segment("bridge", "bridge", DEFAULT_BRIDGE, "vlan")
 _MASTER: t.Final = L2Segment("master", "master")
 
@@ -120,7 +135,7 @@ _REFERENCE: t.Final = (
         default_mode="bridge",
         modules=("macvlan",),
     ),
-    PluginType("portmap", maps_ports=True, quirks=(_SHARED_CHAINS, *_PORTMAP_QUIRKS)),
+    PluginType("portmap", maps_ports=True, quirks=(_SHARED_CHAINS, *_PORTMAP_QUIRKS), flaws=_PORTMAP_FLAWS),
     PluginType(
         "ptp",
         link_kind=VETH,
@@ -149,7 +164,7 @@ _REFERENCE: t.Final = (
         sets_mtu=True,
         modules=("8021q",),
     ),
-    PluginType("vrf", moves_routes=True, vrf_key="vrfname", modules=("vrf",)),
+    PluginType("vrf", moves_routes=True, vrf_key="vrfname", modules=("vrf",), flaws=_VRF_FLAWS),
 )
 _OTHERS: t.Final = (
     PluginType("calico"),
@@ -214,6 +229,7 @@ __all__ = (
     "DEFAULT_BRIDGE",
     "INTERFACE_QUIRKS",
     "POINT_TO_POINT",
+    "PROJECT",
     "Segment",
     "bridge_name",
     "find_plugin_type",

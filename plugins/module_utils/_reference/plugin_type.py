@@ -43,6 +43,22 @@ class Quirk(t.NamedTuple):
     advice: str = ""
 
 
+class Flaw(t.NamedTuple):
+    """A flaw of some releases that an operator has to know of.
+
+    Attributes:
+        since: The first release that has it.
+        fixed: The first later release without it.
+        text: What it does.
+        source: Where it is described.
+    """
+
+    since: tuple[int, int, int]
+    fixed: tuple[int, int, int]
+    text: str
+    source: str
+
+
 class L2Segment(t.NamedTuple):
     """The l2 segment that links the containers of a network.
 
@@ -117,7 +133,8 @@ class PluginType(t.NamedTuple):
         del_needs_netns: Whether DEL fails without a network namespace, although there is nothing to remove.
         del_skips_ipam: Whether DEL does not run the IPAM plugin when the interface is gone.
         panics_without_sysctl: Whether ``sysctl`` in ``args.cni`` crashes it unless its configuration has ``sysctl``.
-        quirks: Known defects of releases.
+        quirks: Known defects of releases that the engine works around.
+        flaws: Known defects of releases that an operator has to know of.
     """
 
     name: str = ""
@@ -151,6 +168,7 @@ class PluginType(t.NamedTuple):
     del_skips_ipam: bool = False
     panics_without_sysctl: bool = False
     quirks: tuple[Quirk, ...] = ()
+    flaws: tuple[Flaw, ...] = ()
 
     @property
     def makes_interface(self) -> bool:
@@ -206,6 +224,7 @@ __all__ = (
     "ROUTES_MOVED",
     "VETH",
     "Delegation",
+    "Flaw",
     "L2Segment",
     "PluginType",
     "Quirk",

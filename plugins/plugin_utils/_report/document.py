@@ -91,7 +91,7 @@ def build(
         "fleet": fleet.compare(described),
         "nodes": described,
     }
-    # A node may be in the hands of somebody who changes its answers.
+    # A node may have been taken over, and then answers anything.
     escaped: JsonObject = printable.escape_all(report)
     return escaped
 

@@ -26,7 +26,7 @@ _MARGIN: t.Final = 4
 # The columns: links of the node, segments, containers.
 _WIDTHS: t.Final = (190, 270, 350)
 _BETWEEN: t.Final = 90
-# More containers make a drawing that nobody can read; the table below it has all.
+# With more, a drawing is too large to be read; the table below it has all containers.
 _MOST_CONTAINERS: t.Final = 40
 
 _Edge = tuple[str, str, str]

@@ -5,7 +5,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What differs between the nodes of a fleet, and which addresses it has."""
+"""Compare the nodes of a fleet, and list its addresses."""
 
 from __future__ import annotations
 

@@ -38,24 +38,31 @@ def render(report: JsonMapping) -> str:
 
     Args:
         report: The result of `document.build`.
+
+    Raises:
+        AttributeError, KeyError, TypeError: It is something else.
     """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     style, script = _read("page.css"), _read("page.js")
     read = [node for node in report["nodes"] if node["read"]]
-    return environment.from_string(_read("page.html.j2")).render(
-        report=report,
-        summary=report["summary"],
-        drawings={node["name"]: Markup(drawing.draw(topology.read(node), node["name"])) for node in read},
-        names=_names,
-        plugin_groups=_group_plugins,
-        style=Markup(style),
-        style_hash=_hash(style),
-        script=Markup(script),
-        script_hash=_hash(script),
-        most_open=_MOST_OPEN,
-        most_collisions=_MOST_COLLISIONS,
-        most_rows=_MOST_ROWS,
-    )
+    drawings = {node["name"]: Markup(drawing.draw(topology.read(node), node["name"])) for node in read}
+    try:
+        return environment.from_string(_read("page.html.j2")).render(
+            report=report,
+            summary=report["summary"],
+            drawings=drawings,
+            names=_names,
+            plugin_groups=_group_plugins,
+            style=Markup(style),
+            style_hash=_hash(style),
+            script=Markup(script),
+            script_hash=_hash(script),
+            most_open=_MOST_OPEN,
+            most_collisions=_MOST_COLLISIONS,
+            most_rows=_MOST_ROWS,
+        )
+    except jinja2.UndefinedError as exc:
+        raise KeyError(str(exc)) from exc
 
 
 def _read(name: str) -> str:

@@ -5,7 +5,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is wrong with a node, as results of the module node_info show it."""
+"""Read the problems of a node from a result of the module node_info."""
 
 from __future__ import annotations
 

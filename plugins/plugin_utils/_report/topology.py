@@ -12,11 +12,11 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.module_utils._linux.link_message import BRIDGE
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.plugin_utils._report.problems import list_used_networks
 
-_BRIDGE: t.Final = "bridge"
-_VETH: t.Final = "veth"
 # How traffic gets from a segment to a link of the node.
 MASQUERADED, ROUTED, JOINED = "masquerade", "routed", "joined"
 
@@ -46,7 +46,7 @@ class Path(t.NamedTuple):
 
 
 class Segment(t.NamedTuple):
-    """What containers of a network share: a bridge, a link of the node, or only routes.
+    """A bridge, a link of the node, or only routes, which the containers of a network share.
 
     Attributes:
         title: Such as ``bridge cni0`` or ``macvlan on eth1``.
@@ -135,7 +135,7 @@ class _Reader:
         outwards = self._outwards(MASQUERADED if plugin.get("ipMasq") is True else ROUTED)
         if segment == catalogue.POINT_TO_POINT:
             return Segment(f"network {network}", f"{plugin_type}: routes of the node", (network,), (), outwards)
-        if kind == _BRIDGE:
+        if kind == BRIDGE:
             routed = outwards if catalogue.is_routed(plugin_type, plugin) or plugin.get("ipMasq") is True else ()
             return self._bridge(str(link), network, vlan, routed)
         master = str(link or next(iter(self._defaults), ""))
@@ -146,7 +146,7 @@ class _Reader:
         )
 
     def _bridge(self, name: str, network: str, vlan: int = 0, outwards: tuple[Path, ...] = ()) -> Segment:
-        ports = [link for link in self._links.values() if link["master"] == name and link["kind"] != _VETH]
+        ports = [link for link in self._links.values() if link["master"] == name and link["kind"] != VETH]
         joined = tuple(Path(port["name"], JOINED) for port in ports)
         addresses = tuple(self._links.get(name, {}).get("addresses", ()))
         title = f"bridge {name}{f', VLAN {vlan}' if vlan else ''}"
@@ -158,7 +158,7 @@ class _Reader:
     def _with_state(self, segment: Segment, attached: t.Container[str]) -> Segment:
         """Return the segment, marked if it is a bridge that is missing; plugins make a bridge at the first ADD."""
         kind, name, *dummy = segment.key.split(" ")
-        is_missing = kind == _BRIDGE and name not in self._links and segment.key in attached
+        is_missing = kind == BRIDGE and name not in self._links and segment.key in attached
         return segment._replace(is_missing=is_missing and bool(self._links))
 
     def _container(self, name: str, attachments: t.Sequence[JsonMapping]) -> Container:
@@ -187,7 +187,7 @@ class _Reader:
         return self._by_network[network]
 
     def _is_bridge(self, name: str) -> bool:
-        return bool(self._links.get(name, {}).get("kind") == _BRIDGE)
+        return bool(self._links.get(name, {}).get("kind") == BRIDGE)
 
     def _uplinks(self, names: t.Iterable[str]) -> t.Iterator[Uplink]:
         pending, seen = list(names), set()

@@ -35,7 +35,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 
 def problems(module: str, status: str, result: JsonObject) -> list[str]:
     """Return differences from the documentation; other modules, whole loops and unlogged results are skipped."""
-    if not module.startswith(PREFIX) or status == "skipped" or {"results", "censored"} & result.keys():
+    if not module.startswith(PREFIX) or status in ("skipped", "unreachable") or {"results", "censored"} & result.keys():
         return []
     documented = documentation.block(module[len(PREFIX) :], "RETURN")
     known = {

@@ -2,14 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The report shows lost parts of attachments and missing plugins as problems."""
+"""The report shows lost parts of attachments and missing plugins as problems, and is written as a page, as data and as metrics."""
 
 from __future__ import annotations
 
+import json
+import pathlib
 import subprocess
 import typing as t
 
 import pytest
+import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project
@@ -81,3 +84,39 @@ def test_lost_parts_are_shown_as_problems(
     assert address.startswith("10.2.0.")
     assert drift in problems
     assert all(task.require_unchanged_node() for task in looked.tasks)
+
+
+UNREACHABLE = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+METRICS = pathlib.Path("/var/lib/node_exporter/cni.prom")
+
+
+def test_a_page_its_data_and_metrics_are_written(node: EngineNode, project: Project) -> None:
+    provisioned = _variables(project)
+    project.run(PROVISION, **provisioned).succeeded()
+    _flush_rules(node)
+    project.inventory = str(
+        project.write("hosts.yml", yaml.safe_dump({"all": {"hosts": {"node": {}, "lost": UNREACHABLE}}}))
+    )
+    page = project.path / "networks.html"
+    asked = {"cni_node_report_path": page.name, "cni_node_metrics_path": str(METRICS), "cni_node_gc_min_age": 0}
+    project.run(REPORT, "--check", **asked)
+    assert (page.exists(), METRICS.exists()) == (False, False)
+    project.run(REPORT, **asked)
+    report = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
+    described, lost = report["nodes"]
+    assert (described["name"], described["read"], lost) == ("node", True, {"name": "lost", "read": False})
+    assert described["summary"]["drifted"] == 2
+    assert {pool["network"]: pool["taken"] for pool in described["pools"]} == {"mapped": 2}
+    assert "cni1" in [link["name"] for link in described["links"]]
+    text = page.read_text(encoding="utf-8")
+    for words in ("bridge cni1", "port 8080-&gt;80/tcp", "the masquerade rule of 10.2.0.", "not read"):
+        assert words in text
+    assert 'cni_node_attachments_drifted{network="mapped",owner="cni.node"} 2\n' in METRICS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", ["report.txt", "/nowhere/report.html"])
+def test_a_page_that_cannot_be_written_is_refused_before_nodes_are_read(project: Project, path: str) -> None:
+    played = project.run(REPORT, cni_node_report_path=path)
+    assert [task.name for task in played.tasks if task.status == "failed"] == ["Require a place for the page"]
+    assert f"cni_node_report_path: {path}; expected: a file whose name ends in .html" in played.output
+    assert [task for task in played.tasks if task.module.startswith("cni.node.")] == []

@@ -5,62 +5,22 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Flaws of releases of the reference plugins that an operator has to know of."""
-
 from __future__ import annotations
 
 import typing as t
 
-_Numbers = tuple[int, ...]
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import PROJECT, find_plugin_type
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import Flaw
 
-
-class Flaw(t.NamedTuple):
-    """A flaw of some releases.
-
-    Attributes:
-        since: The first release that has it.
-        fixed: The first later release without it.
-        plugins: The plugins that have it; empty for all.
-        text: What it does.
-        source: Where it is described.
-    """
-
-    since: _Numbers
-    fixed: _Numbers
-    plugins: tuple[str, ...]
-    text: str
-    source: str
-
-
-_PROJECT: t.Final = "containernetworking/plugins"
-
-FLAWS: t.Final = (
-    Flaw(
-        (0, 0, 0),
-        (1, 1, 0),
-        ("portmap",),
-        "a new UDP mapping cuts UDP connections of all others",
-        f"{_PROJECT} dca23ad4",
-    ),
-    Flaw(
-        (1, 0, 0), (1, 0, 1), (), "some plugins lack versions 0.4.0 or 1.0.0 of the specification", f"{_PROJECT} #661"
-    ),
-    Flaw((1, 6, 0), (1, 6, 1), ("portmap",), "ADD fails with the nftables backend", f"{_PROJECT} #1115"),
-    Flaw((1, 6, 1), (1, 6, 2), (), "files of two builds were published as this release", f"{_PROJECT} #1136"),
-    Flaw((1, 7, 0), (1, 7, 1), (), "the published files are incomplete", f"{_PROJECT} #1173"),
-    Flaw(
-        (1, 6, 0),
-        (1, 9, 0),
-        ("portmap",),
-        "with the nftables backend, a mapped port also takes traffic that is not for the node",
-        "CVE-2025-67499",
-    ),
-    Flaw((1, 6, 0), (1, 9, 0), ("portmap",), "CHECK fails with the nftables backend", f"{_PROJECT} 8ee59c6f"),
-    Flaw((0, 0, 0), (1, 9, 1), ("vrf",), "routes of IPAM plugins are lost in a VRF", f"{_PROJECT} #1223"),
+# Flaws of whole releases; those of single plugins are in the catalogue.
+_OF_RELEASES: t.Final = (
+    Flaw((1, 0, 0), (1, 0, 1), "some plugins lack versions 0.4.0 or 1.0.0 of the specification", f"{PROJECT} #661"),
+    Flaw((1, 6, 1), (1, 6, 2), "files of two builds were published as this release", f"{PROJECT} #1136"),
+    Flaw((1, 7, 0), (1, 7, 1), "the published files are incomplete", f"{PROJECT} #1173"),
 )
 
 
-def find_flaws(release: str, plugins: t.Collection[str]) -> list[str]:
+def find_flaws(release: str, plugins: t.Iterable[str]) -> list[str]:
     """Return the known flaws of a release of the reference plugins, one sentence each.
 
     Args:
@@ -70,11 +30,13 @@ def find_flaws(release: str, plugins: t.Collection[str]) -> list[str]:
     numbers = tuple(int(part) for part in release.split(".") if part.isascii() and part.isdigit())
     if len(numbers) != 3:
         return []
+    known = [("release", flaw) for flaw in _OF_RELEASES]
+    known += [(name, flaw) for name in sorted(plugins) for flaw in find_plugin_type(name).flaws]
     return [
-        f"{' '.join((*flaw.plugins, release))}: {flaw.text}; fixed in {'.'.join(map(str, flaw.fixed))} ({flaw.source})"
-        for flaw in FLAWS
-        if flaw.since <= numbers < flaw.fixed and (not flaw.plugins or set(flaw.plugins).intersection(plugins))
+        f"{name} {release}: {flaw.text}; fixed in {'.'.join(map(str, flaw.fixed))} ({flaw.source})"
+        for name, flaw in known
+        if flaw.since <= numbers < flaw.fixed
     ]
 
 
-__all__ = ("FLAWS", "Flaw", "find_flaws")
+__all__ = ("find_flaws",)

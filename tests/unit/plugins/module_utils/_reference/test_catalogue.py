@@ -31,13 +31,17 @@ OTHER_MEANINGS = {
     "module_utils/_cni/attachment_values.py": {"bandwidth"},  # a capability
     "module_utils/_cni/execute.py": {"dummy"},  # parameters of VERSION
     "module_utils/_linux/kernel_module.py": {"vrf"},  # a kernel module
-    "module_utils/_linux/link_message.py": {"bridge", "ipvlan", "macvlan", "vrf"},  # the kernel's kinds of links
+    "module_utils/_linux/link_message.py": {  # the kernel's kinds of links
+        *("bridge", "ipvlan", "macvlan", "vlan", "vrf"),
+    },
     "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/conflists/bridge_checks.py": {"vlan"},  # a key
     "module_utils/_node/gc/network_users.py": {"bridge"},  # a key
     "module_utils/_node/gc/shared_bridges.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/gc/leak.py": {"bridge"},  # a kind of leak
     "module_utils/_node/kernel/requirements.py": {"bandwidth", "bridge"},  # a capability; a key and a kernel module
+    "module_utils/_node/info/links.py": {"vlan"},  # a key of a result
+    "module_utils/_node/info/public_config.py": {"bridge", "vlan"},  # keys
     "module_utils/_node/plugins/projects.py": {"consul-cni", "flannel", "multus", "whereabouts"},  # names of projects
     "module_utils/_node/runtimes/rows.py": {  # what a runtime cannot do without; a kernel module
         *("bridge", "firewall", "flannel", "host-local", "loopback", "portmap", "tuning"),
@@ -46,6 +50,8 @@ OTHER_MEANINGS = {
     "module_utils/_reference/firewall_names.py": {"bridge"},  # a family of nftables
     "module_utils/_reference/state/chained.py": {"bandwidth"},  # a capability
     "module_utils/_reference/plugin_type.py": {"bridge"},  # a kind of segment
+    "plugin_utils/_report/document.py": {"vlan"},  # a key of a result
+    "plugin_utils/_report/topology.py": {"vlan"},  # a key of a result
     "plugin_utils/_validation/rules/capability_args.py": {"bandwidth"},  # a capability
 }
 
@@ -91,6 +97,11 @@ def test_a_row_agrees_with_the_role_in_the_schema(row: PluginType) -> None:
 @pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))
 def test_a_reference_plugin_has_a_schema_that_names_a_release(row: PluginType) -> None:
     assert bool(schemas.annotation(row.name, "x-release")) is row.is_reference
+
+
+@pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))
+def test_each_flaw_is_fixed_in_a_later_release(row: PluginType) -> None:
+    assert [flaw for flaw in row.flaws if flaw.since >= flaw.fixed] == []
 
 
 @pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))

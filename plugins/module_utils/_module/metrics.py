@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import collections
 import os
 import time
 import typing as t
@@ -21,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import KEPT, GcPolicy
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import KEPT, GcPolicy, Kind
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory, metrics
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
@@ -81,7 +80,11 @@ def _count_leaks(params: t.Mapping[str, t.Any], paths: NodePaths) -> dict[str, i
     policy = GcPolicy(params["min_age"] and positive("min_age", params["min_age"]), dry_run=True)
     networks = conf_dir.load(params["conf_dir"])
     collector = Collector(runtime, cache_dir, networks, ValidAttachments(), policy, timeout, Removal())
-    return collections.Counter(leak.kind.value for leak in collector.collect([]) if leak.action != KEPT)
+    # A kind that is not written for once would look like a node that no longer reports.
+    numbers = {kind.value: 0 for kind in Kind}
+    for leak in collector.collect([]):
+        numbers[leak.kind.value] += leak.action != KEPT
+    return numbers
 
 
 __all__ = ("write",)

@@ -19,25 +19,31 @@ description:
   - The report has no results of plugins, no arguments of attachments except mapped ports, and of network configurations only keys
     that describe the network, because all others may hold secrets.
 
-positional: _input
+positional: _input, hosts, info, leaks
 
 options:
   _input:
     description:
-      - A dictionary of node names to results of M(cni.node.node_info). Parts that were not gathered are empty in the report.
+      - A dictionary of host names to variables, such as C(hostvars).
     type: dict
+    required: true
+  hosts:
+    description:
+      - The names of the nodes, such as C(ansible_play_hosts_all).
+    type: list
+    elements: str
+    required: true
+  info:
+    description:
+      - The name of the variable with the result of M(cni.node.node_info). Parts that were not gathered are empty in the report. A
+        node without this variable, or without attachments in it, is listed as one that could not be read.
+    type: str
     required: true
   leaks:
     description:
-      - A dictionary of node names to results of M(cni.node.gc) in check mode.
-    type: dict
-    default: {}
-  unread:
-    description:
-      - Names of nodes that could not be read.
-    type: list
-    elements: str
-    default: []
+      - The name of the variable with the result of M(cni.node.gc) in check mode.
+    type: str
+    default: ""
 
 seealso:
   - plugin: cni.node.report_page
@@ -59,8 +65,7 @@ EXAMPLES = r"""
 
 - name: Write a report of all nodes as data
   ansible.builtin.copy:
-    content: >-
-      {{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'node'))) | cni.node.fleet_report | to_nice_json }}
+    content: "{{ hostvars | cni.node.fleet_report(ansible_play_hosts_all, 'node') | to_nice_json }}"
     dest: "{{ playbook_dir }}/networks.json"
     mode: "0600"
   delegate_to: localhost
@@ -108,21 +113,28 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._report import document
 
-_EXPECTED: t.Final = "expected dictionaries of node names to results of cni.node.node_info and cni.node.gc"
 
-
-def fleet_report(nodes: object, leaks: object = None, unread: object = None) -> JsonObject:
-    by_node, leaks_by_node = nodes, leaks or {}
-    if not isinstance(by_node, collections.abc.Mapping) or not isinstance(leaks_by_node, collections.abc.Mapping):
-        raise AnsibleFilterError(f"fleet_report: {_EXPECTED}")
-    if not isinstance(unread or [], (list, tuple)):
-        raise AnsibleFilterError("fleet_report: unread: expected a list of node names")
+def fleet_report(hostvars: object, hosts: object, info: str, leaks: str = "") -> JsonObject:
+    if not isinstance(hostvars, collections.abc.Mapping):
+        raise AnsibleFilterError("fleet_report: expected a dictionary of host names to variables, such as hostvars")
+    if not isinstance(hosts, (list, tuple)):
+        raise AnsibleFilterError("fleet_report: hosts: expected a list of host names")
     now = datetime.datetime.now(datetime.timezone.utc)
-    names = [str(name) for name in t.cast("t.Sequence[object]", unread or [])]
+    results = [document.NodeResults(str(host), *_read(hostvars, host, info, leaks)) for host in hosts]
     try:
-        return document.build(by_node, leaks_by_node, names, now)
+        return document.build(results, now)
     except (AttributeError, KeyError, TypeError) as exc:
-        raise AnsibleFilterError(f"fleet_report: a result has an unexpected form ({exc!r}); {_EXPECTED}") from exc
+        expected = f"expected results of cni.node.node_info in {info}, and of cni.node.gc in {leaks or 'no variable'}"
+        raise AnsibleFilterError(f"fleet_report: a result has an unexpected form ({exc!r}); {expected}") from exc
+
+
+def _read(hostvars: t.Mapping[t.Any, t.Any], host: object, *names: str) -> list[t.Any]:
+    """Return variables of a host, None for those that it does not have."""
+    try:
+        variables = hostvars[host]
+    except KeyError:
+        return [None for dummy in names]
+    return [variables.get(name) for name in names]
 
 
 class FilterModule:

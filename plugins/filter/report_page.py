@@ -43,9 +43,7 @@ EXAMPLES = r"""
 
 - name: Write a page about all nodes
   ansible.builtin.copy:
-    content: >-
-      {{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'node'))) | cni.node.fleet_report
-         | cni.node.report_page }}
+    content: "{{ hostvars | cni.node.fleet_report(ansible_play_hosts_all, 'node') | cni.node.report_page }}"
     dest: "{{ playbook_dir }}/networks.html"
     mode: "0600"
   delegate_to: localhost

@@ -66,24 +66,31 @@ _FINDING: t.Final = ("level", "severity", "code", "file", "line", "path", "messa
 _KEPT: t.Final = "kept"
 
 
-def build(
-    nodes: t.Mapping[str, JsonMapping],
-    leaks: t.Mapping[str, JsonMapping],
-    unread: t.Iterable[str],
-    generated: datetime.datetime,
-) -> JsonObject:
-    """Return the report.
+class NodeResults(t.NamedTuple):
+    """What is known of a node.
 
-    Args:
-        nodes: Results of the module `node_info`, by node.
-        leaks: Results of the module `gc` in check mode, by node.
-        unread: The names of nodes without a result.
+    Attributes:
+        info: The result of the module `node_info`, or None.
+        leaks: The result of the module `gc` in check mode, or None.
+    """
+
+    name: str
+    info: JsonMapping | None
+    leaks: JsonMapping | None = None
+
+
+def build(nodes: t.Iterable[NodeResults], generated: datetime.datetime) -> JsonObject:
+    """Return the report.
 
     Raises:
         AttributeError, KeyError, TypeError: A result has an unexpected form.
     """
-    described = [_describe(name, facts, leaks.get(name, {})) for name, facts in nodes.items()]
-    described += [{"name": name, "read": False} for name in unread]
+    described = [
+        _describe(node.name, node.info, node.leaks or {})
+        if node.info and "attachments" in node.info
+        else {"name": node.name, "read": False}
+        for node in nodes
+    ]
     report = {
         "format": FORMAT,
         "generated": generated.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -176,7 +176,8 @@ def troubled() -> JsonObject:
 
 def fleet(nodes: t.Mapping[str, JsonObject], unread: t.Sequence[str] = (), **leaks: JsonObject) -> JsonObject:
     """Return the report of these nodes."""
-    return document.build(nodes, leaks, unread, NOW)
+    read = [document.NodeResults(name, info, leaks.get(name)) for name, info in nodes.items()]
+    return document.build([*read, *(document.NodeResults(name, None) for name in unread)], NOW)
 
 
 def three_nodes() -> JsonObject:

@@ -143,12 +143,28 @@ def test_nodes_that_share_a_link_and_assign_the_same_addresses_collide() -> None
     assert "192.0.2.100 to 192.0.2.254 of the network 'lan' on two overlaps" in collision
 
 
-@pytest.mark.parametrize("value", [[], {"one": 3}, {"one": {"attachments": [{}]}}, {"one": {"networks": [{}]}}])
-def test_anything_else_than_results_is_refused(value: t.Any) -> None:
-    with pytest.raises(AnsibleFilterError, match=r"fleet_report: .*expected dictionaries of node names to results"):
-        fleet_report(value)
+@pytest.mark.parametrize("info", [3, {"attachments": [{}]}, {"attachments": [], "networks": [{}]}])
+def test_anything_else_than_results_is_refused(info: t.Any) -> None:
+    with pytest.raises(
+        AnsibleFilterError, match=r"fleet_report: .*expected results of cni.node.node_info in node, and of"
+    ):
+        fleet_report({"one": {"node": info}}, ["one"], "node")
+
+
+@pytest.mark.parametrize(("hostvars", "hosts"), [([], []), ({}, "one")])
+def test_arguments_of_another_type_are_refused(hostvars: t.Any, hosts: t.Any) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"fleet_report: .*expected a "):
+        fleet_report(hostvars, hosts, "node")
+
+
+def test_results_are_read_from_the_variables_of_the_hosts() -> None:
+    hostvars = {"one": {"node": facts(), "gc": {"findings": [LEAK]}}, "two": {}}
+    report = fleet_report(hostvars, ["one", "two", "three"], "node", leaks="gc")
+    assert [node["read"] for node in report["nodes"]] == [True, False, False]
+    assert report["summary"]["leaks"] == 1
 
 
 def test_an_empty_fleet_is_a_report() -> None:
-    assert fleet_report({})["summary"]["nodes"] == 0
-    assert "Container networks" in page.render(fleet_report({}))
+    report = fleet_report({}, [], "node")
+    assert report["summary"]["nodes"] == 0
+    assert "Container networks" in page.render(report)

@@ -117,7 +117,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._report import document
 def fleet_report(hostvars: object, hosts: object, info: str, leaks: str = "") -> JsonObject:
     if not isinstance(hostvars, collections.abc.Mapping):
         raise AnsibleFilterError("fleet_report: expected a dictionary of host names to variables, such as hostvars")
-    if not isinstance(hosts, (list, tuple)):
+    if isinstance(hosts, (str, bytes, collections.abc.Mapping)) or not isinstance(hosts, collections.abc.Iterable):
         raise AnsibleFilterError("fleet_report: hosts: expected a list of host names")
     now = datetime.datetime.now(datetime.timezone.utc)
     results = [document.NodeResults(str(host), *_read(hostvars, host, info, leaks)) for host in hosts]

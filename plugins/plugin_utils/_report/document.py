@@ -67,7 +67,7 @@ _KEPT: t.Final = "kept"
 
 
 class NodeResults(t.NamedTuple):
-    """What is known of a node.
+    """The results of the modules for one node.
 
     Attributes:
         info: The result of the module `node_info`, or None.

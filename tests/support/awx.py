@@ -88,7 +88,7 @@ def _problems(question: JsonObject) -> t.Iterator[str]:
 
 def answer_problem(question: JsonObject, answer: t.Any) -> str:
     """Return the reason for which AWX refuses an answer, or an empty string."""
-    if type(answer) is not _TYPES_OF_ANSWERS[question["type"]]:
+    if type(answer).__name__ != _TYPES_OF_ANSWERS[question["type"]].__name__:
         return f"{answer!r} has another type than {question['type']}"
     if "choices" in question:
         chosen = answer if isinstance(answer, list) else [answer]

@@ -109,7 +109,7 @@ def schedule_problems(rule: str) -> list[str]:
     return problems + ["SECONDLY is not supported"] * (parts.get("FREQ") == "SECONDLY")
 
 
-def extra_variables(answers: JsonObject) -> str:
+def extra_variables(answers: t.Mapping[str, t.Any]) -> str:
     """Return the file of extra variables of a job: all text of a survey is marked as unsafe."""
     return yaml.dump({name: _mark(answer) for name, answer in answers.items()}, Dumper=_Dumper)
 

@@ -80,9 +80,11 @@ def _problems(question: JsonObject) -> t.Iterator[str]:
         return
     if any(type(question.get(key, 0)) is not int for key in ("min", "max")):
         yield "min or max is not a number"
-    if question["type"].startswith("multi") and not question.get("choices"):
-        yield "there are no choices"
-    if "default" in question and (problem := answer_problem(question, question["default"])):
+    if question["type"].startswith("multi") and not (question.get("choices") and isinstance(question["choices"], list)):
+        yield "there is no list of choices"
+    if "default" not in question:
+        yield "there is no default, and the page of the survey requires one"
+    elif question["default"] != "" and (problem := answer_problem(question, question["default"])):
         yield f"default: {problem}"
 
 
@@ -97,6 +99,24 @@ def answer_problem(question: JsonObject, answer: t.Any) -> str:
     if not question.get("min", 0) <= size <= question.get("max", size):
         return f"{answer!r} is too small or too large"
     return ""
+
+
+def complete_answers(survey: JsonObject, answers: t.Mapping[str, t.Any]) -> JsonObject:
+    """Return the variables that a job gets from its survey: the answers, and valid defaults for other questions.
+
+    Raises:
+        ValueError: AWX refuses an answer.
+    """
+    questions: list[JsonObject] = survey["spec"]
+    defaults = {
+        question["variable"]: question["default"]
+        for question in questions
+        if not answer_problem(question, question["default"])
+    }
+    for question in questions:
+        if question["variable"] in answers and (problem := answer_problem(question, answers[question["variable"]])):
+            raise ValueError(f"{question['variable']}: {problem}")
+    return {**defaults, **answers}
 
 
 def schedule_problems(rule: str) -> list[str]:

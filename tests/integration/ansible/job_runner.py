@@ -76,15 +76,10 @@ class JobRunner:
         path.write_text(json.dumps({"nodes": {"hosts": {"node": host}}}), encoding="utf-8")
 
     def launch(self, template: str, answers: Answers | None = None, **options: t.Any) -> Job:
-        """Run the job of a template with the answers to its survey; a question without one gets its default."""
+        """Run the job of a template with the answers to its survey; a question without one gets its default, if that is valid."""
         description = self.templates[template]
-        given = {**(answers or {})}
-        for question in description["survey_spec"]["spec"]:
-            if "default" in question:
-                given.setdefault(question["variable"], question["default"])
-            if question["variable"] in given:
-                assert awx.answer_problem(question, given[question["variable"]]) == ""
-        return self.play(description["playbook"], given, **options)
+        variables = awx.complete_answers(description["survey_spec"], answers or {})
+        return self.play(description["playbook"], variables, **options)
 
     def play(self, playbook: str, variables: Answers | None = None, **options: t.Any) -> Job:
         """Run a playbook of the project."""

@@ -125,7 +125,7 @@ def test_a_question_agrees_with_the_variable_that_it_asks_for(template: JsonObje
     default = read_default(template, variable)
     if question["type"] == "multiselect":
         # An answer would replace what the inventory says, so nothing is selected beforehand.
-        assert "default" not in question
+        assert question["default"] == ""
     else:
         given = question["default"]
         assert given == (str(default).lower() if isinstance(default, bool) else type(given)(default))
@@ -134,6 +134,13 @@ def test_a_question_agrees_with_the_variable_that_it_asks_for(template: JsonObje
     if question["type"] == "multiplechoice" and isinstance(default, bool):
         assert question["choices"] == ["false", "true"]
     assert (type(default) is int) <= (question["type"] == "integer")
+
+
+def test_the_page_lists_the_templates_and_what_they_ask_for() -> None:
+    text = (ROOT / "docs" / "controllers.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(cni\.node \w+)` \| (.*) \|$", text, re.MULTILINE)
+    asked = {name: [question["variable"] for question in TEMPLATES[name]["survey_spec"]["spec"]] for name in TEMPLATES}
+    assert {name: re.findall(r"`(\w+)`", cell) for name, cell in rows} == asked
 
 
 @pytest.mark.parametrize(
@@ -196,7 +203,8 @@ def test_the_credential_of_a_mirror_sets_the_variables_of_its_user_and_hides_the
         ({"required": "yes"}, "required is not bool"),
         ({"default": "green"}, "'green' is not a choice"),
         ({"default": ["red"]}, "has another type"),
-        ({"choices": []}, "there are no choices"),
+        ({"choices": []}, "there is no list of choices"),
+        ({"choices": "red\nblue"}, "there is no list of choices"),
         ({"type": "integer", "default": "1"}, "has another type"),
         ({"max": "9"}, "min or max is not a number"),
     ],

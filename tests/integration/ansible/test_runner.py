@@ -47,6 +47,11 @@ def _run_all(runner: JobRunner, node: dict[str, t.Any]) -> Jobs:
     ran = {"provision": runner.launch("cni.node provision", answers)}
     Namespace("red").run("ip", "route", "delete", "default")
     ran |= runner.follow("cni.node repair drift")
+    everything = {
+        "cni_node_repair_owners": ["cni.node", "podman"],
+        "cni_node_repair_resources": ["rules", "interfaces"],
+    }
+    ran["repair some"] = runner.launch("cni.node repair", {"cni_node_hosts": "nodes", **everything})
     ran["progress"] = runner.play("progress.yml")
     upgrade = {"cni_node_plugins_version": RELEASE, "cni_node_plugins_remove_needed": "true"}
     ran["upgrade"] = runner.launch("cni.node upgrade", {**upgrade, "cni_node_max_fail_percentage": 50})
@@ -89,7 +94,7 @@ def test_jobs_provision_a_node_and_remove_everything(jobs: Jobs) -> None:
         "networks: 1 verified",
         "1 release, 1 network, 2 attachments",
     ]
-    for name in ("upgrade", "gc", "secret", "remove"):
+    for name in ("repair some", "upgrade", "gc", "secret", "remove"):
         jobs[name].succeeded()
     assert not RECORD.exists()
 

@@ -89,7 +89,7 @@ def test_what_is_configured_is_read_by_a_role() -> None:
 
 def test_values_of_a_site_are_all_defined_and_all_used() -> None:
     site = awx.load(CONTROLLER / "config" / "site.yml")
-    read = {name for text in list_texts(CONFIG) for name in re.findall(r"{{ (cni_controller_\w+) }}", text)}
+    read = {name for text in list_texts(CONFIG) for name in re.findall(r"\bcni_controller_\w+", text)}
     assert read == site.keys()
 
 
@@ -182,6 +182,12 @@ def test_a_workflow_starts_once_and_links_nodes_that_exist(workflow: JsonObject)
 @pytest.mark.parametrize("schedule", CONFIG["controller_schedules"], ids=lambda schedule: str(schedule["name"]))
 def test_a_schedule_is_accepted_by_the_controller(schedule: JsonObject) -> None:
     assert awx.schedule_problems(schedule["rrule"]) == []
+
+
+def test_no_schedule_is_enabled_unless_the_site_names_it() -> None:
+    assert CONFIG["cni_controller_schedules"] == []
+    for schedule in CONFIG["controller_schedules"]:
+        assert schedule["enabled"] == f"{{{{ '{schedule['name']}' in cni_controller_schedules }}}}"
 
 
 def test_the_credential_of_a_mirror_sets_the_variables_of_its_user_and_hides_the_password() -> None:

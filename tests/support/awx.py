@@ -78,7 +78,7 @@ def _problems(question: JsonObject) -> t.Iterator[str]:
     if question.get("type") not in _TYPES_OF_ANSWERS:
         yield "unknown type"
         return
-    if any(type(question.get(key, 0)) is not int for key in ("min", "max")):
+    if not all(isinstance(question.get(key, 0), int) for key in ("min", "max")):
         yield "min or max is not a number"
     if question["type"].startswith("multi") and not (question.get("choices") and isinstance(question["choices"], list)):
         yield "there is no list of choices"

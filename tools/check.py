@@ -27,13 +27,14 @@ SUITES = {
     "integration": pytests.integration,
     "molecule": molecule.suite,
     "browser": pytests.browser,
+    "controller": pytests.controller,
     "sanity": sanity.suite,
     "vm": vm.suite,
 }
 
-# These two lists run in parallel. The suites of the second need little: browser and sanity use one processor, and vm
-# waits for an emulated machine.
-LANES = (("integration", "molecule"), ("browser", "sanity", "vm"))
+# These two lists run in parallel. The suites of the second need little: the first three use one processor, and vm waits
+# for an emulated machine.
+LANES = (("integration", "molecule"), ("browser", "controller", "sanity", "vm"))
 
 
 def run(name: str) -> report.SuiteResult:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Suites run by pytest: unit, conformance, integration, browser, and unit again on every other Python."""
+"""Suites run by pytest: unit, conformance, integration, browser, controller, and unit again on every other Python."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ def browser() -> report.SuiteResult:
     """Run the tests of pages in Chromium; they skip themselves where it is missing and cannot be installed."""
     run([ROOT / "tools" / "system-packages", "browser"])
     return _pytest("browser", tool("python"), "tests/browser")
+
+
+def controller() -> report.SuiteResult:
+    """Run the tests of what the collection brings for automation controllers; rulebooks need Java."""
+    run([ROOT / "tools" / "system-packages", "rulebook"])
+    return _pytest("controller", tool("python"), "tests/controller")
 
 
 def units_all() -> report.SuiteResult:

@@ -26,18 +26,18 @@ def files() -> list[Path]:
     return sorted(path for path in map(Path, names) if (ROOT / path).is_symlink() or (ROOT / path).is_file())
 
 
-def copy() -> Path:
-    """Copy the files of the collection and return the copy's directory.
+def copy(target: Path = COPY) -> Path:
+    """Copy the files of the collection to a directory, which is replaced, and return it.
 
     ansible-test accepts no symlink to a collection, and asks the nearest git repository for its files. The repository
     around the copy ignores it, so the copy becomes a repository of its own.
     """
-    shutil.rmtree(COPY, ignore_errors=True)
+    shutil.rmtree(target, ignore_errors=True)
     for path in files():
-        (COPY / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / path, COPY / path, follow_symlinks=False)
-    output(["git", "init", "--quiet", "--initial-branch=main", COPY])
-    return COPY
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, target / path, follow_symlinks=False)
+    output(["git", "init", "--quiet", "--initial-branch=main", target])
+    return target
 
 
 def scripts(language: str) -> list[Path]:

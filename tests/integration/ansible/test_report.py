@@ -95,7 +95,7 @@ def test_a_page_its_data_and_metrics_are_written(node: EngineNode, project: Proj
     project.run(PROVISION, **provisioned).succeeded()
     _flush_rules(node)
     project.inventory = str(
-        project.write("hosts.yml", yaml.safe_dump({"all": {"hosts": {"node": {}, "lost": UNREACHABLE}}}))
+        project.write("hosts.yml", yaml.safe_dump({"all": {"hosts": {"node": {}, "unreachable": UNREACHABLE}}}))
     )
     page = project.path / "networks.html"
     asked = {"cni_node_report_path": page.name, "cni_node_metrics_path": str(METRICS), "cni_node_gc_min_age": 0}
@@ -104,7 +104,7 @@ def test_a_page_its_data_and_metrics_are_written(node: EngineNode, project: Proj
     project.run(REPORT, **asked)
     report = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
     described, lost = report["nodes"]
-    assert (described["name"], described["read"], lost) == ("node", True, {"name": "lost", "read": False})
+    assert (described["name"], described["read"], lost) == ("node", True, {"name": "unreachable", "read": False})
     assert described["summary"]["drifted"] == 2
     assert {pool["network"]: pool["taken"] for pool in described["pools"]} == {"mapped": 2}
     assert "cni1" in [link["name"] for link in described["links"]]

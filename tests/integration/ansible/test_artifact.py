@@ -22,8 +22,10 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.support import galaxy
 from ansible_collections.cni.node.tests.support.namespaces import links
 from tools import build, cores, release, tree
+from tools.paths import ROOT
 
 # What the installed collection must work with: Ansible's requirements for collections name these four.
 USED = {"meta", "playbooks", "plugins", "roles"}
@@ -107,13 +109,14 @@ class Controller:
         )
         return Done(done.returncode, done.stdout)
 
-    def install(self, artifact: pathlib.Path, *options: str) -> Done:
-        galaxy = ("collection", "install", "--offline", "--force", "--collections-path", self.collections)
-        return self.run("ansible-galaxy", *galaxy, *options, artifact)
+    def install(self, collection: str | pathlib.Path, *options: str) -> Done:
+        """Install an artifact, or a collection of a server by its name."""
+        words = ("collection", "install", "--force", "--collections-path", self.collections)
+        return self.run("ansible-galaxy", *words, *options, collection)
 
     def verify(self, *options: str) -> Done:
-        galaxy = ("collection", "verify", "--offline", "--collections-path", self.collections)
-        return self.run("ansible-galaxy", *galaxy, *options, "cni.node")
+        words = ("collection", "verify", "--offline", "--collections-path", self.collections)
+        return self.run("ansible-galaxy", *words, *options, "cni.node")
 
     def play(self, playbook: str, *options: str) -> Done:
         """Run a playbook of the collection on this node."""
@@ -130,7 +133,7 @@ def installed_controller(path: pathlib.Path, core: cores.Core, artifact: pathlib
     if python is None or not (programs / "ansible-playbook").exists():
         pytest.skip(f"there is no environment with ansible-core {core.line}: `make integration` makes it")
     controller = Controller(path, programs, python)
-    controller.install(artifact).require_success()
+    controller.install(artifact, "--offline").require_success()
     return controller
 
 
@@ -192,44 +195,63 @@ def gpg(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[G
     made.end()
 
 
-def forged(artifact: pathlib.Path, name: str, text: bytes) -> pathlib.Path:
-    """Return an artifact with another content of a file, and with digests that fit."""
+def forge(artifact: pathlib.Path, name: str, text: bytes) -> bytes:
+    """Return the content of an artifact with another content of a file, and with digests that fit."""
     with tarfile.open(artifact) as archive:
-        members = [(member, archive.extractfile(member)) for member in archive.getmembers()]
-        contents = {member.name: stream.read() if stream else b"" for member, stream in members}
-        contents[name] = text
-        files = json.loads(contents["FILES.json"])
-        for entry in files["files"]:
-            if entry["name"] == name:
-                entry["chksum_sha256"] = hashlib.sha256(text).hexdigest()
-        contents["FILES.json"] = json.dumps(files).encode()
-        manifest = json.loads(contents["MANIFEST.json"])
-        manifest["file_manifest_file"]["chksum_sha256"] = hashlib.sha256(contents["FILES.json"]).hexdigest()
-        contents["MANIFEST.json"] = json.dumps(manifest).encode()
-        path = artifact.with_name("forged.tar.gz")
-        with tarfile.open(path, "w:gz") as copy:
-            for member, dummy in members:
-                member.size = len(contents[member.name])
-                copy.addfile(member, io.BytesIO(contents[member.name]))
-    return path
+        members = archive.getmembers()
+        streams = {member.name: archive.extractfile(member) for member in members}
+        contents = {path: stream.read() if stream else b"" for path, stream in streams.items()}
+    contents[name] = text
+    files = json.loads(contents["FILES.json"])
+    for entry in files["files"]:
+        if entry["name"] == name:
+            entry["chksum_sha256"] = hashlib.sha256(text).hexdigest()
+    contents["FILES.json"] = json.dumps(files).encode()
+    manifest = json.loads(contents["MANIFEST.json"])
+    manifest["file_manifest_file"]["chksum_sha256"] = hashlib.sha256(contents["FILES.json"]).hexdigest()
+    contents["MANIFEST.json"] = json.dumps(manifest).encode()
+    forged = io.BytesIO()
+    with tarfile.open(fileobj=forged, mode="w:gz") as copy:
+        for member in members:
+            member.size = len(contents[member.name])
+            copy.addfile(member, io.BytesIO(contents[member.name]))
+    return forged.getvalue()
 
 
-def test_a_signed_artifact_is_accepted_and_a_forged_one_is_refused(tmp_path: pathlib.Path, gpg: Gpg) -> None:
-    artifact, signature = release.prepare(tmp_path / "dist", tree.copy(), "test@example.org")
-    assert "Release Summary" in (tmp_path / "dist" / release.NOTES).read_text(encoding="utf-8")
+# Fail also if there is no signature.
+EVERY_SIGNATURE = ("--required-valid-signature-count", "+all")
+
+
+def publish(url: str, token: str) -> Done:
+    """Upload the artifact in dist as the workflow does."""
+    environment = {**os.environ, "ANSIBLE_GALAXY_SERVER_GALAXY_URL": url, "GALAXY_TOKEN": token}
+    # .venv is not made again in the middle of a test.
+    argv = ["make", "--old-file=venv", "publish"]
+    done = subprocess.run(argv, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
+    return Done(done.returncode, done.stdout + done.stderr)
+
+
+def test_a_signed_release_is_installed_from_galaxy_and_a_forged_one_is_refused(
+    tmp_path: pathlib.Path, gpg: Gpg
+) -> None:
+    artifact, signature = release.prepare(build.DIST, tree.copy(), "test@example.org")
+    assert "Release Summary" in (build.DIST / release.NOTES).read_text(encoding="utf-8")
+    version = artifact.name.split("-")[2].replace(".tar.gz", "")
     controller = Controller(tmp_path, OWN.env / "bin", pathlib.Path("/usr/bin/python3"))
-    signed = (
-        "--signature",
-        signature.as_uri(),
-        "--keyring",
-        str(gpg.keyring),
-        "--required-valid-signature-count",
-        "+all",
-    )
-    controller.install(artifact).require_success()
-    controller.verify(*signed).require_success()
-    controller.install(forged(artifact, "plugins/modules/netns.py", b"raise SystemExit\n")).require_success()
-    # Without the signature, nothing tells the forged artifact from the true one.
+    signed = ("--signature", signature.as_uri(), "--keyring", str(gpg.keyring), *EVERY_SIGNATURE)
+    with galaxy.serve(version) as server:
+        assert "HTTP Code: 401" in publish(server.url, "wrong").require_failure()
+        assert galaxy.TOKEN not in publish(server.url, galaxy.TOKEN).require_success()
+        assert server.artifact == artifact.read_bytes()
+        from_galaxy = ("--server", server.url, "--no-cache", *signed)
+        controller.install("cni.node", *from_galaxy).require_success()
+        controller.verify(*signed).require_success()
+
+        server.artifact = forge(artifact, "plugins/modules/netns.py", b"raise SystemExit\n")
+        refused = controller.install("cni.node", *from_galaxy).require_failure()
+        assert "Not installing cni.node because GnuPG signature verification failed" in refused
+        # Without the signature, nothing tells the forged artifact from the true one.
+        controller.install("cni.node", "--server", server.url, "--no-cache").require_success()
     controller.verify().require_success()
     assert "Signature verification failed for 'cni.node'" in controller.verify(*signed).require_failure()
 

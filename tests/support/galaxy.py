@@ -58,7 +58,8 @@ def serve(version: str) -> t.Iterator[Galaxy]:
                 self._send(401, b"{}")
                 return
             parts = email.message_from_bytes(b"Content-Type: %b\n\n%b" % (self.headers["Content-Type"].encode(), form))
-            (galaxy.artifact,) = (part.get_payload(decode=True) for part in parts.walk() if part.get_filename())
+            (file,) = (part for part in parts.walk() if part.get_filename())
+            galaxy.artifact = t.cast(bytes, file.get_payload(decode=True))
             self._send(202, json.dumps({"task": _TASK}).encode())
 
         def _send(self, status: int, body: bytes) -> None:

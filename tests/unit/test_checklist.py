@@ -115,6 +115,9 @@ def test_the_oldest_line_of_ansible_core_is_the_one_that_is_required() -> None:
 
 def test_the_changelog_has_everything_that_is_new() -> None:
     changelog = yaml.safe_load((ROOT / "changelogs" / "changelog.yaml").read_text(encoding="utf-8"))
+    version = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"]
+    if version not in changelog["releases"]:
+        pytest.skip(f"the changelog of {version} is written when it is released")
     new: dict[str, set[str]] = {"modules": set(), "filter": set(), "test": set(), "role": set(), "playbook": set()}
     for release in changelog["releases"].values():
         new["modules"] |= {module["name"] for module in release.get("modules", [])}

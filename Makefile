@@ -44,7 +44,7 @@ test: venv  ## run every suite below to the end and sum up distinct tests
 	@.venv/bin/python -m tools.check $(SUITES)
 
 # One target for each suite; the text is for `make help`:
-lint:         ## ruff, the words of tools/style, yamllint, shellcheck, reuse, ansible-lint, antsibull, galaxy-importer
+lint:         ## ruff, the words of tools/style, yamllint, shellcheck, reuse, zizmor, ansible-lint, antsibull, galaxy-importer
 types:        ## mypy, strict
 unit:         ## tests/unit on the Python of .venv
 units-all:    ## tests/unit on every other Python on this machine, 3.9 and newer
@@ -54,7 +54,7 @@ molecule:     ## roles and playbooks on a fleet of nodes over SSH (root); SCENAR
 browser:      ## the fleet's report in headless Chromium
 controller:   ## the project, image, navigator settings and rulebook for automation controllers
 vm:           ## a booted virtual machine from provisioning to reboot, in some minutes (root)
-sanity:       ## ansible-test sanity on ansible-core 2.16, 2.19 and 2.21, where this machine has their Pythons
+sanity:       ## ansible-test sanity on ansible-core 2.16, 2.19 and 2.21; CORE="2.17..." for other lines
 
 .PHONY: $(SUITES)
 $(SUITES): venv
@@ -88,6 +88,22 @@ docs: venv  ## build the plugins' documentation as HTML into dist/docs
 .PHONY: build
 build: venv  ## build the collection's artifact into dist
 	@.venv/bin/python -m tools.build
+
+.PHONY: changelog
+changelog: venv  ## write the fragments into the changelog of galaxy.yml's version, and remove them
+	@antsibull-changelog release --update-existing --reload-plugins
+
+.PHONY: release
+release: venv  ## build the artifact into dist and sign its manifest; KEY=FINGERPRINT, TAG=VERSION to compare with
+	@.venv/bin/python -m tools.release "$(KEY)" "$(TAG)"
+
+# The token stays out of the command, which other users of the machine can see.
+.PHONY: publish
+publish: export ANSIBLE_GALAXY_SERVER_LIST = galaxy
+publish: export ANSIBLE_GALAXY_SERVER_GALAXY_URL ?= https://galaxy.ansible.com/
+publish: export ANSIBLE_GALAXY_SERVER_GALAXY_TOKEN = $(GALAXY_TOKEN)
+publish: venv  ## upload the artifact in dist to Galaxy, with the token in the environment variable GALAXY_TOKEN
+	@ansible-galaxy collection publish dist/*.tar.gz
 
 .PHONY: requirements
 requirements: venv  ## pin the packages of requirements/*.in again

@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
+import typing as t
 from pathlib import Path
 
 from tools.paths import ROOT, Unavailable, Words, run, shorten
@@ -19,11 +22,21 @@ NAMESPACE, NAME = "cni", "node"
 def ensure(env: Path, python: Path, pins: Path) -> Path:
     """Return the interpreter of an environment that has exactly the pinned packages."""
     marker, stamp = env / "pins.sha256", _stamp(python, pins)
-    if not (marker.is_file() and marker.read_text(encoding="utf-8") == stamp):
-        build(env, python, pins)
-        link_collection(env)
-        marker.write_text(stamp, encoding="utf-8")
+    with _lock(env):
+        if not (marker.is_file() and marker.read_text(encoding="utf-8") == stamp):
+            build(env, python, pins)
+            link_collection(env)
+            marker.write_text(stamp, encoding="utf-8")
     return env / "bin" / "python"
+
+
+@contextlib.contextmanager
+def _lock(env: Path) -> t.Iterator[None]:
+    """Wait for another suite that makes the same environment."""
+    env.parent.mkdir(parents=True, exist_ok=True)
+    with (env.parent / f"{env.name}.lock").open("w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def build(env: Path, python: Path, requirements: Path) -> None:

@@ -20,6 +20,17 @@ DOCS = (
 )
 # The template leaves out the anchors and sections that a table does not need.
 READMES = ("--no-defaults", "--template-readme", "tools/role-readme.md.j2")
+# Workflows: their schema, and what an attacker could use. Nothing is asked over the network.
+WORKFLOWS = (
+    "--offline",
+    "--strict-collection",
+    "--persona",
+    "pedantic",
+    "--collect",
+    "all",
+    "--no-progress",
+    "--quiet",
+)
 # Paths that keep the rules of tools/style: the whole tree.
 STYLED = (".",)
 
@@ -36,6 +47,7 @@ def suite() -> report.SuiteResult:
         "yamllint": ([tool("yamllint"), "--strict", "."], ROOT),
         "shellcheck": ([tool("shellcheck"), *shell], ROOT),
         "reuse": ([tool("reuse"), "lint", "--lines"], copy),
+        "zizmor": ([tool("zizmor"), *WORKFLOWS, ".github"], ROOT),
         "ansible-lint": ([tool("ansible-lint"), "--offline", "--nocolor", "--profile", "production"], copy),
         "antsibull-docs": ([tool("antsibull-docs"), "lint-collection-docs", *DOCS, "."], copy),
         "antsibull-changelog": ([tool("antsibull-changelog"), "lint"], copy),

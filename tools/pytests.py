@@ -12,7 +12,7 @@ import tempfile
 import typing as t
 from pathlib import Path
 
-from tools import envs, pythons, report, sandbox
+from tools import cores, envs, pythons, report, sandbox
 from tools.paths import CACHE, REPORTS, REQUIREMENTS, ROOT, run, tool
 
 
@@ -33,11 +33,13 @@ def integration() -> report.SuiteResult:
         result.skip(reason)
         return result
     _fetch_libcni()
-    # Without an SSH server the tests of the fleet skip themselves.
+    # Without an SSH server the tests of the fleet skip themselves, and without GnuPG those of signatures.
     run([ROOT / "tools" / "system-packages", "fleet"])
+    run([ROOT / "tools" / "system-packages", "release"])
     # So do those of firewalld, which is installed only where the machine serves tests alone.
     if os.environ.get("CI"):
         run([ROOT / "tools" / "system-packages", "firewalld"])
+    cores.prepare()
     return _pytest("integration", tool("python"), "tests/support", "tests/integration", prefix=[sandbox.PROGRAM])
 
 

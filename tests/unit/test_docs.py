@@ -49,6 +49,77 @@ def test_a_page_names_every_file_of_the_directory_that_it_describes(page: str, d
     assert [name for name in names if f"`{name}`" not in text and f"{directory}/{name}`" not in text] == []
 
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+MAIN = "https://github.com/cni-node/cni.node/blob/main/"
+
+
+def list_anchors(text: str) -> set[str]:
+    """Return the anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def find_broken_links(text: str, page: pathlib.Path) -> list[str]:
+    """Return links of a page that lead to a file or heading that the tree does not have."""
+    return [url for url in LINK.findall(text) if (url.startswith(MAIN) or "://" not in url) and _is_broken(url, page)]
+
+
+def _is_broken(url: str, page: pathlib.Path) -> bool:
+    path, dummy, anchor = url.replace(MAIN, "", 1).partition("#")
+    target = (ROOT if url.startswith(MAIN) else page.parent) / path if path else page
+    if not target.exists():
+        return True
+    return bool(anchor) and anchor not in list_anchors(target.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(page: pathlib.Path) -> None:
+    assert find_broken_links(page.read_text(encoding="utf-8"), page) == []
+
+
+@pytest.mark.parametrize(
+    "url", ["nothing.md", "engine.md#nothing", "#nothing", f"{MAIN}docs/nothing.md", f"{MAIN}docs/engine.md#nothing"]
+)
+def test_a_broken_link_is_found(url: str) -> None:
+    text = f"[built-in]({MAIN}docs/engine.md#built-in-plugins), [engine](engine.md#built-in-plugins) and [this]({url})"
+    assert find_broken_links(text, ROOT / "docs" / "playbooks.md") == [url]
+
+
+def test_links_of_the_readme_work_without_the_repository() -> None:
+    """Galaxy and Automation Hub show the page alone."""
+    assert README.count(MAIN) > 10
+    assert [url for url in LINK.findall(README) if not url.startswith("https://")] == []
+
+
+def list_table_names(heading: str) -> set[str]:
+    """Return the names in the first column of the README's table below a heading."""
+    section = README[README.index(f"### {heading}\n") :].split("\n### ")[0]
+    cells = re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`cni\.node\.(\w+)`", cell)}
+
+
+def stems(*directories: str) -> set[str]:
+    files = [path for directory in directories for path in (ROOT / directory).iterdir()]
+    return {path.stem for path in files if path.suffix in (".py", ".yml") and path.stem != "__init__"}
+
+
+@pytest.mark.parametrize(
+    ("heading", "directories"),
+    [
+        ("A whole node", ["playbooks"]),
+        ("Modules", ["plugins/modules"]),
+        ("Filters and a test", ["plugins/filter", "plugins/test"]),
+    ],
+)
+def test_the_tables_of_the_readme_name_everything(heading: str, directories: list[str]) -> None:
+    assert list_table_names(heading) == stems(*directories)
+
+
+def test_the_readme_names_every_role() -> None:
+    assert [path.name for path in (ROOT / "roles").iterdir() if f"{path.name}`" not in README] == []
+
+
 def test_the_page_on_validation_has_every_code_and_no_other() -> None:
     text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE)

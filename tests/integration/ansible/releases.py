@@ -13,8 +13,9 @@ import http.server
 import io
 import pathlib
 import tarfile
-import threading
 import typing as t
+
+from ansible_collections.cni.node.tests.support import web_server
 
 BIN_DIR = pathlib.Path("/opt/cni/bin")
 STORE = pathlib.Path("/var/lib/cni/cni.node/plugins")
@@ -86,11 +87,5 @@ def served(directory: pathlib.Path, credentials: str = "") -> t.Iterator[Server]
             self.path = "/" + self.path.rpartition("/")[2]
             super().do_GET()
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield Server(f"http://127.0.0.1:{server.server_address[1]}", requests)
-        finally:
-            server.shutdown()
-            thread.join()
+    with web_server.serve(Handler) as url:
+        yield Server(url, requests)

@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import re
-import threading
 import typing as t
 
 import pytest
@@ -22,6 +21,7 @@ from ansible_collections.cni.node.tests.integration.ansible.scripted_networks im
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
+from ansible_collections.cni.node.tests.support import web_server
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces, rename_link
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
@@ -82,16 +82,9 @@ def test_a_servers_answer_cannot_control_the_terminal(node: EngineNode, project:
         def do_GET(self) -> None:
             self.wfile.write(b"HTTP/1.1 404 not \x1b[2J\x9bhere\r\nContent-Length: 0\r\n\r\n")
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        source = f"http://127.0.0.1:{server.server_address[1]}/plugins.tgz"
-        arguments = {"source": source, "checksum": "sha256:" + "0" * 64}
-        try:
-            played = safe(project.play([task("install", "cni.node.plugins", arguments)]))
-        finally:
-            server.shutdown()
-            thread.join()
+    with web_server.serve(Handler) as url:
+        arguments = {"source": f"{url}/plugins.tgz", "checksum": "sha256:" + "0" * 64}
+        played = safe(project.play([task("install", "cni.node.plugins", arguments)]))
     played["install"].require_failure(r"the server returned 404 not \x1b[2J\x9bhere")
 
 

@@ -10,7 +10,6 @@ here while the pages are read: the navigation, addresses of files outside of doc
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 import typing as t
@@ -131,7 +130,7 @@ def _as_list(diagram: str) -> str:
 def _address(directory: str, link: str) -> str:
     """Return the link, or the address in the repository of a file that is not a page of the site."""
     path = posixpath.normpath(posixpath.join("docs", directory, link))
-    return link if path.startswith(f"docs{os.sep}") else f"{REPOSITORY}/{path}"
+    return link if path.startswith("docs/") else f"{REPOSITORY}/{path}"
 
 
 def _link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:

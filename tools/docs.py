@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 
 from tools.envs import NAME, NAMESPACE
-from tools.paths import CACHE, ROOT, Words, run, tool
+from tools.paths import CACHE, ROOT, VENV, Words, run, tool
 
 SOURCES = CACHE / "docs"
 HTML = ROOT / "dist" / "docs"
@@ -45,7 +45,8 @@ def build(sources: Path, html: Path) -> int:
     reference = sources / "reference"
     reference.mkdir()
     plugins: Words = ["collection", "--use-current", "--squash-hierarchy", "--dest-dir", reference]
-    if run([tool("antsibull-docs"), *plugins, f"{NAMESPACE}.{NAME}"]) != 0:
+    environment = {"ANSIBLE_COLLECTIONS_PATH": str(VENV / "collections")}
+    if run([tool("antsibull-docs"), *plugins, f"{NAMESPACE}.{NAME}"], env=environment) != 0:
         return 1
     _write_overviews(reference)
     for page in reference.glob("*.rst"):

@@ -51,7 +51,7 @@ units-all:    ## tests/unit on every other Python on this machine, 3.9 and newer
 conformance:  ## one test for each behaviour that the CNI specification requires
 integration:  ## the real plugins in a throw-away sandbox (root)
 molecule:     ## roles and playbooks on a fleet of nodes over SSH (root); SCENARIO="NAME..." for some
-browser:      ## the fleet's report in headless Chromium
+browser:      ## the fleet's report and the documentation site in headless Chromium
 controller:   ## the project, image, navigator settings and rulebook for automation controllers
 vm:           ## a booted virtual machine from provisioning to reboot, in some minutes (root)
 sanity:       ## ansible-test sanity on ansible-core 2.16, 2.19 and 2.21; CORE="2.17..." for other lines
@@ -82,7 +82,7 @@ bench: venv  ## measure against libcni and a playbook that loops (root)
 	@tests/bench/run
 
 .PHONY: docs
-docs: venv  ## build the plugins' documentation as HTML into dist/docs
+docs: venv  ## build the documentation site into dist/docs: pages, tutorials, and the reference of modules and roles
 	@.venv/bin/python -m tools.docs
 
 .PHONY: build

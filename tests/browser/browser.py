@@ -91,7 +91,8 @@ class Browser:
 
     def overflows(self) -> bool:
         """Return whether the page is wider than the window, so that it scrolls sideways."""
-        return bool(self.run("return document.documentElement.scrollWidth > window.innerWidth"))
+        # The window of a phone becomes as wide as the page; what the page is laid out for does not.
+        return bool(self.run("const page = document.documentElement; return page.scrollWidth > page.clientWidth"))
 
     def console_errors(self) -> list[str]:
         """Return errors and warnings that the page has caused since the last call."""

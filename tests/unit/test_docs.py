@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, LEVELS
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
 # What a clone has at its top; a name such as `roles/x` of a user's project begins otherwise.
 _TOP = "|".join(sorted(re.escape(path.name) for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."))
 NAMED = re.compile(rf"`((?:{_TOP})/[\w./-]+)`")

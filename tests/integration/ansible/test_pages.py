@@ -1,0 +1,108 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Each tutorial and how-to page is followed from its first to its last step, and prints what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pathlib
+import re
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.ansible.page_places import (
+    Place,
+    install_plugins,
+    prepared,
+    wait_for_port,
+    write_program,
+)
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.support import pages
+from ansible_collections.cni.node.tests.support.pages import Command, File, Other, Reader, Step, read_steps
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins, pytest.mark.slow]
+
+DOCS = pathlib.Path(__file__).parents[3] / "docs"
+PAGES = sorted(str(path.relative_to(DOCS)) for kind in ("tutorials", "howto") for path in (DOCS / kind).glob("*.md"))
+ONE = ("node1",)
+PLACES = {
+    "howto/ci.md": Place("none"),
+    "howto/leaks.md": Place("local", ONE),
+    "howto/offline.md": Place("fleet", ONE),
+    "howto/ports.md": Place("local", ONE),
+    "howto/subnets.md": Place("none"),
+    "howto/take-over.md": Place("fleet", ONE),
+    "howto/upgrade.md": Place("fleet", ("node1", "node2")),
+    "tutorials/firewall-reload.md": Place("local", ("web1",)),
+    "tutorials/kubeadm.md": Place("fleet", ("cp1",), "kubelet"),
+    "tutorials/lab.md": Place("local", ("lab",)),
+    "tutorials/nomad.md": Place("fleet", ("client1",), "nomad"),
+}
+# These need systemd; the scenario of a booted machine follows them.
+BOOTED = {"tutorials/service.md": None, "tutorials/firewall-reload.md": "Let the node do it"}
+SCENARIO = DOCS.parent / "extensions" / "molecule" / "vm" / "tutorials.yml"
+
+
+def steps_of(page: str) -> list[Step]:
+    return read_steps((DOCS / page).read_text(encoding="utf-8"))
+
+
+@contextlib.contextmanager
+def as_the_page_assumes(page: str, roots: t.Sequence[pathlib.Path], reader: Reader) -> t.Iterator[None]:
+    """Bring the nodes to the state from which a page starts."""
+    if page in ("howto/take-over.md", "tutorials/kubeadm.md"):
+        install_plugins(roots[0])
+    if page == "howto/take-over.md":
+        network = reference_networks.network(reference_networks.bridge(), name="old")
+        write_program(roots[0] / "etc/cni/net.d/10-old.conflist", json.dumps(network))
+    if page == "tutorials/firewall-reload.md":
+        with web_server(reader):
+            yield
+    else:
+        yield
+
+
+@contextlib.contextmanager
+def web_server(reader: Reader) -> t.Iterator[None]:
+    """Do what the tutorial before says, but run the program of its service without systemd."""
+    before = steps_of("tutorials/service.md")
+    reader.follow(step for step in before if step.section in ("Write three files", "Attach the network namespace"))
+    (unit,) = (step.text for step in before if isinstance(step, File) and step.name == "web.service")
+    (program,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
+    argv = ["ip", "netns", "exec", "web", *program.split()]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_for_port("web", 8000)
+            yield
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("page", PLACES)
+def test_a_reader_who_follows_a_page_sees_what_it_says(page: str, tmp_path: pathlib.Path) -> None:
+    steps = [step for step in steps_of(page) if step.section != BOOTED.get(page)]
+    reader = Reader(tmp_path, pages.reader_environment(tmp_path / ".ansible"))
+    with prepared(PLACES[page], tmp_path) as roots, as_the_page_assumes(page, roots, reader):
+        reader.follow(steps)
+
+
+def test_every_block_of_every_page_is_followed_somewhere() -> None:
+    assert {*PLACES, *BOOTED} == set(PAGES)
+    steps = {page: steps_of(page) for page in PAGES}
+    assert [step for page in PAGES for step in steps[page] if isinstance(step, Other)] == []
+    commands = [step.text for page in PAGES for step in steps[page] if isinstance(step, Command)]
+    assert all(commands)
+    assert {*pages.NOT_RUN} <= {*commands}
+
+
+def test_the_scenario_of_a_booted_machine_follows_what_needs_systemd() -> None:
+    text = SCENARIO.read_text(encoding="utf-8")
+    for page, section in BOOTED.items():
+        assert f"docs/{page}" in text
+        assert section is None or section in text

@@ -22,6 +22,7 @@ from tools.paths import Unavailable, run, tool
 
 MANIFEST: t.Final = "MANIFEST.json"
 NOTES: t.Final = "release-notes.md"
+PUBLIC_KEY: t.Final = "cni-node.asc"
 
 
 def find_problems(source: Path, tag: str = "") -> list[str]:
@@ -43,7 +44,7 @@ def _read(path: Path) -> t.Any:
 
 
 def prepare(directory: Path, source: Path, key: str, tag: str = "") -> tuple[Path, Path]:
-    """Write artifact, signature and release notes into the directory; return the paths of the first two.
+    """Write artifact, signature, public key and release notes into the directory; return the paths of the first two.
 
     Raises:
         Unavailable: The collection cannot be released, or a program failed.
@@ -56,6 +57,7 @@ def prepare(directory: Path, source: Path, key: str, tag: str = "") -> tuple[Pat
         raise Unavailable("ansible-galaxy could not build the artifact; its message is above")
     signature = artifact.with_name(artifact.name.replace(".tar.gz", f"-{MANIFEST}.asc"))
     sign(read_manifest(artifact), key, signature)
+    (directory / PUBLIC_KEY).write_bytes(_call_gpg("--armor", "--export", key))
     notes: list[str | Path] = ["generate", "--only-latest", "--output-format", "md", "--output", directory / NOTES]
     if run([tool("antsibull-changelog"), *notes], cwd=source) != 0:
         raise Unavailable("antsibull-changelog could not write the release notes; its message is above")
@@ -72,14 +74,17 @@ def read_manifest(artifact: Path) -> bytes:
 
 def sign(manifest: bytes, key: str, signature: Path) -> None:
     """Write the detached, armoured signature that `ansible-galaxy collection verify --signature` expects."""
-    signature.unlink(missing_ok=True)
-    gpg = ["gpg", "--batch", "--local-user", key, "--armor", "--output", str(signature), "--detach-sign", "-"]
+    signature.write_bytes(_call_gpg("--local-user", key, "--armor", "--detach-sign", "-", data=manifest))
+
+
+def _call_gpg(*arguments: str, data: bytes = b"") -> bytes:
+    """Return what gpg prints; raise Unavailable when it is missing or fails."""
     try:
-        done = subprocess.run(gpg, input=manifest, check=False)
+        return subprocess.run(["gpg", "--batch", *arguments], input=data, stdout=subprocess.PIPE, check=True).stdout
     except FileNotFoundError as exc:
         raise Unavailable("gpg is missing: install the package gnupg") from exc
-    if done.returncode != 0:
-        raise Unavailable(f"gpg could not sign with the key {key}; its message is above")
+    except subprocess.CalledProcessError as exc:
+        raise Unavailable(f"gpg failed with status {exc.returncode}; its message is above") from exc
 
 
 def main(argv: t.Sequence[str]) -> int:

@@ -172,14 +172,17 @@ class Gpg:
     def __init__(self, home: pathlib.Path) -> None:
         home.mkdir(mode=0o700)
         self.home = home
-        self.keyring = home / "keyring.gpg"
+        self.keyring = home / "keyring.kbx"
         # Neither a passphrase nor an expiry: the key ends with the test.
         self._run("gpg", "--batch", "--passphrase", "", "--quick-generate-key", "test@example.org", "ed25519", "sign")
-        self.keyring.write_bytes(self._run("gpg", "--export"))
 
     def _run(self, *argv: str) -> bytes:
         environment = {**os.environ, "GNUPGHOME": str(self.home)}
         return subprocess.run(argv, check=True, capture_output=True, env=environment).stdout
+
+    def trust(self, public_key: pathlib.Path) -> None:
+        """Import a key into the keyring, as docs/releases.md shows."""
+        self._run("gpg", "--batch", "--no-default-keyring", "--keyring", str(self.keyring), "--import", str(public_key))
 
     def end(self) -> None:
         self._run("gpgconf", "--kill", "all")
@@ -235,6 +238,7 @@ def test_a_signed_release_is_installed_from_galaxy_and_a_forged_one_is_refused(
     tmp_path: pathlib.Path, gpg: Gpg
 ) -> None:
     artifact, signature = release.prepare(build.DIST, tree.copy(), "test@example.org")
+    gpg.trust(build.DIST / release.PUBLIC_KEY)
     assert "Release Summary" in (build.DIST / release.NOTES).read_text(encoding="utf-8")
     version = artifact.name.split("-")[2].replace(".tar.gz", "")
     controller = Controller(tmp_path, OWN.env / "bin", pathlib.Path("/usr/bin/python3"))

@@ -52,6 +52,8 @@ def test_a_page_names_every_file_of_the_directory_that_it_describes(page: str, d
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 MAIN = "https://github.com/cni-node/cni.node/blob/main/"
+# A picture, which the address above would show on a page of its own.
+RAW = "https://raw.githubusercontent.com/cni-node/cni.node/main/"
 
 
 def list_anchors(text: str) -> set[str]:
@@ -62,7 +64,8 @@ def list_anchors(text: str) -> set[str]:
 
 def find_broken_links(text: str, page: pathlib.Path) -> list[str]:
     """Return links of a page that lead to a file or heading that the tree does not have."""
-    return [url for url in LINK.findall(text) if (url.startswith(MAIN) or "://" not in url) and _is_broken(url, page)]
+    urls = LINK.findall(text.replace(RAW, MAIN))
+    return [url for url in urls if (url.startswith(MAIN) or "://" not in url) and _is_broken(url, page)]
 
 
 def _is_broken(url: str, page: pathlib.Path) -> bool:

@@ -15,24 +15,24 @@ short_description: Format what container runtimes need as a table
 version_added: 1.0.0
 
 description:
-  - Formats results of M(cni.node.preflight) as one table. Returns the lines.
+  - Formats results of M(cni.node.preflight_info) as one table. Returns the lines.
 
 positional: _input
 
 options:
   _input:
     description:
-      - A dictionary of node names to results of M(cni.node.preflight).
+      - A dictionary of node names to results of M(cni.node.preflight_info).
     type: dict
     required: true
 
 seealso:
-  - module: cni.node.preflight
+  - module: cni.node.preflight_info
 """
 
 EXAMPLES = r"""
 - name: Compare each node with what its runtime needs
-  cni.node.preflight:
+  cni.node.preflight_info:
   register: preflight
 
 - name: Show all nodes

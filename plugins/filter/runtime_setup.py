@@ -16,7 +16,7 @@ version_added: 1.0.0
 
 description:
   - Returns the directories, plugins and kernel settings that a container runtime has by default. On a node,
-    M(cni.node.node_info) and M(cni.node.preflight) read what the runtime's own configuration files say instead.
+    M(cni.node.node_info) and M(cni.node.preflight_info) read what the runtime's own configuration files say instead.
 
 positional: _input
 
@@ -49,7 +49,7 @@ options:
     default: true
 
 seealso:
-  - module: cni.node.preflight
+  - module: cni.node.preflight_info
 """
 
 EXAMPLES = r"""

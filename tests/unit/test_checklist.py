@@ -86,7 +86,7 @@ def test_no_module_returns_facts_or_queries_with_a_state() -> None:
 
 def test_info_modules_support_check_mode() -> None:
     infos = [module for module in MODULES if module.stem.endswith("_info")]
-    assert [module.stem for module in infos] == ["node_info"]
+    assert [module.stem for module in infos] == ["node_info", "preflight_info"]
     for module in infos:
         fragments = documentation(module)["extends_documentation_fragment"]
         assert "cni.node._attributes.info_module" in fragments, module.name

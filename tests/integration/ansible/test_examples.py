@@ -27,13 +27,17 @@ ORDER: list[tuple[str, slice]] = [
     ("gc", slice(None)),
     ("node_info", slice(None)),
     ("metrics", slice(None)),
-    ("preflight", slice(1)),
+    ("preflight_info", slice(1)),
     ("conflists", slice(2, None)),
     ("netns", slice(1, None)),
     ("plugins", slice(8, None)),
 ]
 # Examples that need the internet, an upstream archive, a previous release or a container runtime.
-ELSEWHERE: list[tuple[str, slice]] = [("plugins", slice(4)), ("plugins", slice(5, 8)), ("preflight", slice(1, None))]
+ELSEWHERE: list[tuple[str, slice]] = [
+    ("plugins", slice(4)),
+    ("plugins", slice(5, 8)),
+    ("preflight_info", slice(1, None)),
+]
 TEMPLATE = """\
 {
   "cniVersion": "1.0.0",

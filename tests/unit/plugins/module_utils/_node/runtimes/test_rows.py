@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types impo
     ON_RELOAD,
     ContainerRuntime,
 )
-from ansible_collections.cni.node.plugins.modules import conflists, kernel, preflight
+from ansible_collections.cni.node.plugins.modules import conflists, kernel, preflight_info
 
 ROOT = pathlib.Path(rows.__file__).parents[4]
 by_runtime = pytest.mark.parametrize("runtime", RUNTIMES, ids=NAMES)
@@ -51,7 +51,7 @@ def test_only_a_runtime_with_a_service_is_reloaded(runtime: ContainerRuntime) ->
 
 def test_names_are_sorted_and_the_same_everywhere() -> None:
     assert sorted(NAMES) == list(NAMES)
-    for module in (conflists, kernel, preflight):
+    for module in (conflists, kernel, preflight_info):
         assert yaml.safe_load(module.DOCUMENTATION)["options"]["runtime"]["choices"] == list(NAMES)
     for role in ("cni_node", "cni_kernel", "cni_networks"):
         specs = yaml.safe_load((ROOT / "roles" / role / "meta/argument_specs.yml").read_text(encoding="utf-8"))

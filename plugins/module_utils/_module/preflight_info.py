@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
 
 
 def check(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
-    """Run the module `preflight` and return its result."""
+    """Run the module `preflight_info` and return its result."""
     params = module.params
     found = find_runtimes(paths.root)
     chosen = [each for each in found if params["runtime"] in (None, each.runtime.name)]

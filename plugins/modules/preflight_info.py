@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: preflight
+module: preflight_info
 
 short_description: Compare a node with what its container runtime needs
 
@@ -20,19 +20,12 @@ description:
 
 extends_documentation_fragment:
   - cni.node._attributes
+  - cni.node._attributes.info_module
   - cni.node._paths.conf_dir
 
 attributes:
   action:
     description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
-    support: full
-  check_mode:
-    support: full
-  diff_mode:
-    support: N/A
-    details:
-      - The module makes no change.
-  idempotent:
     support: full
 
 options:
@@ -67,7 +60,7 @@ author:
 
 EXAMPLES = r"""
 - name: Compare the node with what containerd needs
-  cni.node.preflight:
+  cni.node.preflight_info:
     runtime: containerd
   register: preflight
 
@@ -146,7 +139,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.preflight import check
+from ansible_collections.cni.node.plugins.module_utils._module.preflight_info import check
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module preflight: what it returns for a node without a runtime, and for one that lacks something."""
+"""The module preflight_info: what it returns for a node without a runtime, and for one that lacks something."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.filter.preflight_table import preflight_table
-from ansible_collections.cni.node.plugins.module_utils._module import preflight
+from ansible_collections.cni.node.plugins.module_utils._module import preflight_info
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
@@ -29,8 +29,8 @@ def look(run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
     def check(*names: str, **options: t.Any) -> ModuleExit:
         directories = Configured((str(tmp_path / "net.d"),)), Configured((str(tmp_path / "bin"),))
         found = [FoundRuntime(rows[name], "", {}, *directories) for name in names]
-        monkeypatch.setattr(preflight, "find_runtimes", lambda dummy: found)
-        return run("preflight", conf_dir=str(tmp_path / "net.d"), **options)
+        monkeypatch.setattr(preflight_info, "find_runtimes", lambda dummy: found)
+        return run("preflight_info", conf_dir=str(tmp_path / "net.d"), **options)
 
     return check
 

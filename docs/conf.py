@@ -42,6 +42,7 @@ NAVIGATION: t.Final = {
         "howto/upgrade",
         "howto/take-over",
         "howto/leaks",
+        "howto/fleet",
         "controllers",
     ),
     "Reference": (

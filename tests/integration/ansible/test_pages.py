@@ -33,6 +33,7 @@ PAGES = sorted(str(path.relative_to(DOCS)) for kind in ("tutorials", "howto") fo
 ONE = ("node1",)
 PLACES = {
     "howto/ci.md": Place("none"),
+    "howto/fleet.md": Place("fleet", ("node1", "node2", "node3")),
     "howto/leaks.md": Place("local", ONE),
     "howto/offline.md": Place("fleet", ONE),
     "howto/ports.md": Place("local", ONE),

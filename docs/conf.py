@@ -137,7 +137,8 @@ def _address(directory: str, link: str) -> str:
 
 def _link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Let the full name of a module, filter, test or role lead to its reference."""
-    pages = {found[1]: found[0] for found in map(_REFERENCE.fullmatch, app.env.found_docs) if found}
+    matches = map(_REFERENCE.fullmatch, app.env.found_docs)
+    pages = {match[1]: match[0] for match in matches if match}
     for literal in list(doctree.findall(nodes.literal)):
         name = literal.astext().removeprefix("cni.node.")
         is_known = name in pages and name not in _AMBIGUOUS and literal.astext() != name

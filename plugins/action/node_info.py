@@ -7,10 +7,12 @@ from __future__ import annotations
 import base64
 import typing as t
 
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.node_info import CONFIGURATIONS
+from ansible_collections.cni.node.plugins.module_utils._module.node_info import CONFIGURATIONS, FINDINGS
+from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_list
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import validate
@@ -20,6 +22,11 @@ class ActionModule(RoleAction, NormalAction):
     """Refuse unknown variables of a role, run the module, and validate the network configurations that it read."""
 
     def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
+        if self._task.async_val and FINDINGS in (as_list(self._task.args.get("gather")) or ()):
+            # Ansible would return the result of the module without this plugin, and so the files.
+            raise AnsibleActionFail(
+                "gather: findings cannot be gathered by a task with async; gather them in a task of their own"
+            )
         result = super().run(tmp, task_vars)
         # They may have secrets, so the result keeps neither the files nor values from them.
         configurations: t.Sequence[JsonMapping] = result.pop(CONFIGURATIONS, ())

@@ -49,6 +49,19 @@ options:
     type: float
     default: 300
 
+  owners:
+    description:
+      - Runtimes whose lost attachments count as leaks, as O(cni.node.gc#module:owners).
+    type: list
+    elements: str
+    default: []
+    choices:
+      - containerd
+      - crio
+      - nerdctl
+      - nomad
+      - podman
+
 seealso:
   - module: cni.node.gc
   - module: cni.node.node_info
@@ -93,6 +106,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.metrics import write
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
@@ -100,6 +114,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
         argument_spec={
             "path": {"type": "path", "required": True},
             "min_age": {"type": "float", "default": 300},
+            "owners": {"type": "list", "elements": "str", "default": [], "choices": list(runtimes.OWNER_NAMES)},
             **arguments.CONF_DIR,
             **arguments.PLUGIN_DIRS,
             **arguments.CACHE_DIR,

@@ -29,6 +29,11 @@ attributes:
   action:
     description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
     support: full
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: partial
+    details:
+      - Not with V(findings) in O(gather).
 
 options:
   gather:
@@ -140,8 +145,8 @@ plugins:
 findings:
   description:
     - With V(plugins), the directories and plugins that users other than root can change. With V(findings), also what validation
-      finds in the files in O(conf_dir), on all levels. Each has the form of RV(cni.node.conflists#module:findings), with values of files
-      left out.
+      finds in the files in O(conf_dir), on all levels. Each has the form of RV(cni.node.conflists#module:findings), with C(value) left
+      out. A message may quote a wrong value of a key that the reference plugins know.
   returned: when O(gather) has V(plugins) or V(findings)
   type: list
   elements: dict

@@ -51,7 +51,7 @@ def _nodes(browser: Browser) -> list[str]:
     return browser.visible_texts("#nodes tbody a")
 
 
-def test_the_page_shows_the_fleet_and_asks_nobody_for_anything(browser: Browser, show: Show) -> None:
+def test_the_page_shows_the_fleet_and_sends_no_request(browser: Browser, show: Show) -> None:
     show(three_nodes())
     assert browser.console_errors() == []
     assert browser.requests() == []

@@ -14,7 +14,6 @@ import pathlib
 import shutil
 import socket
 import subprocess
-import threading
 import typing as t
 import urllib.error
 import urllib.parse
@@ -23,7 +22,7 @@ import urllib.request
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.tests.support import awx, installed
+from ansible_collections.cni.node.tests.support import awx, installed, web_server
 from ansible_collections.cni.node.tests.support.until import until
 from tools.paths import tool
 
@@ -69,14 +68,8 @@ def controller(workflows: t.Collection[str]) -> t.Iterator[Controller]:
             launches.append({"path": self.path, **sent})
             self.answer({"id": 7, "url": "/api/v2/workflow_jobs/7/", "status": "pending"})
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield Controller(f"http://127.0.0.1:{server.server_address[1]}", launches)
-        finally:
-            server.shutdown()
-            thread.join()
+    with web_server.serve(Handler) as url:
+        yield Controller(url, launches)
 
 
 def describe_workflow(name: str) -> JsonObject:

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import KEPT, GcPolicy, Kind
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory, metrics
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
@@ -77,13 +77,15 @@ def _count_leaks(params: t.Mapping[str, t.Any], paths: NodePaths) -> dict[str, i
     executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, builtin=params["builtin"])
     cache_dir = params["cache_dir"]
     runtime = Runtime(executor, cache_dir, timeout, nested_types, paths)
-    policy = GcPolicy(params["min_age"] and positive("min_age", params["min_age"]), dry_run=True)
+    policy = GcPolicy(
+        params["min_age"] and positive("min_age", params["min_age"]), dry_run=True, owners=params["owners"]
+    )
     networks = conf_dir.load(params["conf_dir"])
     collector = Collector(runtime, cache_dir, networks, ValidAttachments(), policy, timeout, Removal())
     # A kind that is not written for once would look like a node that no longer reports.
     numbers = {kind.value: 0 for kind in Kind}
     for leak in collector.collect([]):
-        numbers[leak.kind.value] += leak.action != KEPT
+        numbers[leak.kind.value] += leak.collected
     return numbers
 
 

@@ -61,8 +61,8 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     unsafe = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
     warn(module, map(str, unsafe))
     if FINDINGS in params["gather"]:
-        found, facts[CONFIGURATIONS] = _validate(params["conf_dir"])
-        unsafe += found
+        of_files, facts[CONFIGURATIONS] = _validate(params["conf_dir"])
+        unsafe += of_files
         parts.append(count_entries(FINDINGS, [finding.as_dict() for finding in unsafe]))
     if FINDINGS in params["gather"] or "plugins" in params["gather"]:
         facts[FINDINGS] = [finding.as_dict() for finding in unsafe]
@@ -105,4 +105,4 @@ def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readine
     )
 
 
-__all__ = ("CONFIGURATIONS", "DEFAULT_PARTS", "OTHER_PARTS", "describe")
+__all__ = ("CONFIGURATIONS", "DEFAULT_PARTS", "FINDINGS", "OTHER_PARTS", "describe")

@@ -17,7 +17,8 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
-from ansible_collections.cni.node.plugins.plugin_utils._report import fleet
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, REMOVED
+from ansible_collections.cni.node.plugins.plugin_utils._report import fleet, topology
 from ansible_collections.cni.node.plugins.plugin_utils._report.problems import (
     count_drift,
     list_attachment_problems,
@@ -28,42 +29,85 @@ from ansible_collections.cni.node.plugins.plugin_utils._report.problems import (
 # Changes when a key changes its meaning or goes; a new key does not change it.
 FORMAT: t.Final = 1
 
-_RUNTIME: t.Final = ("name", "version", "conf_dir", "plugin_dirs")
-_PLUGIN: t.Final = ("type", "path", "release", "versions", "shadowed", "flaws")
-_RELEASE: t.Final = ("set", "version", "bin_dir", "current", "missing", "flaws")
-_NETWORK: t.Final = ("name", "path", "versions", "plugins", "config", "missing_plugins", "builtin_plugins", "shadowed")
-_POOL: t.Final = ("network", "range", "size", "taken", "free")
-_ATTACHMENT: t.Final = (
-    "network",
-    "container_id",
-    "ifname",
-    "netns",
-    "netns_state",
-    "network_state",
-    "own",
-    "persist",
-    "interrupted",
-    "addresses",
-    "ports",
-    "drift",
-    "builtin_plugins",
-)
-_LINK: t.Final = (
-    "name",
-    "kind",
-    "mac",
-    "mtu",
-    "up",
-    "carrier",
-    "addresses",
-    "master",
-    "parent",
-    "vlan",
-    "uplink",
-)
-_LEAK: t.Final = ("kind", "network", "subject", "evidence", "proofs", "action")
-_FINDING: t.Final = ("level", "severity", "code", "file", "line", "path", "message", "hint")
-_KEPT: t.Final = "kept"
+_Types = t.Mapping[str, t.Union[type, tuple[type, ...]]]
+_NONE: t.Final = type(None)
+_RUNTIME: t.Final[_Types] = {"name": str, "version": str, "conf_dir": str, "plugin_dirs": list}
+_PLUGIN: t.Final[_Types] = {
+    "type": str,
+    "path": str,
+    "release": str,
+    "versions": list,
+    "shadowed": bool,
+    "flaws": list,
+}
+_RELEASE: t.Final[_Types] = {
+    "set": str,
+    "version": str,
+    "bin_dir": str,
+    "current": bool,
+    "missing": list,
+    "flaws": list,
+}
+_NETWORK: t.Final[_Types] = {
+    "name": str,
+    "path": str,
+    "versions": list,
+    "plugins": list,
+    "config": dict,
+    "missing_plugins": list,
+    "builtin_plugins": list,
+    "shadowed": bool,
+}
+_POOL: t.Final[_Types] = {"network": str, "range": str, "size": int, "taken": int, "free": int}
+_ATTACHMENT: t.Final[_Types] = {
+    "network": str,
+    "container_id": str,
+    "ifname": str,
+    "netns": str,
+    "netns_state": str,
+    "network_state": str,
+    "own": bool,
+    "persist": bool,
+    "interrupted": (str, _NONE),
+    "addresses": list,
+    "ports": list,
+    "drift": (list, _NONE),
+    "builtin_plugins": list,
+}
+_LINK: t.Final[_Types] = {
+    "name": str,
+    "kind": str,
+    "mac": str,
+    "mtu": int,
+    "up": bool,
+    "carrier": bool,
+    "addresses": list,
+    "master": str,
+    "parent": str,
+    "vlan": int,
+    "uplink": bool,
+}
+_LEAK: t.Final[_Types] = {
+    "kind": str,
+    "network": str,
+    "subject": str,
+    "evidence": str,
+    "proofs": list,
+    "action": str,
+}
+_FINDING: t.Final[_Types] = {
+    "level": str,
+    "severity": str,
+    "code": str,
+    "file": str,
+    "line": (int, _NONE),
+    "path": str,
+    "message": str,
+    "hint": str,
+}
+_RECORD: t.Final[_Types] = {"path": str}
+# What the module gc would do with a leak. It keeps others, and what failed is a check.
+_COLLECTED: t.Final = (DELETED, REMOVED)
 
 
 class NodeResults(t.NamedTuple):
@@ -80,17 +124,8 @@ class NodeResults(t.NamedTuple):
 
 
 def build(nodes: t.Iterable[NodeResults], generated: datetime.datetime) -> JsonObject:
-    """Return the report.
-
-    Raises:
-        AttributeError, KeyError, TypeError: A result has an unexpected form.
-    """
-    described = [
-        _describe(node.name, node.info, node.leaks or {})
-        if node.info and "attachments" in node.info
-        else {"name": node.name, "read": False}
-        for node in nodes
-    ]
+    """Return the report."""
+    described = [_describe_node(node) for node in nodes]
     report = {
         "format": FORMAT,
         "generated": generated.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -101,6 +136,21 @@ def build(nodes: t.Iterable[NodeResults], generated: datetime.datetime) -> JsonO
     # A node may have been taken over, and then answers anything.
     escaped: JsonObject = printable.escape_all(report)
     return escaped
+
+
+def _describe_node(node: NodeResults) -> JsonObject:
+    """Return what the report has of a node. A node that answers nonsense does not keep the others from being shown."""
+    error = None
+    try:
+        if node.info and "attachments" in node.info:
+            described: JsonObject = printable.escape_all(_describe(node.name, node.info, node.leaks or {}))
+            # What is made of all nodes has to work for this one.
+            topology.read(described)
+            fleet.compare([described])
+            return described
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as exc:
+        error = f"its results have an unexpected form: {exc!r}"
+    return {"name": node.name, "read": False, "error": error}
 
 
 def _describe(name: str, facts: JsonMapping, leaks: JsonMapping) -> JsonObject:
@@ -117,13 +167,11 @@ def _describe(name: str, facts: JsonMapping, leaks: JsonMapping) -> JsonObject:
         "networks": [_with_error(network, _NETWORK) for network in facts.get("networks", ())],
         "pools": [{**_pick(pool, _POOL), "percent": _fill(pool)} for pool in facts.get("leases", ())],
         "attachments": [_describe_attachment(entry) for entry in list_readable_attachments(facts)],
-        "broken_records": [
-            _with_error(entry, ("path",)) for entry in facts.get("attachments", ()) if entry.get("error")
-        ],
+        "broken_records": [_with_error(entry, _RECORD) for entry in facts.get("attachments", ()) if entry.get("error")],
         "netns": [entry["name"] for entry in facts.get("netns", ())],
         "links": [_pick(link, _LINK) for link in facts.get("links", ())],
         "leaks": [_with_error(leak, _LEAK) for leak in leaks.get("findings", ())],
-        "leaks_error": str(leaks["msg"]) if leaks and "findings" not in leaks else None,
+        "leaks_error": None if "findings" in leaks or leaks.get("skipped") else str(leaks.get("msg", "")) or None,
         "findings": [_pick(finding, _FINDING) for finding in facts.get("findings", ())],
     }
     return {**node, "summary": _count(node, facts)}
@@ -131,7 +179,7 @@ def _describe(name: str, facts: JsonMapping, leaks: JsonMapping) -> JsonObject:
 
 def _describe_attachment(facts: JsonMapping) -> JsonObject:
     interfaces = (facts.get("result") or {}).get("interfaces") or ()
-    on_node = [str(interface["name"]) for interface in interfaces if not interface.get("sandbox")]
+    on_node = [str(each["name"]) for each in interfaces if each.get("name") and not each.get("sandbox")]
     problems = list(list_attachment_problems(facts))
     return {**_pick(facts, _ATTACHMENT), "node_interfaces": on_node, "problems": problems}
 
@@ -144,7 +192,7 @@ def _count(node: JsonMapping, facts: JsonMapping) -> JsonObject:
         "attachments": len(node["attachments"]),
         "drifted": drifted,
         "drift_unknown": unknown,
-        "leaks": sum(leak["action"] != _KEPT for leak in node["leaks"]),
+        "leaks": sum(leak["action"] in _COLLECTED for leak in node["leaks"]),
         "errors": severities.count("error"),
         "warnings": severities.count("warning"),
         "leases": sum(pool["taken"] for pool in node["pools"]),
@@ -172,13 +220,23 @@ def _sum_up(nodes: t.Sequence[JsonMapping]) -> JsonObject:
     return {"nodes": len(nodes), "unread": len(nodes) - len(read), **totals}
 
 
-def _pick(facts: JsonMapping, names: t.Iterable[str]) -> JsonObject:
-    return {name: facts[name] for name in names if name in facts}
+def _pick(facts: JsonMapping, types: _Types) -> JsonObject:
+    """Return the named fields that there are.
+
+    Raises:
+        TypeError: One has another type. Lists are lists of text.
+    """
+    picked = {name: facts[name] for name in types if name in facts}
+    for name, value in picked.items():
+        is_right = isinstance(value, types[name])
+        if not is_right or (isinstance(value, list) and not all(isinstance(entry, str) for entry in value)):
+            raise TypeError(f"{name}: {type(value).__name__}")
+    return picked
 
 
-def _with_error(facts: JsonMapping, names: t.Iterable[str]) -> JsonObject:
+def _with_error(facts: JsonMapping, types: _Types) -> JsonObject:
     error = facts.get("error")
-    return {**_pick(facts, names), "error": str(error["msg"]) if error else None}
+    return {**_pick(facts, types), "error": str(error["msg"]) if error else None}
 
 
-__all__ = ("FORMAT", "build")
+__all__ = ("FORMAT", "NodeResults", "build")

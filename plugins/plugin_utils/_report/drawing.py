@@ -101,15 +101,18 @@ def _distinct(paths: t.Iterable[Path]) -> t.Iterable[Path]:
     return {path.uplink: path for path in reversed(list(paths))}.values()
 
 
-def _with_children(uplinks: t.Collection[Uplink]) -> t.Iterator[Uplink]:
-    """Yield links so that those on top of another one follow it."""
+def _with_children(uplinks: t.Collection[Uplink]) -> t.Iterable[Uplink]:
+    """Return links so that those on top of another one follow it. An answer of a node may have a circle of parents."""
+    placed: dict[str, Uplink] = {}
     names = {uplink.name for uplink in uplinks}
-    for root in (uplink for uplink in uplinks if uplink.parent not in names):
-        stack = [root]
+    for start in [*(uplink for uplink in uplinks if uplink.parent not in names), *uplinks]:
+        stack = [start]
         while stack:
             uplink = stack.pop()
-            yield uplink
-            stack += [child for child in uplinks if child.parent == uplink.name and child.name != uplink.name]
+            if uplink.name not in placed:
+                placed[uplink.name] = uplink
+                stack += [child for child in uplinks if child.parent == uplink.name]
+    return placed.values()
 
 
 def _uplink_box(uplink: Uplink) -> _Box:

@@ -17,12 +17,13 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, range_sets
 from ansible_collections.cni.node.plugins.plugin_utils._report.problems import list_used_networks
-from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import fleet_findings
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, read
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks
+from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
 
 _COLLISION: t.Final = "node-subnets-collide"
 _ABSENT: t.Final = "none"
-# Keys of IPAM that may differ between the nodes of one network.
-_ADDRESSES: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
 
 
 def compare(nodes: t.Sequence[JsonMapping]) -> JsonObject:
@@ -60,8 +61,8 @@ def _properties(node: JsonMapping) -> t.Iterator[tuple[str, str]]:
         if release["current"]:
             yield f"release of {release['set']} plugins in {release['bin_dir']}", release["version"]
     for plugin in node["plugins"]:
-        if plugin["release"] and not plugin["shadowed"]:
-            yield f"plugin {plugin['type']}", plugin["release"]
+        if not plugin["shadowed"]:
+            yield f"plugin {plugin['type']}", plugin["release"] or "installed"
     for network in list_used_networks(node):
         yield f"network {network['name']}", _shape(network["config"])
 
@@ -71,7 +72,7 @@ def _shape(config: JsonMapping) -> str:
     words = []
     for plugin in config["plugins"]:
         keys = {key: value for key, value in plugin.items() if key not in ("type", "ipam")}
-        ipam = {key: value for key, value in plugin.get("ipam", {}).items() if key not in _ADDRESSES}
+        ipam = {key: value for key, value in plugin.get("ipam", {}).items() if key not in networks.OWN_KEYS}
         shown = [f"{key}={_text(value)}" for key, value in sorted({**keys, **ipam}.items())]
         words.append(" ".join([plugin["type"], *shown]))
     return f"{config['cniVersion']}: {', '.join(words)}"
@@ -82,9 +83,16 @@ def _text(value: object) -> str:
 
 
 def _collisions(nodes: t.Iterable[JsonMapping]) -> list[str]:
-    configs = {node["name"]: [network["config"] for network in list_used_networks(node)] for node in nodes}
-    found = (finding for finding in fleet_findings(configs) if finding.code == _COLLISION)
-    return [f"{finding.message}; {finding.hint}" for finding in found]
+    documents = {node["name"]: list(_documents(node)) for node in nodes}
+    collisions = (finding for finding in networks.findings(documents) if finding.code == _COLLISION)
+    return [f"{finding.message}; {finding.hint}" for finding in collisions]
+
+
+def _documents(node: JsonMapping) -> t.Iterator[Document]:
+    for network in list_used_networks(node):
+        document, dummy = read(Source(network["path"], content_of(network["config"]), is_text=False))
+        if document:
+            yield document
 
 
 def _subnets(nodes: t.Iterable[JsonMapping]) -> list[JsonObject]:
@@ -96,13 +104,15 @@ def _subnets(nodes: t.Iterable[JsonMapping]) -> list[JsonObject]:
                 key = member._replace(path="", group=0)
                 users.setdefault(key, collections.defaultdict(list))[network["name"]].append(node["name"])
     overlaps: dict[Range, list[str]] = collections.defaultdict(list)
-    for member, networks in users.items():
-        if len(networks) > 1:
-            overlaps[member].append(f"{' and '.join(networks)} have the same addresses")
-    for (one, its), (other, others) in itertools.combinations(users.items(), 2):
-        if one.overlaps(other):
-            overlaps[one] += [f"{name} ({other.subnet})" for name in others if set(its) != {name}]
-            overlaps[other] += [f"{name} ({one.subnet})" for name in its if set(others) != {name}]
+    for member, by_network in users.items():
+        if len(by_network) > 1:
+            overlaps[member].append(f"{' and '.join(by_network)} have the same addresses")
+    for first, second in itertools.combinations(users, 2):
+        if first.overlaps(second):
+            for member, other in ((first, second), (second, first)):
+                overlaps[member] += [
+                    f"{name} ({other.subnet})" for name in users[other] if set(users[member]) != {name}
+                ]
     return [
         {
             "subnet": str(member.subnet),

@@ -23,9 +23,9 @@ SPDX-License-Identifier: GPL-3.0-or-later
         const descending = heading.getAttribute("aria-sort") === "ascending";
         [...table.tHead.rows[0].cells].forEach((other) => other.removeAttribute("aria-sort"));
         heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
-        const rows = [...table.tBodies[0].rows].map((row) => [valueOf(row, column), row]);
-        rows.sort(([one], [other]) => (descending ? collator.compare(other, one) : collator.compare(one, other)));
-        table.tBodies[0].append(...rows.map(([, row]) => row));
+        const rows = [...table.tBodies[0].rows].map((row) => ({ row, value: valueOf(row, column) }));
+        rows.sort((first, second) => collator.compare(first.value, second.value) * (descending ? -1 : 1));
+        table.tBodies[0].append(...rows.map(({ row }) => row));
       };
       heading.addEventListener("click", sort);
       heading.addEventListener("keydown", (event) => {
@@ -64,7 +64,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
   // A link to a node opens it.
   const open = () => {
-    const node = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const node = document.getElementById(location.hash.slice(1));
     if (node instanceof HTMLDetailsElement) {
       node.open = true;
       node.scrollIntoView();

@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.plugin_utils._report import drawing, topology
 
 # A fleet with at most this many nodes is shown with all details.
@@ -52,6 +53,7 @@ def render(report: JsonMapping) -> str:
             summary=report["summary"],
             drawings=drawings,
             names=_names,
+            open_points_of=_list_open_points,
             plugin_groups=_group_plugins,
             style=Markup(style),
             style_hash=_hash(style),
@@ -72,6 +74,18 @@ def _read(name: str) -> str:
 def _hash(text: str) -> str:
     """Return the hash of a style or a script as the security policy names it."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _list_open_points(node: JsonMapping) -> list[str]:
+    """Return what is wrong with a node, or unknown, in a few words each."""
+    summary = node["summary"]
+    counted = [(summary["leaks"], "leak"), (summary["errors"], "error"), (summary["flaws"], "known flaw")]
+    return [
+        *node["problems"],
+        *(quantity(number, noun) for number, noun in counted if number),
+        *([f"drift of {summary['drift_unknown']} unknown"] if summary["drift_unknown"] else []),
+        *(["leaks unknown"] if node["leaks_error"] else []),
+    ]
 
 
 def _names(nodes: t.Sequence[str]) -> str:

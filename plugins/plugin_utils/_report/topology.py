@@ -119,9 +119,10 @@ class _Reader:
         self._by_network[name] = self._add(name, self._describe(name, main))
 
     def _add(self, network: str, segment: Segment) -> str:
-        known = self._segments.get(segment.key)
-        networks = (*known.networks, network) if known and network not in known.networks else segment.networks
-        self._segments[segment.key] = segment._replace(networks=networks)
+        known = self._segments.get(segment.key, segment)
+        networks = tuple(dict.fromkeys([*known.networks, network]))
+        paths = tuple(dict.fromkeys([*known.paths, *segment.paths]))
+        self._segments[segment.key] = known._replace(networks=networks, paths=paths)
         return segment.key
 
     def _describe(self, network: str, plugin: JsonMapping) -> Segment:

@@ -137,6 +137,7 @@ def installed_controller(path: pathlib.Path, core: cores.Core, artifact: pathlib
     return controller
 
 
+OLDEST = cores.ALL[0]
 # The line of .venv.
 OWN = next(core for core in cores.ALL if core.line == "2.19")
 
@@ -272,8 +273,12 @@ def test_the_installed_artifact_does_the_main_job(
     assert "changed=0" not in controller.play("provision").require_success()
     assert "cni0" in links()
     assert "as provisioned, and every network works" in controller.play("verify").require_success()
+    if core in (OLDEST, OWN):
+        report = controller.play("report", "-e", "cni_node_report_path=fleet.html").require_success()
+        assert re.search(r"node +.* dbnet ", report)
+        assert "bridge cni0" in (controller.path / "fleet.html").read_text(encoding="utf-8")
+        assert json.loads((controller.path / "fleet.json").read_text(encoding="utf-8"))["summary"]["nodes"] == 1
     if core is OWN:
-        assert re.search(r"node +.* dbnet ", controller.play("report").require_success())
         controller.play("remove").require_success()
         assert "cni0" not in links()
 

@@ -144,6 +144,14 @@ def test_findings_of_all_levels_are_returned_and_no_file(node: EngineNode, proje
     assert "configurations" not in done.result
 
 
+def test_findings_are_refused_in_the_background_where_the_files_would_be_returned(project: Project) -> None:
+    look = task("look", INFO, {"gather": ["findings"]}, poll=1, **{"async": 60})
+    done = project.play([look, task("other", INFO, {"gather": ["networks"]}, poll=1, **{"async": 60})])
+    assert "findings cannot be gathered by a task with async" in done["look"].require_failure()
+    assert "configurations" not in done["look"].result
+    assert done["other"].ok().result["networks"] == []
+
+
 def test_links_have_their_bridge_and_addresses(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.bridge(isGateway=True), name="db"))
     with namespace("red"):

@@ -104,7 +104,11 @@ def test_a_page_its_data_and_metrics_are_written(node: EngineNode, project: Proj
     project.run(REPORT, **asked)
     report = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
     described, lost = report["nodes"]
-    assert (described["name"], described["read"], lost) == ("node", True, {"name": "unreachable", "read": False})
+    assert (described["name"], described["read"], lost) == (
+        "node",
+        True,
+        {"name": "unreachable", "read": False, "error": None},
+    )
     assert described["summary"]["drifted"] == 2
     assert {pool["network"]: pool["taken"] for pool in described["pools"]} == {"mapped": 2}
     assert "cni1" in [link["name"] for link in described["links"]]

@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import PROJECT, find_plugin_type
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import Flaw
 
+_RELEASE: t.Final = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 # Flaws of whole releases; those of single plugins are in the catalogue.
 _OF_RELEASES: t.Final = (
     Flaw((1, 0, 0), (1, 0, 1), "some plugins lack versions 0.4.0 or 1.0.0 of the specification", f"{PROJECT} #661"),
@@ -27,9 +29,9 @@ def find_flaws(release: str, plugins: t.Iterable[str]) -> list[str]:
         release: Such as ``1.8.0``; anything else has no known flaw.
         plugins: The types that are installed.
     """
-    numbers = tuple(int(part) for part in release.split(".") if part.isascii() and part.isdigit())
-    if len(numbers) != 3:
+    if not _RELEASE.fullmatch(release):
         return []
+    numbers = tuple(map(int, release.split(".")))
     known = [("release", flaw) for flaw in _OF_RELEASES]
     known += [(name, flaw) for name in sorted(plugins) for flaw in find_plugin_type(name).flaws]
     return [

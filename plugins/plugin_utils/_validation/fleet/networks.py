@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.docu
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 
 # Keys of IPAM that may differ between the nodes of one network.
-_OWN: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
+OWN_KEYS: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
 
 _Defined = tuple[str, Document]
 
@@ -84,7 +84,7 @@ def _ranges(document: Document) -> list[Range]:
 def _shape(document: Document) -> str:
     """Return a network as text, without the addresses, which may differ between nodes."""
     plugins = [
-        {**plugin.keys, "ipam": {key: value for key, value in plugin.ipam.items() if key not in _OWN}}
+        {**plugin.keys, "ipam": {key: value for key, value in plugin.ipam.items() if key not in OWN_KEYS}}
         for plugin in document.plugins
     ]
     network = {key: value for key, value in document.keys.items() if key != "plugins"} if document.is_list else {}
@@ -95,4 +95,4 @@ def _finding(code: str, node: str, document: Document, path: str, message: str, 
     return document.finding(code, path, message, hint)._replace(file=f"{node}: {document.file}")
 
 
-__all__ = ("findings",)
+__all__ = ("OWN_KEYS", "findings")

@@ -47,7 +47,7 @@ KEYS = {
     "controller_credential_types": {"name", "description", "kind", "inputs", "injectors"},
     "controller_templates": {
         *("name", "description", "organization", "project", "inventory", "execution_environment", "credentials"),
-        *("job_type", "job_slice_count", "playbook", "survey_enabled", "survey_spec", *PROMPTS),
+        *("job_type", "job_slice_count", "allow_simultaneous", "playbook", "survey_enabled", "survey_spec", *PROMPTS),
     },
     "controller_workflows": {
         *("name", "description", "organization", "ask_limit_on_launch", "allow_simultaneous"),
@@ -123,10 +123,10 @@ def test_a_question_agrees_with_the_variable_that_it_asks_for(template: JsonObje
     variable = question["variable"]
     assert variable in known_variables()
     default = read_default(template, variable)
+    # An answer would replace what the inventory says, so nothing is selected or written beforehand where it may say it.
     if question["type"] == "multiselect":
-        # An answer would replace what the inventory says, so nothing is selected beforehand.
         assert question["default"] == ""
-    else:
+    elif question["default"] != "":
         given = question["default"]
         assert given == (str(default).lower() if isinstance(default, bool) else type(given)(default))
     if variable in OPTIONS and "choices" in OPTIONS[variable]:

@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.filter.fleet_report import fleet_repor
 from ansible_collections.cni.node.plugins.plugin_utils._report import page
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report import example_fleet
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report.example_fleet import (
+    FINDING,
     LEAK,
     RELEASE,
     SECRET,
@@ -26,6 +27,7 @@ from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report.exampl
     bridge,
     facts,
     fleet,
+    link,
     network,
     three_nodes,
 )
@@ -77,8 +79,35 @@ def test_kept_leaks_are_listed_and_not_counted() -> None:
 
 
 def test_the_error_of_a_search_for_leaks_is_kept() -> None:
-    (node,) = fleet({"one": facts()}, one={"msg": "leak collection is in use", "error": {}})["nodes"]
-    assert node["leaks_error"] == "leak collection is in use"
+    report = fleet({"one": facts()}, one={"msg": "leak collection is in use", "error": {}})
+    assert report["nodes"][0]["leaks_error"] == "leak collection is in use"
+    assert "leaks unknown" in page.render(report)
+
+
+def test_a_search_for_leaks_that_was_skipped_is_no_error() -> None:
+    (node,) = fleet({"one": facts()}, one={"skipped": True, "changed": False})["nodes"]
+    assert node["leaks_error"] is None
+
+
+def test_a_check_that_failed_is_no_leak() -> None:
+    failed = {**LEAK, "kind": "network", "action": "failed", "error": {"msg": "nft does not answer"}}
+    (node,) = fleet({"one": facts()}, one={"findings": [failed]})["nodes"]
+    assert (len(node["leaks"]), node["summary"]["leaks"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({}, "no problem"),
+        ({"attachments": [attachment("dbnet", "red", drift=None)]}, "drift of 1 unknown"),
+        ({"releases": [{**RELEASE, "flaws": ["portmap 1.8.0: x"]}]}, "1 known flaw"),
+        ({"findings": [{**FINDING, "severity": "error"}]}, "1 error"),
+    ],
+)
+def test_the_heading_of_a_node_says_what_is_wrong_or_unknown(parts: t.Any, words: str) -> None:
+    text = page.render(fleet({"one": facts(**parts)}))
+    assert words in text
+    assert ("no problem" in text) is (words == "no problem")
 
 
 @pytest.mark.parametrize(
@@ -141,14 +170,53 @@ def test_two_networks_with_one_subnet_overlap() -> None:
 def test_nodes_that_share_a_link_and_assign_the_same_addresses_collide() -> None:
     (collision,) = fleet({"one": facts(), "two": facts()})["fleet"]["collisions"]
     assert "192.0.2.100 to 192.0.2.254 of the network 'lan' on two overlaps" in collision
+    assert "(/etc/cni/net.d/10-lan.conflist)" in collision
 
 
-@pytest.mark.parametrize("info", [3, {"attachments": [{}]}, {"attachments": [], "networks": [{}]}])
-def test_anything_else_than_results_is_refused(info: t.Any) -> None:
-    with pytest.raises(
-        AnsibleFilterError, match=r"fleet_report: .*expected results of cni.node.node_info in node, and of"
-    ):
-        fleet_report({"one": {"node": info}}, ["one"], "node")
+def test_a_plugin_without_a_release_differs_where_it_is_missing() -> None:
+    plugin = {
+        "type": "calico",
+        "path": "/opt/cni/bin/calico",
+        "release": "",
+        "versions": [],
+        "shadowed": False,
+        "flaws": [],
+    }
+    assert _differences(one=facts(plugins=[plugin]), two=facts()) == {
+        "plugin calico": {"installed": ["one"], "none": ["two"]}
+    }
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        3,
+        {"attachments": [{}]},
+        facts(networks=[{}]),
+        facts(networks=[network("a")]),
+        facts(networks=[network("a", {"type": []})]),
+        facts(links=[link("a", addresses="x")]),
+        facts(findings=[{**FINDING, "line": "7"}]),
+        facts(leases=[{"network": "x", "range": "y", "size": float("nan"), "taken": 0, "free": 0}]),
+    ],
+)
+def test_a_node_that_answers_nonsense_does_not_hide_the_others(info: t.Any) -> None:
+    report = fleet_report({"one": {"node": info}, "two": {"node": facts()}}, ["one", "two"], "node")
+    first, second = report["nodes"]
+    assert first["error"].startswith("its results have an unexpected form: ")
+    assert (first["read"], second["read"]) == (False, True)
+    assert "its results have an unexpected form" in page.render(report)
+
+
+def test_a_circle_of_links_is_drawn() -> None:
+    links = [link("a", parent="b", uplink=True), link("b", parent="a"), link("c", parent="c", uplink=True)]
+    assert ">c<" in page.render(fleet({"one": facts(links=links)}))
+
+
+def test_an_interface_without_a_name_is_left_out() -> None:
+    unnamed = attachment("gone", "red", result={"interfaces": [{"mac": "02:00:00:00:00:01"}, {"name": "cni0"}]})
+    (node,) = fleet({"one": facts(networks=[], attachments=[unnamed])})["nodes"]
+    assert node["attachments"][0]["node_interfaces"] == ["cni0"]
 
 
 @pytest.mark.parametrize(("hostvars", "hosts"), [([], []), ({}, "one")])

@@ -60,9 +60,13 @@ def test_a_container_with_two_interfaces_is_one_box() -> None:
     assert [(each.name, len(each.interfaces)) for each in read().containers] == [("red", 1), ("blue", 2)]
 
 
-def test_two_networks_on_one_bridge_are_one_segment() -> None:
-    (segment,) = read(networks=[network("a", bridge()), network("b", bridge())], attachments=[]).segments
-    assert segment.networks == ("a", "b")
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_two_networks_on_one_bridge_are_one_segment_with_the_paths_of_both(names: str) -> None:
+    networks = {"a": network("a", bridge()), "b": network("b", bridge(ipMasq=False, isGateway=False))}
+    listed = [networks[name] for name in names]
+    (segment,) = read(networks=listed, attachments=[attachment("gone", "red")]).segments
+    assert segment.networks == (*names, "gone")
+    assert [(path.uplink, path.how) for path in segment.paths] == [("eth0", "masquerade")]
 
 
 def test_a_port_of_a_bridge_that_is_no_veth_joins_it_with_the_network_outside() -> None:

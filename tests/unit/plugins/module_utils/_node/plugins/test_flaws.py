@@ -20,6 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.flaws impor
         ("1.0.0", ["bridge"], ["#661"]),
         ("3f5a", ["portmap"], []),
         ("1.8.0-mine", ["portmap"], []),
+        ("1.8.0.vendor", ["portmap"], []),
         ("", ["portmap"], []),
     ],
 )

@@ -14,7 +14,7 @@ import shutil
 import typing as t
 from pathlib import Path
 
-from tools.paths import ROOT, Unavailable, Words, run, shorten
+from tools.paths import CACHE, ROOT, Unavailable, Words, run, shorten
 
 NAMESPACE, NAME = "cni", "node"
 
@@ -33,8 +33,9 @@ def ensure(env: Path, python: Path, pins: Path) -> Path:
 @contextlib.contextmanager
 def _lock(env: Path) -> t.Iterator[None]:
     """Wait for another suite that makes the same environment."""
-    env.parent.mkdir(parents=True, exist_ok=True)
-    with (env.parent / f"{env.name}.lock").open("w", encoding="ascii") as lock:
+    locks = CACHE / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    with (locks / env.name).open("w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

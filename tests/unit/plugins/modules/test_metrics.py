@@ -41,7 +41,7 @@ def test_another_number_is_a_change_with_a_difference(write: Write, tmp_path: pa
     (tmp_path / "net.d").mkdir()
     (tmp_path / "net.d" / "10-x.conflist").write_text("{", encoding="utf-8")
     predicted, done = write(check_mode=True).ok(), write().ok()
-    assert predicted["changed"] == done["changed"] is True
+    assert (predicted["changed"], done["changed"]) == (True, True)
     assert predicted["metrics"] == done["metrics"]
     assert 'cni_node_broken_files{kind="network"} 1' in done["diff"][0]["after"]
 

@@ -22,14 +22,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
     read_removed_attachments,
     with_planned,
 )
-from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.engine import make_runtime
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, KEPT, GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
-from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -40,11 +38,8 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     params = module.params
     timeout = positive("timeout", params["timeout"])
     names = [check_network_name(name, f"networks[{position}]") for position, name in enumerate(params["networks"])]
-    min_age = params["min_age"] and positive("min_age", params["min_age"])
-    policy = GcPolicy(min_age, module.check_mode, params["owners"])
-    allowed = params["allow_world_writable_plugins"]
-    executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, builtin=params["builtin"])
-    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
+    policy = make_policy(params, dry_run=module.check_mode)
+    runtime = make_runtime(params, paths, timeout)
     removal = _read_removal(params["removed_conflists"], params["removed_attachments"])
     networks = conf_dir.load(params["conf_dir"])
     if removal.files and module.check_mode:
@@ -56,6 +51,16 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     absent = ", ".join(name for name in names if name not in known)
     remark = f"not configured in {params['conf_dir']}: {absent}" if absent else ""
     return _report(leaks, remark, predicted=module.check_mode)
+
+
+def make_policy(params: t.Mapping[str, t.Any], *, dry_run: bool) -> GcPolicy:
+    """Return the limits that the options `min_age` and `owners` set.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    min_age = params["min_age"] and positive("min_age", params["min_age"])
+    return GcPolicy(min_age, dry_run, params["owners"])
 
 
 def _read_valid_attachments(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> ValidAttachments:
@@ -112,4 +117,4 @@ def _count(word: str, leaks: t.Sequence[Leak]) -> str:
     return f"{word}: " + ", ".join(quantity(number, kind) for kind, number in kinds.items()) if kinds else ""
 
 
-__all__ = ("collect",)
+__all__ = ("collect", "make_policy")

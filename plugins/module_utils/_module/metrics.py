@@ -15,16 +15,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import Removal
-from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.engine import make_runtime
+from ansible_collections.cni.node.plugins.module_utils._module.gc import make_policy
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory, metrics
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
-from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -73,15 +71,9 @@ def _texts_differ(change: FileChange) -> bool:
 def _count_leaks(params: t.Mapping[str, t.Any], paths: NodePaths) -> dict[str, int]:
     """Return the number of leaks of each kind that the module `gc` would remove."""
     timeout = positive("timeout", params["timeout"])
-    allowed = params["allow_world_writable_plugins"]
-    executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, builtin=params["builtin"])
-    cache_dir = params["cache_dir"]
-    runtime = Runtime(executor, cache_dir, timeout, nested_types, paths)
-    policy = GcPolicy(
-        params["min_age"] and positive("min_age", params["min_age"]), dry_run=True, owners=params["owners"]
-    )
+    runtime, policy = make_runtime(params, paths, timeout), make_policy(params, dry_run=True)
     networks = conf_dir.load(params["conf_dir"])
-    collector = Collector(runtime, cache_dir, networks, ValidAttachments(), policy, timeout, Removal())
+    collector = Collector(runtime, params["cache_dir"], networks, ValidAttachments(), policy, timeout)
     # A kind that is not written for once would look like a node that no longer reports.
     numbers = {kind.value: 0 for kind in Kind}
     for leak in collector.collect([]):

@@ -14,14 +14,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
-from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.engine import make_runtime
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import StderrLog, stderr_log, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
-from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -31,12 +29,8 @@ def verify(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Run the module `verify` and return its result."""
     params = module.params
     timeout = positive("timeout", params["timeout"])
-    allowed = params["allow_world_writable_plugins"]
     log = stderr_log(module)
-    executor = make_executor(
-        params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log, builtin=params["builtin"]
-    )
-    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
+    runtime = make_runtime(params, paths, timeout, log)
     gateway_timeout = params["gateway_timeout"] and positive("gateway_timeout", params["gateway_timeout"])
     verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)
     trials = verification.plan(params["networks"])
@@ -47,7 +41,9 @@ def verify(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         with hold_lock(lock, exclusive=True, timeout=timeout, what="verification"):
             verification.carry_out(trials)
     findings = plugin_access.network_findings(
-        verification.networks(trials), params["plugin_dirs"], allow_world_writable=allowed
+        verification.networks(trials),
+        params["plugin_dirs"],
+        allow_world_writable=params["allow_world_writable_plugins"],
     )
     warn(module, map(str, findings))
     warn_of_omitted(module, log)

@@ -24,7 +24,7 @@ author = "cni.node contributors"
 project_copyright = f"2026, {author}. Licensed under the GNU General Public License v3.0 or later"
 REPOSITORY: t.Final = "https://github.com/cni-node/cni.node/blob/main"
 
-# The navigation, one list of pages for each of its headings. Pages that do not exist are left out.
+# The navigation, one list of pages for each of its headings.
 NAVIGATION: t.Final = {
     "Start": ("self", "installation"),
     "Tutorials": (
@@ -101,18 +101,17 @@ def _set_title(app: Sphinx, config: t.Any) -> None:
 
 def _complete_page(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname == app.config.root_doc:
-        source[0] += _navigation(app.env)
+        source[0] += _navigation()
     directory = posixpath.dirname(docname)
     source[0] = _DIAGRAM.sub(lambda diagram: _as_list(diagram[1]), source[0])
     source[0] = _LINK.sub(lambda link: _address(directory, link[0]), source[0])
 
 
-def _navigation(env: BuildEnvironment) -> str:
+def _navigation() -> str:
     """Return the directives for the navigation; a repository browser would show them as text."""
     lines = []
     for heading, pages in NAVIGATION.items():
-        existing = [page for page in pages if page == "self" or page in env.found_docs]
-        entries = ["Overview <self>" if page == "self" else page for page in existing]
+        entries = ["Overview <self>" if page == "self" else page for page in pages]
         lines += ["", "```{toctree}", f":caption: {heading}", ":hidden:", "", *entries, "```"]
     return "\n".join([*lines, ""])
 

@@ -126,31 +126,31 @@ class NodeResults(t.NamedTuple):
 def build(nodes: t.Iterable[NodeResults], generated: datetime.datetime) -> JsonObject:
     """Return the report."""
     described = [_describe_node(node) for node in nodes]
-    report = {
+    return {
         "format": FORMAT,
         "generated": generated.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "summary": _sum_up(described),
         "fleet": fleet.compare(described),
         "nodes": described,
     }
-    # A node may have been taken over, and then answers anything.
-    escaped: JsonObject = printable.escape_all(report)
-    return escaped
 
 
 def _describe_node(node: NodeResults) -> JsonObject:
     """Return what the report has of a node. A node that answers nonsense does not keep the others from being shown."""
-    error = None
+    unread: JsonObject = {"name": printable.lines(node.name), "read": False, "error": None}
+    if not node.info:
+        return unread
+    # A node may have been taken over, and then answers anything.
     try:
-        if node.info and "attachments" in node.info:
-            described: JsonObject = printable.escape_all(_describe(node.name, node.info, node.leaks or {}))
-            # What is made of all nodes has to work for this one.
-            topology.read(described)
-            fleet.compare([described])
-            return described
+        if "attachments" not in node.info:
+            return unread
+        described: JsonObject = printable.escape_all(_describe(node.name, node.info, node.leaks or {}))
+        # What is made of all nodes has to work for this one.
+        topology.read(described)
+        fleet.compare([described])
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as exc:
-        error = f"its results have an unexpected form: {exc!r}"
-    return {"name": node.name, "read": False, "error": error}
+        return {**unread, "error": printable.lines(f"its results have an unexpected form: {exc!r}")}
+    return described
 
 
 def _describe(name: str, facts: JsonMapping, leaks: JsonMapping) -> JsonObject:

@@ -133,25 +133,20 @@ def _container_box(container: Container) -> _Box:
 
 def _place(boxes: t.Mapping[str, _Box]) -> tuple[float, float]:
     """Give each box its place, and return the size of the drawing."""
-    x, heights = float(_MARGIN), []
-    for column in range(len(_WIDTHS)):
-        members = [box for box in boxes.values() if box.column == column]
-        if not members:
-            continue
+    columns = [[box for box in boxes.values() if box.column == column] for column in range(len(_WIDTHS))]
+    x, height = float(_MARGIN), 0.0
+    for members in filter(None, columns):
         y = float(_MARGIN)
         for box in members:
             box.x, box.y = x, y
             y += box.height + _GAP
-        heights.append(y - _GAP + _MARGIN)
-        x += _WIDTHS[column] + _BETWEEN
-    height = max(heights)
-    for column in range(len(_WIDTHS)):
-        members = [box for box in boxes.values() if box.column == column]
-        if members:
-            free = height - _MARGIN - members[-1].y - members[-1].height
-            for place, box in enumerate(members):
-                # A column with fewer boxes is spread over the whole height.
-                box.y += free * (2 * place + 1) / (2 * len(members))
+        height = max(height, y - _GAP + _MARGIN)
+        x += _WIDTHS[members[0].column] + _BETWEEN
+    for members in filter(None, columns):
+        free = height - _MARGIN - members[-1].y - members[-1].height
+        for place, box in enumerate(members):
+            # A column with fewer boxes is spread over the whole height.
+            box.y += free * (2 * place + 1) / (2 * len(members))
     return x - _BETWEEN + _MARGIN, height
 
 

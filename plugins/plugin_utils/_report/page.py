@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import itertools
 import os
 import typing as t
 
@@ -93,26 +92,15 @@ def _names(nodes: t.Sequence[str]) -> str:
     return ", ".join([*nodes[:_MOST_NAMES], *more])
 
 
-def _group_plugins(plugins: t.Sequence[JsonMapping]) -> t.Iterator[JsonObject]:
-    """Yield plugins that differ only in their type as one group."""
-    described = [
-        {
-            "directory": os.path.dirname(plugin["path"]),
-            "release": plugin["release"],
-            "shadowed": plugin["shadowed"],
-            "flaws": plugin["flaws"],
-            "error": plugin["error"],
-            "type": plugin["type"],
-        }
-        for plugin in plugins
-    ]
-
-    def key(plugin: JsonMapping) -> str:
-        return repr([plugin[name] for name in ("directory", "release", "shadowed", "flaws", "error")])
-
-    for dummy, members in itertools.groupby(sorted(described, key=key), key=key):
-        group = list(members)
-        yield {**group[0], "types": [plugin["type"] for plugin in group]}
+def _group_plugins(plugins: t.Iterable[JsonMapping]) -> list[JsonObject]:
+    """Return plugins that differ only in their type as one group."""
+    groups: dict[str, JsonObject] = {}
+    for plugin in plugins:
+        common = {name: plugin[name] for name in ("release", "shadowed", "flaws", "error")}
+        directory = os.path.dirname(plugin["path"])
+        group = groups.setdefault(repr([directory, common]), {"directory": directory, **common, "types": []})
+        group["types"].append(plugin["type"])
+    return [group for dummy, group in sorted(groups.items())]
 
 
 __all__ = ("render",)

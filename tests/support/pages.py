@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Do what a tutorial or how-to page says: write its files, run its commands, compare what they print.
+"""Do what a page of the documentation says: write its files, run its commands, compare what they print.
 
     python -m ansible_collections.cni.node.tests.support.pages [--show] [--section HEADING] PAGE DIRECTORY
 
@@ -54,6 +54,10 @@ NOT_RUN = {
     "ansible cp1 -i inventory.yml -b -a 'kubeadm init --pod-network-cidr=10.244.0.0/16'": (
         "no package that the tests can install has kubeadm"
     ),
+    "ansible-playbook cni.node.repair -i inventory -e cni_node_repair_on_reload=true       # and lets the node do it from now on": (
+        "needs systemd; the tutorial of a firewall's reload runs it on a booted machine"
+    ),
+    "journalctl --unit cni-node-repair.service --output cat": "the same",
     "ansible cp1 -i inventory.yml -b -a 'kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes'": "needs a cluster",
 }
 
@@ -148,11 +152,15 @@ class Reader:
         """Take the steps one after the other; raise PageError at the first that is not as the page says."""
         for step in steps:
             if isinstance(step, File):
-                path = self._directory / step.name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(step.text, encoding="utf-8")
+                self.write(step.name, step.text)
             elif isinstance(step, Command) and step.text not in NOT_RUN:
                 self._run(step)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the reader's directory."""
+        path = self._directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
     def _run(self, command: Command) -> None:
         done = subprocess.run(

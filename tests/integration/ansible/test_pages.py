@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Each tutorial and how-to page is followed from its first to its last step, and prints what it says."""
+"""Pages of the documentation are followed from their first to their last step, and what they show is printed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from ansible_collections.cni.node.tests.support.pages import Command, File, Othe
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins, pytest.mark.slow]
 
 DOCS = pathlib.Path(__file__).parents[3] / "docs"
-PAGES = sorted(str(path.relative_to(DOCS)) for kind in ("tutorials", "howto") for path in (DOCS / kind).glob("*.md"))
+# A reader follows these from the first to the last line. Other pages show examples, which may be parts of files.
+GUIDES = sorted(str(path.relative_to(DOCS)) for kind in ("tutorials", "howto") for path in (DOCS / kind).glob("*.md"))
 ONE = ("node1",)
 PLACES = {
     "howto/ci.md": Place("none"),
@@ -40,18 +41,46 @@ PLACES = {
     "howto/subnets.md": Place("none"),
     "howto/take-over.md": Place("fleet", ONE),
     "howto/upgrade.md": Place("fleet", ("node1", "node2")),
+    "playbooks.md": Place("fleet", ("node1", "node2")),
+    "reliability.md": Place("fleet", ONE),
+    "report.md": Place("fleet", ONE),
     "tutorials/firewall-reload.md": Place("local", ("web1",)),
     "tutorials/kubeadm.md": Place("fleet", ("cp1",), "kubelet"),
     "tutorials/lab.md": Place("local", ("lab",)),
     "tutorials/nomad.md": Place("fleet", ("client1",), "nomad"),
+    "validation.md": Place("none"),
 }
 # These need systemd; the scenario of a booted machine follows them.
 BOOTED = {"tutorials/service.md": None, "tutorials/firewall-reload.md": "Let the node do it"}
+# What runs the commands of other pages.
+ELSEWHERE = {
+    "controllers.md": "tests/controller",
+    "differences.md": "tests/conformance",
+    "index.md": "docs/tutorials/lab.md",
+    "installation.md": "tests/integration/ansible/test_artifact.py",
+    "performance.md": "tests/bench/run",
+    "releases.md": "tests/integration/ansible/test_artifact.py",
+    "runtimes.md": "extensions/molecule/vm/preflight.yml",
+    "testing.md": "Makefile",
+}
+# Nor does this test follow what other suites do.
+LEFT_OUT = {**BOOTED, "reliability.md": "Proof"}
+MANIFEST = (
+    "apiVersion: k8s.cni.cncf.io/v1",
+    "kind: NetworkAttachmentDefinition",
+    "metadata: {name: macvlan-conf, namespace: lab}",
+    "spec:",
+    "  config: |",
+)
 SCENARIO = DOCS.parent / "extensions" / "molecule" / "vm" / "tutorials.yml"
 
 
 def steps_of(page: str) -> list[Step]:
     return read_steps((DOCS / page).read_text(encoding="utf-8"))
+
+
+def commands_of(path: pathlib.Path) -> list[str]:
+    return [step.text for step in read_steps(path.read_text(encoding="utf-8")) if isinstance(step, Command)]
 
 
 @contextlib.contextmanager
@@ -62,11 +91,30 @@ def as_the_page_assumes(page: str, roots: t.Sequence[pathlib.Path], reader: Read
     if page == "howto/take-over.md":
         network = reference_networks.network(reference_networks.bridge(), name="old")
         write_program(roots[0] / "etc/cni/net.d/10-old.conflist", json.dumps(network))
+    if page in ("playbooks.md", "reliability.md", "report.md"):
+        reader.follow(step for step in steps_of("playbooks.md") if isinstance(step, File))
+        reader.write("inventory", "".join(f"{host}\n" for host in PLACES[page].hosts))
+    if page == "report.md":
+        (roots[0] / "var/lib/prometheus/node-exporter").mkdir(parents=True)
+    if page == "validation.md":
+        write_faulty_networks(reader)
     if page == "tutorials/firewall-reload.md":
         with web_server(reader):
             yield
     else:
         yield
+
+
+def write_faulty_networks(reader: Reader) -> None:
+    """Write a file, variables and a manifest with the mistakes that the page of validation shows."""
+    plugin = {"type": "bridge", "isGatway": True}
+    network = {"cniVersion": "1.0.0", "name": "dbnet", "plugins": [plugin]}
+    reader.write("net.d/10-dbnet.conflist", json.dumps(network, indent=2))
+    reader.write("inventory", "web1\nweb2\n")
+    reader.write("group_vars/all.json", json.dumps({"cni_node_conflists": [{"config": network}]}))
+    plugin = {"type": "macvlan", "mastr": "eth0"}
+    lines = json.dumps({**network, "name": "macvlan-conf", "plugins": [plugin]}, indent=2).splitlines()
+    reader.write("manifests/lab.yaml", "\n".join([*MANIFEST, *(f"    {line}" for line in lines), ""]))
 
 
 @contextlib.contextmanager
@@ -87,19 +135,25 @@ def web_server(reader: Reader) -> t.Iterator[None]:
 
 @pytest.mark.parametrize("page", PLACES)
 def test_a_reader_who_follows_a_page_sees_what_it_says(page: str, tmp_path: pathlib.Path) -> None:
-    steps = [step for step in steps_of(page) if step.section != BOOTED.get(page)]
+    steps = [step for step in steps_of(page) if step.section != LEFT_OUT.get(page)]
     reader = Reader(tmp_path, pages.reader_environment(tmp_path / ".ansible"))
     with prepared(PLACES[page], tmp_path) as roots, as_the_page_assumes(page, roots, reader):
         reader.follow(steps)
 
 
-def test_every_block_of_every_page_is_followed_somewhere() -> None:
-    assert {*PLACES, *BOOTED} == set(PAGES)
-    steps = {page: steps_of(page) for page in PAGES}
-    assert [step for page in PAGES for step in steps[page] if isinstance(step, Other)] == []
-    commands = [step.text for page in PAGES for step in steps[page] if isinstance(step, Command)]
-    assert all(commands)
-    assert {*pages.NOT_RUN} <= {*commands}
+def test_every_block_of_a_guide_is_followed() -> None:
+    assert {*GUIDES} <= {*PLACES, *BOOTED}
+    assert [step for page in GUIDES for step in steps_of(page) if isinstance(step, Other)] == []
+
+
+def test_every_command_of_every_page_is_run_by_a_test() -> None:
+    by_page = {str(path.relative_to(DOCS)): commands_of(path) for path in DOCS.rglob("*.md")}
+    with_commands = {page for page, commands in by_page.items() if commands}
+    assert with_commands == {*PLACES, *BOOTED, *ELSEWHERE}
+    assert [path for path in ELSEWHERE.values() if not (DOCS.parent / path).exists()] == []
+    every = [command for commands in by_page.values() for command in commands]
+    assert all(every)
+    assert {*pages.NOT_RUN} <= {*every}
 
 
 def test_the_scenario_of_a_booted_machine_follows_what_needs_systemd() -> None:

@@ -22,7 +22,7 @@ SUITES = {
     "lint": lint.suite,
     "types": typecheck.suite,
     "unit": pytests.unit,
-    "units-all": pytests.units_all,
+    "pythons": pytests.other_pythons,
     "conformance": pytests.conformance,
     "integration": pytests.integration,
     "molecule": molecule.suite,

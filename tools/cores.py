@@ -53,7 +53,7 @@ ALL = (
     ),
     Core("2.17", (3, 10), (3, 12), (3, 12), "the newest that runs on Python 3.10"),
     Core("2.18", (3, 11), (3, 13), (3, 13), "the last without the templating engine of 2.19"),
-    Core("2.19", (3, 11), (3, 13), (3, 11), "the one in .venv: the newest that Debian 12's Python runs", True),
+    Core("2.19", (3, 11), (3, 13), (3, 11), "the one in .venv: the newest that Debian 12's Python runs"),
     Core("2.20", (3, 12), (3, 14), (3, 12), "the release before the newest"),
     Core("2.21", (3, 12), (3, 14), (3, 13), "the newest release", True),
 )

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Suites run by pytest: unit, conformance, integration, browser, controller, and unit again on every other Python."""
+"""Suites run by pytest: unit, conformance, integration, browser, controller, and unit again on other Pythons."""
 
 from __future__ import annotations
 
@@ -55,19 +55,21 @@ def controller() -> report.SuiteResult:
     return _pytest("controller", tool("python"), "tests/controller")
 
 
-def units_all() -> report.SuiteResult:
-    """Run tests/unit on every other Python, each with the newest ansible-core made for it.
+def other_pythons() -> report.SuiteResult:
+    """Run tests/unit on the oldest and the newest other Python, each with the newest ansible-core made for it.
 
-    The tests are those of `unit`: the verdicts of all Pythons add up to one for each test.
+    PYTHONS=all selects every one. The tests are those of `unit`: the verdicts of all Pythons add up to one for each test.
     """
-    result = report.SuiteResult("units-all")
-    pythons_by_version = {version: pythons.find(version) for version in pythons.list_supported()}
-    for version in (version for version, python in pythons_by_version.items() if python is None):
+    result = report.SuiteResult("pythons")
+    found = {version: pythons.find(version) for version in pythons.list_supported() if version != _own_version()}
+    for version in (version for version, python in found.items() if python is None):
         result.notes.append(f"not run on Python {pythons.text(version)}: no interpreter that can make environments")
+    usable = [(version, python) for version, python in found.items() if python]
+    if os.environ.get("PYTHONS") != "all":
+        usable = [usable[0], usable[-1]] if len(usable) > 1 else usable
     interpreters = {
         version: envs.ensure(CACHE / "venvs" / f"unit-{pythons.text(version)}", python, _pins(version))
-        for version, python in pythons_by_version.items()
-        if python and version != _own_version()
+        for version, python in usable
     }
     # Each run takes one processor.
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:

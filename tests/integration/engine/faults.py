@@ -24,6 +24,7 @@ FILES = ("open", "fsync", "link", "mkdir", "rmdir", "rename", "symlink", "unlink
 PROCESSES = ("run",)
 MOUNTS = ("mount", "unmount")
 KERNEL = ("_send",)  # before each message of netlink; after it, nothing happens until the next boundary
+EVERY = (*FILES, *PROCESSES, *MOUNTS, *KERNEL)
 PLACES = {
     "os": FILES,
     f"{BASE}_base.process": PROCESSES,
@@ -44,12 +45,17 @@ class Fault:
 
     kind: str
     at: int
-    among: t.Sequence[str] = (*FILES, *PROCESSES, *MOUNTS, *KERNEL)
+    among: t.Sequence[str] = EVERY
     stays: bool = False
 
     @property
     def is_error(self) -> bool:
         return self.kind.startswith("E")
+
+    @property
+    def has_two_sides(self) -> bool:
+        """Return whether a fault right after an operation differs from one right before the next."""
+        return not self.is_error and (self.kind != "SIGKILL" or set(self.among) != set(EVERY))
 
 
 class Injection:
@@ -73,7 +79,7 @@ class Injection:
             try:
                 return operation(*arguments, **keywords)
             finally:
-                if not self._fault.is_error and name not in KERNEL:
+                if self._fault.has_two_sides and name not in KERNEL:
                     self._pass("after", name, arguments)
 
         return run

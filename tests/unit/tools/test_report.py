@@ -83,7 +83,7 @@ def test_a_reason_that_is_reworded_to_an_empty_string_does_not_count(tmp_path: p
 
 def test_the_last_line_is_the_sum_of_distinct_tests(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     unit = read(tmp_path, "unit", case("a"), case("b"))
-    matrix = report.SuiteResult("units-all")
+    matrix = report.SuiteResult("pythons")
     matrix.add(read(tmp_path, "unit-3.9", case("a"), case("b", FAILURE), tests="unit"))
     lint = report.SuiteResult("lint")
     lint.check("ruff", True)
@@ -91,5 +91,5 @@ def test_the_last_line_is_the_sum_of_distinct_tests(tmp_path: pathlib.Path, caps
     report.print_summary([lint, unit, matrix])
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "2 passed, 2 failed, 0 skipped"
-    assert "units-all    FAILED   1 passed, 1 failed, 0 skipped  [0 s]" in lines
+    assert "pythons      FAILED   1 passed, 1 failed, 0 skipped  [0 s]" in lines
     assert f"{'':<12} - failed: unit-3.9: tests.unit.test_x b: assert 1 == 2" in lines

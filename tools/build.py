@@ -24,4 +24,4 @@ def artifact(directory: Path, source: Path) -> Path | None:
 
 
 if __name__ == "__main__":
-    sys.exit(0 if artifact(DIST, tree.copy()) else 1)
+    sys.exit(0 if artifact(DIST, tree.copy(tree.place_for("build"))) else 1)

@@ -2,12 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Run test suites to the end, some of them in parallel, and sum up: python -m tools.check SUITE..."""
+"""Run test suites to the end, in parallel, and sum up: python -m tools.check SUITE..."""
 
 from __future__ import annotations
 
 import concurrent.futures
-import itertools
 import os
 import subprocess
 import sys
@@ -16,25 +15,23 @@ import typing as t
 from pathlib import Path
 
 from tools import lint, molecule, pytests, report, sanity, typecheck, vm
-from tools.paths import CACHE, Unavailable
+from tools.paths import REPORTS, Unavailable
 
+# The longest first, so that no processor waits at the end: each suite takes about one.
 SUITES = {
-    "lint": lint.suite,
-    "types": typecheck.suite,
-    "unit": pytests.unit,
-    "pythons": pytests.other_pythons,
-    "conformance": pytests.conformance,
+    "ansible": pytests.ansible,
+    "vm": vm.suite,
     "integration": pytests.integration,
     "molecule": molecule.suite,
+    "sanity": sanity.suite,
+    "pythons": pytests.other_pythons,
+    "unit": pytests.unit,
+    "lint": lint.suite,
+    "conformance": pytests.conformance,
     "browser": pytests.browser,
     "controller": pytests.controller,
-    "sanity": sanity.suite,
-    "vm": vm.suite,
+    "types": typecheck.suite,
 }
-
-# These two lists run in parallel, and take about the same time. Each suite of the second has a sandbox of its own, uses one
-# processor, or waits for an emulated machine.
-LANES = (("integration",), ("browser", "controller", "sanity", "molecule", "vm"))
 
 
 def run(name: str) -> report.SuiteResult:
@@ -50,32 +47,32 @@ def run(name: str) -> report.SuiteResult:
     return result
 
 
-def run_all(names: t.Iterable[str]) -> list[report.SuiteResult]:
-    return [run(name) for name in names]
+def run_parallel(names: t.Iterable[str]) -> list[report.SuiteResult]:
+    """Run as many suites at a time as there are processors; print the output of each at its end."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    ordered = [name for name in SUITES if name in names]
+    results = []
+    with concurrent.futures.ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        running = {pool.submit(_run_into_log, name): name for name in ordered}
+        for done in concurrent.futures.as_completed(running):
+            results.append(done.result())
+            print(_log(running[done]).read_text(encoding="utf-8", errors="replace"), end="", flush=True)
+    return sorted(results, key=lambda result: ordered.index(result.suite))
 
 
-def run_lanes(names: t.Sequence[str], beside: t.Sequence[str]) -> list[report.SuiteResult]:
-    """Run two lists of suites in parallel; print the output of the second after the first."""
-    log = CACHE / "beside.log"
-    log.parent.mkdir(exist_ok=True)
-    with concurrent.futures.ProcessPoolExecutor(1, initializer=_redirect_output, initargs=(log,)) as background:
-        others = background.submit(run_all, beside)
-        results = [*run_all(names), *others.result()]
-    print(log.read_text(encoding="utf-8", errors="replace"), flush=True)
-    return results
-
-
-def _redirect_output(log: Path) -> None:
-    with open(log, "wb") as stream:
+def _run_into_log(name: str) -> report.SuiteResult:
+    with _log(name).open("wb") as stream:
         for descriptor in (1, 2):
             os.dup2(stream.fileno(), descriptor)
+    return run(name)
+
+
+def _log(name: str) -> Path:
+    return REPORTS / f"{name}.log"
 
 
 def main(names: list[str]) -> int:
-    lanes = [[name for name in lane if name in names] for lane in LANES]
-    in_lanes = list(itertools.chain(*lanes))
-    results = run_all(name for name in names if name not in in_lanes)
-    results += run_lanes(*lanes) if all(lanes) else run_all(in_lanes)
+    results = run_parallel(names) if len(names) > 1 else [run(name) for name in names]
     report.print_summary(results)
     return 1 if any(result.failed for result in results) else 0
 

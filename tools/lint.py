@@ -39,7 +39,7 @@ def suite() -> report.SuiteResult:
     result = report.SuiteResult("lint")
     python: Words = [".", *(path for path in tree.scripts("python") if path.suffix != ".py")]
     shell = tree.scripts("shell")
-    copy = tree.copy()
+    copy = tree.copy(tree.place_for("lint"))
     checks: dict[str, tuple[Words, Path]] = {
         "ruff check": ([tool("ruff"), "check", "--output-format=concise", *python], ROOT),
         "ruff format": ([tool("ruff"), "format", "--check", "--quiet", *python], ROOT),

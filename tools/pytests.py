@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Suites run by pytest: unit, conformance, integration, browser, controller, and unit again on other Pythons."""
+"""Suites run by pytest."""
 
 from __future__ import annotations
 
@@ -26,32 +26,41 @@ def conformance() -> report.SuiteResult:
 
 
 def integration() -> report.SuiteResult:
-    """Run the tests with real plugins in a throw-away sandbox; skip them with a reason if there is no sandbox."""
-    reason = sandbox.unavailable("integration", "node")
-    if reason:
-        result = report.SuiteResult("integration")
-        result.skip(reason)
-        return result
+    """Run the engine and the built-in plugins beside real plugins."""
+    _fetch_libcni()
+    # firewalld is installed only where the machine serves tests alone; elsewhere its tests skip themselves.
+    _install(*(["firewalld"] if os.environ.get("CI") else []))
+    return _in_sandbox("integration", "tests/support", "tests/integration/engine", "tests/integration/builtin")
+
+
+def ansible() -> report.SuiteResult:
+    """Run modules, roles and playbooks with real plugins, and the artifact on each line of ansible-core."""
     _fetch_libcni()
     # Without an SSH server the tests of the fleet skip themselves, and without GnuPG those of signatures.
-    run([ROOT / "tools" / "system-packages", "fleet"])
-    run([ROOT / "tools" / "system-packages", "release"])
-    # So do those of firewalld, which is installed only where the machine serves tests alone.
-    if os.environ.get("CI"):
-        run([ROOT / "tools" / "system-packages", "firewalld"])
+    _install("fleet", "release")
     cores.prepare()
-    return _pytest("integration", tool("python"), "tests/support", "tests/integration", prefix=[sandbox.PROGRAM])
+    return _in_sandbox("ansible", "tests/integration/ansible", "tests/integration/fleet")
+
+
+def _in_sandbox(name: str, *arguments: str) -> report.SuiteResult:
+    """Run tests in a throw-away sandbox; skip them with a reason if there is none."""
+    reason = sandbox.unavailable(name, "node")
+    if not reason:
+        return _pytest(name, tool("python"), *arguments, prefix=[sandbox.PROGRAM])
+    result = report.SuiteResult(name)
+    result.skip(reason)
+    return result
 
 
 def browser() -> report.SuiteResult:
     """Run the tests of pages in Chromium; they skip themselves where it is missing and cannot be installed."""
-    run([ROOT / "tools" / "system-packages", "browser"])
+    _install("browser")
     return _pytest("browser", tool("python"), "tests/browser")
 
 
 def controller() -> report.SuiteResult:
     """Run the tests of what the collection brings for automation controllers; rulebooks need Java."""
-    run([ROOT / "tools" / "system-packages", "rulebook"])
+    _install("rulebook")
     return _pytest("controller", tool("python"), "tests/controller")
 
 
@@ -82,9 +91,7 @@ def other_pythons() -> report.SuiteResult:
 def _run_units(version: pythons.Version, interpreter: Path) -> report.SuiteResult:
     name = f"unit-{pythons.text(version)}"
     log = REPORTS / f"{name}.log"
-    result = _pytest(
-        name, interpreter, "tests/unit", "-q", f"-ocache_dir={CACHE / 'pytest' / name}", log=log, tests="unit"
-    )
+    result = _pytest(name, interpreter, "tests/unit", "-q", log=log, tests="unit")
     print(f"===== {name}\n{log.read_text(encoding='utf-8', errors='replace')}", end="", flush=True)
     return result
 
@@ -104,7 +111,8 @@ def _pytest(
     with tempfile.TemporaryDirectory(prefix="cni-", ignore_cleanup_errors=True) as temporary:
         # The sandbox keeps what is written to this directory.
         extra = {"CNI_SANDBOX_OUT": str(REPORTS), "PYTEST_DEBUG_TEMPROOT": temporary}
-        status = run([*prefix, python, "-m", "pytest", f"--junit-xml={report_file}", *arguments], env=extra, log=log)
+        options = [f"--junit-xml={report_file}", f"-ocache_dir={CACHE / 'pytest' / name}"]
+        status = run([*prefix, python, "-m", "pytest", *options, *arguments], env=extra, log=log)
     result = report.read_junit(name, [report_file] if report_file.is_file() else [], tests=tests)
     if status != 0 and not result.failed:
         result.fail(f"{name}: pytest ended with status {status} and no failed test{_last_line(log)}")
@@ -118,7 +126,12 @@ def _last_line(log: Path | None) -> str:
 
 def _fetch_libcni() -> None:
     """Install a Go compiler and libcni's source; tests that need them skip themselves where that fails."""
-    run([ROOT / "tools" / "system-packages", "interop"])
+    _install("interop")
+
+
+def _install(*groups: str) -> None:
+    for group in groups:
+        run([ROOT / "tools" / "system-packages", group])
 
 
 def _own_version() -> pythons.Version | None:

@@ -92,7 +92,7 @@ def main(argv: t.Sequence[str]) -> int:
     try:
         if not key:
             raise Unavailable("name the key of gpg that signs: make release KEY=FINGERPRINT")
-        for path in prepare(build.DIST, tree.copy(), key, tag):
+        for path in prepare(build.DIST, tree.copy(tree.place_for("release")), key, tag):
             print(path)
     except Unavailable as exc:
         print(f"make release: {exc}.", file=sys.stderr)

@@ -25,7 +25,7 @@ BIN = CACHE / "bin"
 
 def suite() -> report.SuiteResult:
     result = report.SuiteResult("sanity")
-    collection = tree.copy()
+    collection = tree.copy(tree.place_for("sanity"))
     ignores = sorted(collection.glob("tests/sanity/ignore-*.txt"))
     result.check("there is a sanity ignore file: " + ", ".join(path.name for path in ignores), not ignores)
     _provide_programs()

@@ -12,8 +12,6 @@ from pathlib import Path
 from tools.envs import NAME, NAMESPACE
 from tools.paths import CACHE, ROOT, Unavailable, output
 
-COPY = CACHE / "tree" / "ansible_collections" / NAMESPACE / NAME
-
 _SHEBANGS = {"python": (b"python",), "shell": (b"/sh", b" sh", b"bash", b"dash")}
 
 
@@ -26,7 +24,12 @@ def files() -> list[Path]:
     return sorted(path for path in map(Path, names) if (ROOT / path).is_symlink() or (ROOT / path).is_file())
 
 
-def copy(target: Path = COPY) -> Path:
+def place_for(user: str) -> Path:
+    """Return the directory of a copy that no other suite replaces."""
+    return CACHE / "tree" / user / "ansible_collections" / NAMESPACE / NAME
+
+
+def copy(target: Path) -> Path:
     """Copy the files of the collection to a directory, which is replaced, and return it.
 
     ansible-test accepts no symlink to a collection, and asks the nearest git repository for its files. The repository

@@ -155,10 +155,16 @@ def task(name: str, module: str, arguments: JsonObject, **keywords: t.Any) -> Js
 
 
 class Project:
-    """A directory with playbooks and their files."""
+    """A directory with playbooks and their files.
 
-    def __init__(self, path: pathlib.Path) -> None:
+    Args:
+        path: The directory.
+        payloads: A directory for what Ansible sends to nodes, which the runs of all tests share.
+    """
+
+    def __init__(self, path: pathlib.Path, payloads: pathlib.Path) -> None:
         self.path = path
+        self._payloads = payloads
         self.inventory = "node,"
 
     def write(self, name: str, text: str) -> pathlib.Path:
@@ -208,6 +214,7 @@ class Project:
             "ANSIBLE_CALLBACKS_ENABLED": "recorder",
             "ANSIBLE_NOCOLOR": "true",
             "CNI_TEST_RECORD": str(record),
+            "CNI_TEST_PAYLOADS": str(self._payloads),
         }
 
 

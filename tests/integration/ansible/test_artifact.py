@@ -144,7 +144,7 @@ OWN = next(core for core in cores.ALL if core.line == "2.19")
 
 @pytest.fixture(scope="module")
 def artifact(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    path = build.artifact(tmp_path_factory.mktemp("dist"), tree.copy())
+    path = build.artifact(tmp_path_factory.mktemp("dist"), tree.copy(tmp_path_factory.mktemp("tree") / "source"))
     assert path is not None
     return path
 
@@ -238,7 +238,7 @@ def publish(url: str, token: str) -> Done:
 def test_a_signed_release_is_installed_from_galaxy_and_a_forged_one_is_refused(
     tmp_path: pathlib.Path, gpg: Gpg
 ) -> None:
-    artifact, signature = release.prepare(build.DIST, tree.copy(), "test@example.org")
+    artifact, signature = release.prepare(build.DIST, tree.copy(tmp_path / "source"), "test@example.org")
     gpg.trust(build.DIST / release.PUBLIC_KEY)
     assert "Release Summary" in (build.DIST / release.NOTES).read_text(encoding="utf-8")
     version = artifact.name.split("-")[2].replace(".tar.gz", "")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Replay recorded runs of the reference plugins with the built-in plugins as executables, and compare.
+"""Replay recorded runs of the reference plugins with the programs of built-in plugins, and compare.
 
 Each run has a node of its own: a process in new mount and network namespaces inside tests/support/sandbox.
 `replay_node.py` prepares it and runs the steps, `replay_snapshot.py` reads its state, and `replay_names.py` brings both

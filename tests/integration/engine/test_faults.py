@@ -42,14 +42,18 @@ DISKS = {"full for a moment": ("ENOSPC", False), "read-only from then on": ("ERO
 PROBLEMS = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system"}
 
 
-def situations(*kinds: type[Situation]) -> pytest.MarkDecorator:
+EXECUTABLES, BUILTIN = "never", "always"
+
+
+def situations(*kinds: type[Situation], modes: t.Sequence[str] = (EXECUTABLES, BUILTIN)) -> pytest.MarkDecorator:
     """Return the parameters of a test: situations with executables, and with built-in plugins."""
-    modes = [(kind, builtin) for builtin in ("never", "always") for kind in kinds]
-    return pytest.mark.parametrize(("kind", "node"), modes, indirect=["node"])
+    both = [(kind, builtin) for builtin in modes for kind in kinds]
+    return pytest.mark.parametrize(("kind", "node"), both, indirect=["node"])
 
 
 every_situation = situations(Add, Delete, DeleteLost, Purge, Anew, Collect, Try)
-writing = situations(Add, Delete, DeleteLost, Anew, Collect, Try)
+# No error is injected into executables. With built-in plugins, the same files are written, and theirs.
+writing = situations(Add, Delete, DeleteLost, Anew, Collect, Try, modes=[BUILTIN])
 last = pytest.mark.parametrize("kind", [Last, LastNoMore])
 add_or_delete = situations(Add, Delete)
 
@@ -127,7 +131,7 @@ def test_the_next_run_repairs_a_kill_at_any_boundary(node: EngineNode, trial: Tr
 
 @pytest.mark.parametrize(
     ("kind", "name", "node"),
-    [(Add, "SIGTERM", "never"), (Delete, "SIGHUP", "never"), (Add, "SIGTERM", "always")],
+    [(Add, "SIGTERM", EXECUTABLES), (Delete, "SIGHUP", EXECUTABLES), (Add, "SIGTERM", BUILTIN)],
     indirect=["node"],
 )
 def test_the_next_run_repairs_a_termination_around_any_plugin(trial: Trial, name: str) -> None:

@@ -49,7 +49,9 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_start(self, playbook: t.Any) -> None:
         # Ansible builds the payload of a module once for each run. No test changes a module, so that one build does for all.
-        os.symlink(os.environ["CNI_TEST_PAYLOADS"], os.path.join(constants.DEFAULT_LOCAL_TMP, "ansiballz_cache"))
+        os.symlink(
+            os.environ["CNI_TEST_PAYLOADS"], os.path.join(vars(constants)["DEFAULT_LOCAL_TMP"], "ansiballz_cache")
+        )
         self._write("", "", "ok", {})
 
     def v2_runner_on_ok(self, result: t.Any) -> None:

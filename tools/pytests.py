@@ -21,35 +21,45 @@ def unit() -> report.SuiteResult:
 
 
 def conformance() -> report.SuiteResult:
-    _fetch_libcni()
+    # A Go compiler and libcni's source: tests that need them skip themselves without.
+    _install("interop")
     return _pytest("conformance", tool("python"), "tests/conformance")
 
 
 def integration() -> report.SuiteResult:
     """Run the engine and the built-in plugins beside real plugins."""
-    _fetch_libcni()
     # firewalld is installed only where the machine serves tests alone; elsewhere its tests skip themselves.
-    _install(*(["firewalld"] if os.environ.get("CI") else []))
-    return _in_sandbox("integration", "tests/support", "tests/integration/engine", "tests/integration/builtin")
+    groups = ["interop", *(["firewalld"] if os.environ.get("CI") else [])]
+    return _in_sandbox("integration", groups, "tests/support", "tests/integration/engine", "tests/integration/builtin")
 
 
 def ansible() -> report.SuiteResult:
     """Run modules, roles and playbooks with real plugins, and the artifact on each line of ansible-core."""
-    _fetch_libcni()
     # Without an SSH server the tests of the fleet skip themselves, and without GnuPG those of signatures.
-    _install("fleet", "release")
-    cores.prepare()
-    return _in_sandbox("ansible", "tests/integration/ansible", "tests/integration/fleet")
+    groups = ["interop", "fleet", "release"]
+    return _in_sandbox("ansible", groups, "tests/integration/ansible", "tests/integration/fleet", prepare=cores.prepare)
 
 
-def _in_sandbox(name: str, *arguments: str) -> report.SuiteResult:
-    """Run tests in a throw-away sandbox; skip them with a reason if there is none."""
+def _in_sandbox(
+    name: str, groups: t.Iterable[str], *arguments: str, prepare: t.Callable[[], None] | None = None
+) -> report.SuiteResult:
+    """Run tests in a throw-away sandbox; skip them with a reason if there is none.
+
+    Args:
+        name: The suite.
+        groups: Groups of packages without which some tests skip themselves.
+        arguments: Those of pytest.
+        prepare: What to do before.
+    """
     reason = sandbox.unavailable(name, "node")
-    if not reason:
-        return _pytest(name, tool("python"), *arguments, prefix=[sandbox.PROGRAM])
-    result = report.SuiteResult(name)
-    result.skip(reason)
-    return result
+    if reason:
+        result = report.SuiteResult(name)
+        result.skip(reason)
+        return result
+    _install(*groups)
+    if prepare:
+        prepare()
+    return _pytest(name, tool("python"), *arguments, prefix=[sandbox.PROGRAM])
 
 
 def browser() -> report.SuiteResult:
@@ -122,11 +132,6 @@ def _pytest(
 def _last_line(log: Path | None) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log else []
     return next((f": {line}" for line in reversed(lines) if line.strip()), "")
-
-
-def _fetch_libcni() -> None:
-    """Install a Go compiler and libcni's source; tests that need them skip themselves where that fails."""
-    _install("interop")
 
 
 def _install(*groups: str) -> None:

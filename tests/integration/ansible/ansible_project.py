@@ -19,7 +19,7 @@ import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import documented_returns
-from ansible_collections.cni.node.tests.support import state
+from ansible_collections.cni.node.tests.support import pages, state
 from ansible_collections.cni.node.tests.support.state import State
 
 HERE = pathlib.Path(__file__).parent
@@ -155,16 +155,10 @@ def task(name: str, module: str, arguments: JsonObject, **keywords: t.Any) -> Js
 
 
 class Project:
-    """A directory with playbooks and their files.
+    """A directory with playbooks and their files."""
 
-    Args:
-        path: The directory.
-        payloads: A directory for what Ansible sends to nodes, which the runs of all tests share.
-    """
-
-    def __init__(self, path: pathlib.Path, payloads: pathlib.Path) -> None:
+    def __init__(self, path: pathlib.Path) -> None:
         self.path = path
-        self._payloads = payloads
         self.inventory = "node,"
 
     def write(self, name: str, text: str) -> pathlib.Path:
@@ -210,11 +204,10 @@ class Project:
             "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
             "ANSIBLE_PIPELINING": "true",
             "ANSIBLE_PYTHON_INTERPRETER": NODE_PYTHON,
-            "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callbacks"),
-            "ANSIBLE_CALLBACKS_ENABLED": "recorder",
+            "ANSIBLE_CALLBACK_PLUGINS": f"{HERE / 'callbacks'}:{pages.CALLBACKS}",
+            "ANSIBLE_CALLBACKS_ENABLED": "recorder,payloads",
             "ANSIBLE_NOCOLOR": "true",
             "CNI_TEST_RECORD": str(record),
-            "CNI_TEST_PAYLOADS": str(self._payloads),
         }
 
 

@@ -31,11 +31,6 @@ def node() -> t.Iterator[EngineNode]:
         yield EngineNode()
 
 
-@pytest.fixture(scope="session")
-def payloads(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    return tmp_path_factory.mktemp("payloads")
-
-
 @pytest.fixture
-def project(node: EngineNode, tmp_path: pathlib.Path, payloads: pathlib.Path) -> Project:
-    return Project(tmp_path, payloads)
+def project(node: EngineNode, tmp_path: pathlib.Path) -> Project:
+    return Project(tmp_path)

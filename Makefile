@@ -47,7 +47,7 @@ test: venv  ## run every suite below to the end and sum up distinct tests
 lint:         ## ruff, the words of tools/style, yamllint, shellcheck, reuse, zizmor, ansible-lint, antsibull, galaxy-importer
 types:        ## mypy, strict
 unit:         ## tests/unit on the Python of .venv
-pythons:      ## tests/unit on the oldest and the newest other Python of this machine, from 3.9; PYTHONS=all for every one
+pythons:      ## tests/unit on the oldest Python of this machine, from 3.9; PYTHONS=all for every other one
 conformance:  ## one test for each behaviour that the CNI specification requires
 integration:  ## the engine and the built-in plugins beside real ones, in a throw-away sandbox (root)
 ansible:      ## modules, roles, playbooks and pages with real plugins, in a throw-away sandbox (root)
@@ -55,7 +55,7 @@ molecule:     ## roles and playbooks on a fleet of nodes over SSH (root); SCENAR
 browser:      ## the fleet's report and the documentation site in headless Chromium
 controller:   ## the project, image, navigator settings and rulebook for automation controllers
 vm:           ## a booted virtual machine from provisioning to reboot, in some minutes (root)
-sanity:       ## ansible-test sanity on ansible-core 2.16 and 2.21; CORE="2.17..." for other lines
+sanity:       ## ansible-test sanity on ansible-core 2.21; CORE="2.17..." for other lines
 
 .PHONY: $(SUITES)
 $(SUITES): venv

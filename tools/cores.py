@@ -48,9 +48,7 @@ class Core:
 
 # No release candidates: their ansible-test may need packages that no index has yet.
 ALL = (
-    Core(
-        "2.16", (3, 10), (3, 12), (3, 10), "the oldest that meta/runtime.yml allows; enterprise platforms ship it", True
-    ),
+    Core("2.16", (3, 10), (3, 12), (3, 10), "the oldest that meta/runtime.yml allows; enterprise platforms ship it"),
     Core("2.17", (3, 10), (3, 12), (3, 12), "the newest that runs on Python 3.10"),
     Core("2.18", (3, 11), (3, 13), (3, 13), "the last without the templating engine of 2.19"),
     Core("2.19", (3, 11), (3, 13), (3, 11), "the one in .venv: the newest that Debian 12's Python runs"),

@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 # PYTHON selects the interpreter of .venv; by default the distribution's own is used if it is supported.
 PYTHON ?=
 BOOTSTRAP := $(firstword $(wildcard /usr/bin/python3) python3)
-SUITES := lint types unit pythons conformance integration ansible molecule browser controller vm sanity
+SUITES := lint types unit conformance integration ansible molecule browser controller vm sanity
 
 # Programs started here find the tools in .venv, and this working tree before any other copy of the collection.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -47,7 +47,7 @@ test: venv  ## run every suite below to the end and sum up distinct tests
 lint:         ## ruff, the words of tools/style, yamllint, shellcheck, reuse, zizmor, ansible-lint, antsibull, galaxy-importer
 types:        ## mypy, strict
 unit:         ## tests/unit on the Python of .venv
-pythons:      ## tests/unit on the oldest Python of this machine, from 3.9; PYTHONS=all for every other one
+pythons:      ## tests/unit on every other Python of this machine from 3.9, for the workflows
 conformance:  ## one test for each behaviour that the CNI specification requires
 integration:  ## the engine and the built-in plugins beside real ones, in a throw-away sandbox (root)
 ansible:      ## modules, roles, playbooks and pages with real plugins, in a throw-away sandbox (root)
@@ -57,8 +57,8 @@ controller:   ## the project, image, navigator settings and rulebook for automat
 vm:           ## a booted virtual machine from provisioning to reboot, in some minutes (root)
 sanity:       ## ansible-test sanity on ansible-core 2.21; CORE="2.17..." for other lines
 
-.PHONY: $(SUITES)
-$(SUITES): venv
+.PHONY: $(SUITES) pythons
+$(SUITES) pythons: venv
 	@.venv/bin/python -m tools.check $@
 
 .PHONY: quick

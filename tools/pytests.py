@@ -75,7 +75,7 @@ def controller() -> report.SuiteResult:
 
 
 def other_pythons() -> report.SuiteResult:
-    """Run tests/unit on the oldest Python, or with PYTHONS=all on every other one, each with the newest ansible-core for it.
+    """Run tests/unit on every other Python, each with the newest ansible-core made for it.
 
     The tests are those of `unit`: the verdicts of all Pythons add up to one for each test.
     """
@@ -83,12 +83,10 @@ def other_pythons() -> report.SuiteResult:
     found = {version: pythons.find(version) for version in pythons.list_supported() if version != _own_version()}
     for version in (version for version, python in found.items() if python is None):
         result.notes.append(f"not run on Python {pythons.text(version)}: no interpreter that can make environments")
-    usable = [(version, python) for version, python in found.items() if python]
-    if os.environ.get("PYTHONS") != "all":
-        usable = usable[:1]
     interpreters = {
         version: envs.ensure(CACHE / "venvs" / f"unit-{pythons.text(version)}", python, _pins(version))
-        for version, python in usable
+        for version, python in found.items()
+        if python
     }
     # Each run takes one processor.
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:

@@ -11,7 +11,7 @@ from tools.paths import ROOT, run
 
 PROGRAM = ROOT / "tests" / "vm" / "vm"
 # Seconds: several times what both take, emulated on two processors.
-IMAGE_TIME, SCENARIO_TIME = 600, 3600
+IMAGE_TIME, SCENARIO_TIME = 600, 4500
 # Mounts made for the disk image disappear with these namespaces.
 APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 

@@ -10,7 +10,7 @@ from tools import molecule, report, sandbox
 from tools.paths import ROOT, run
 
 PROGRAM = ROOT / "tests" / "vm" / "vm"
-# Seconds: several times what both take, emulated on two processors.
+# Seconds: more than both take, emulated on two processors that are busy.
 IMAGE_TIME, SCENARIO_TIME = 600, 4500
 # Mounts made for the disk image disappear with these namespaces.
 APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")

@@ -19,11 +19,10 @@ import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import documented_returns
-from ansible_collections.cni.node.tests.support import pages, state
+from ansible_collections.cni.node.tests.support import pages
 from ansible_collections.cni.node.tests.support.state import State
 
 HERE = pathlib.Path(__file__).parent
-COLLECTIONS = next(path.parent for path in pathlib.Path(state.__file__).parents if path.name == "ansible_collections")
 PROGRAM = pathlib.Path(sys.executable).with_name("ansible-playbook")
 # CNI_NODE_PYTHON names another Python for the modules, as a node may have one.
 NODE_PYTHON = os.environ.get("CNI_NODE_PYTHON", sys.executable)
@@ -195,18 +194,14 @@ class Project:
         return PlaybookRun(done.returncode, done.stdout, tasks)
 
     def _environment(self, record: pathlib.Path) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
+        home = self.path / ".ansible"
         return {
-            **kept,
-            "ANSIBLE_HOME": str(self.path / ".ansible"),
-            "ANSIBLE_ASYNC_DIR": str(self.path / ".ansible" / "async"),
-            "ANSIBLE_REMOTE_TEMP": str(self.path / ".ansible" / "remote"),
-            "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
+            **pages.reader_environment(home),
+            "ANSIBLE_ASYNC_DIR": str(home / "async"),
             "ANSIBLE_PIPELINING": "true",
             "ANSIBLE_PYTHON_INTERPRETER": NODE_PYTHON,
             "ANSIBLE_CALLBACK_PLUGINS": f"{HERE / 'callbacks'}:{pages.CALLBACKS}",
             "ANSIBLE_CALLBACKS_ENABLED": "recorder,payloads",
-            "ANSIBLE_NOCOLOR": "true",
             "CNI_TEST_RECORD": str(record),
         }
 

@@ -41,6 +41,5 @@ class CallbackModule(CallbackBase):
 
 def _digest() -> str:
     """Return a text that changes with any file of a plugin."""
-    files = sorted(path for path in PLUGINS.rglob("*.py"))
-    stats = [(str(path), status.st_mtime_ns, status.st_size) for path in files for status in [path.stat()]]
+    stats = [(str(path), path.stat().st_mtime_ns) for path in sorted(PLUGINS.rglob("*.py"))]
     return hashlib.sha256(repr(stats).encode()).hexdigest()[:16]

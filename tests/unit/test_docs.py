@@ -15,8 +15,15 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import CODE
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
-# What a clone has at its top; a name such as `roles/x` of a user's project begins otherwise.
-_TOP = "|".join(sorted(re.escape(path.name) for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."))
+# What a clone has at its top, without what make builds; a name such as `roles/x` of a user's project begins otherwise.
+BUILT = {line.strip("/") for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()}
+_TOP = "|".join(
+    sorted(
+        re.escape(path.name)
+        for path in ROOT.iterdir()
+        if path.is_dir() and path.name[0] != "." and path.name not in BUILT
+    )
+)
 NAMED = re.compile(rf"`((?:{_TOP})/[\w./-]+)`")
 
 

@@ -198,7 +198,6 @@ class Project:
         return {
             **pages.reader_environment(home),
             "ANSIBLE_ASYNC_DIR": str(home / "async"),
-            "ANSIBLE_PIPELINING": "true",
             "ANSIBLE_PYTHON_INTERPRETER": NODE_PYTHON,
             "ANSIBLE_CALLBACK_PLUGINS": f"{HERE / 'callbacks'}:{pages.CALLBACKS}",
             "ANSIBLE_CALLBACKS_ENABLED": "recorder,payloads",

@@ -2,17 +2,29 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Let all runs of Ansible in one sandbox share the payloads of modules, which take longer to build than to run."""
+"""Let all runs of Ansible in one sandbox share the payloads of modules, and compile each payload once.
+
+Ansible builds a payload anew in each run, and Python on the node compiles it anew in each task. Both take longer than
+what most modules do.
+"""
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import hashlib
+import importlib._bootstrap_external as bootstrap
+import importlib.util
+import io
 import os
 import pathlib
 import typing as t
+import zipfile
 
 from ansible import constants
+from ansible.executor import module_common
 from ansible.plugins.callback import CallbackBase
+from ansible.release import __version__
 
 DOCUMENTATION = r"""
 name: payloads
@@ -20,6 +32,7 @@ type: notification
 short_description: Keeps the payloads of modules for the next run
 description:
   - Ansible builds the payload of a module once for each run. This links its directory of payloads to one in the sandbox.
+  - It adds compiled code to each payload. A Python of another version than the controller's takes the source.
 """
 
 PLUGINS = pathlib.Path(__file__).parents[3] / "plugins"
@@ -37,9 +50,36 @@ class CallbackModule(CallbackBase):
             shared = f"/run/cni.node-payloads/{_digest()}"
             os.makedirs(shared, exist_ok=True)
             os.symlink(shared, own)
+        self._compile_new_payloads()
+
+    def _compile_new_payloads(self) -> None:
+        # Only newer releases of ansible-core keep payloads in such objects.
+        payload = getattr(module_common, "_CachedModule", None)
+        if payload is not None:
+            dump = payload.dump
+
+            def dump_compiled(new: t.Any, path: str) -> None:
+                zip_data = base64.b64encode(_compiled(base64.b64decode(new.zip_data)))
+                dump(dataclasses.replace(new, zip_data=zip_data), path)
+
+            payload.dump = dump_compiled
 
 
 def _digest() -> str:
-    """Return a text that changes with any file of a plugin."""
+    """Return a text that changes with any file of a plugin, and with Ansible."""
     stats = [(str(path), path.stat().st_mtime_ns) for path in sorted(PLUGINS.rglob("*.py"))]
-    return hashlib.sha256(repr(stats).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr((__version__, stats)).encode()).hexdigest()[:16]
+
+
+def _compiled(payload: bytes) -> bytes:
+    """Return a zip file with the compiled code of each module beside its source."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(payload)) as sources, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in sources.namelist():
+            source = sources.read(name)
+            target.writestr(name, source)
+            if name.endswith(".py"):
+                code = compile(source, name, "exec", dont_inherit=True)
+                # Python takes it without a look at the source or its time, which a zip file rounds.
+                target.writestr(f"{name}c", bootstrap._code_to_hash_pyc(code, importlib.util.source_hash(source), False))
+    return result.getvalue()

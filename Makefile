@@ -54,7 +54,7 @@ ansible:      ## modules, roles, playbooks and pages with real plugins, in a thr
 molecule:     ## roles and playbooks on a fleet of nodes over SSH (root); SCENARIO="NAME..." for some
 browser:      ## the fleet's report and the documentation site in headless Chromium
 controller:   ## the project, image, navigator settings and rulebook for automation controllers
-vm:           ## a booted virtual machine from provisioning to reboot, in up to an hour (root)
+vm:           ## a booted virtual machine from provisioning to reboot, in some 40 minutes (root)
 sanity:       ## ansible-test sanity on ansible-core 2.21; CORE="2.17..." for other lines
 
 .PHONY: $(SUITES) pythons

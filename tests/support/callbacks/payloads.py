@@ -13,9 +13,9 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
-import importlib._bootstrap_external as bootstrap
 import importlib.util
 import io
+import marshal
 import os
 import pathlib
 import typing as t
@@ -35,6 +35,8 @@ description:
   - It adds compiled code to each payload. A Python of another version than the controller's takes the source.
 """
 
+# Of a file whose source Python does not compare (PEP 552): the time of a source is rounded in a zip file.
+_HEADER = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little")
 PLUGINS = pathlib.Path(__file__).parents[3] / "plugins"
 
 
@@ -50,19 +52,20 @@ class CallbackModule(CallbackBase):
             shared = f"/run/cni.node-payloads/{_digest()}"
             os.makedirs(shared, exist_ok=True)
             os.symlink(shared, own)
-        self._compile_new_payloads()
+            _compile_new_payloads()
 
-    def _compile_new_payloads(self) -> None:
-        # Only newer releases of ansible-core keep payloads in such objects.
-        payload = getattr(module_common, "_CachedModule", None)
-        if payload is not None:
-            dump = payload.dump
 
-            def dump_compiled(new: t.Any, path: str) -> None:
-                zip_data = base64.b64encode(_compiled(base64.b64decode(new.zip_data)))
-                dump(dataclasses.replace(new, zip_data=zip_data), path)
+def _compile_new_payloads() -> None:
+    # Only newer releases of ansible-core keep payloads in such objects.
+    payload = getattr(module_common, "_CachedModule", None)
+    if payload is not None:
+        dump = payload.dump
 
-            payload.dump = dump_compiled
+        def dump_compiled(new: t.Any, path: str) -> None:
+            zip_data = base64.b64encode(_compiled(base64.b64decode(new.zip_data)))
+            dump(dataclasses.replace(new, zip_data=zip_data), path)
+
+        payload.dump = dump_compiled
 
 
 def _digest() -> str:
@@ -80,6 +83,5 @@ def _compiled(payload: bytes) -> bytes:
             target.writestr(name, source)
             if name.endswith(".py"):
                 code = compile(source, name, "exec", dont_inherit=True)
-                # Python takes it without a look at the source or its time, which a zip file rounds.
-                target.writestr(f"{name}c", bootstrap._code_to_hash_pyc(code, importlib.util.source_hash(source), False))
+                target.writestr(f"{name}c", _HEADER + importlib.util.source_hash(source) + marshal.dumps(code))
     return result.getvalue()

@@ -99,7 +99,7 @@ def test_check_mode_predicts_a_long_batch_and_a_second_run_changes_nothing(node:
         node.attach(item("old", netns="red", container_id="old"))
         given = {"attachments": items, "purge": True, **EACH}
         played = project.play(
-            thrice("attach", ATTACHMENTS, given, vars={"ansible_pipelining": False}), "--diff"
+            thrice("attach", ATTACHMENTS, given, vars={"ansible_pipelining": True}), "--diff"
         ).succeeded()
     assert played.require_converged("attach").actions() == {**dict.fromkeys(NAMES, "added"), "old": "removed"}
     assert len(progress_lines(played)) == 3 + 3 + 2

@@ -12,17 +12,13 @@ import re
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, LEVELS
+from tools import tree
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
-# What a clone has at its top, without what make builds; a name such as `roles/x` of a user's project begins otherwise.
-BUILT = {line.strip("/") for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()}
+# What a clone has at its top; a name such as `roles/x` of a user's project begins otherwise.
 _TOP = "|".join(
-    sorted(
-        re.escape(path.name)
-        for path in ROOT.iterdir()
-        if path.is_dir() and path.name[0] != "." and path.name not in BUILT
-    )
+    sorted({re.escape(path.parts[0]) for path in tree.files() if path.parts[1:] and path.parts[0][0] != "."})
 )
 NAMED = re.compile(rf"`((?:{_TOP})/[\w./-]+)`")
 

@@ -131,7 +131,7 @@ def installed_controller(path: pathlib.Path, core: cores.Core, artifact: pathlib
     """Install the artifact for a line of ansible-core; skip the test where this machine does not have it."""
     programs, python = core.env / "bin", core.python()
     if python is None or not (programs / "ansible-playbook").exists():
-        pytest.skip(f"there is no environment with ansible-core {core.line}: `make integration` makes it")
+        pytest.skip(f"there is no environment with ansible-core {core.line}: `make ansible` makes it")
     controller = Controller(path, programs, python)
     controller.install(artifact, "--offline").require_success()
     return controller

@@ -37,7 +37,6 @@ pytestmark = [
 
 PLUGIN_CHOOSES = reference_networks.network(reference_networks.bridge(), {"type": "firewall"})
 FIREWALL_RULE = "-A CNI-FORWARD -s 10.1.0.2/32 -j ACCEPT"
-every_reload = pytest.mark.parametrize("reload", ["--reload", "--complete-reload"])
 
 
 @pytest.fixture(params=["iptables", "nftables"])
@@ -51,7 +50,7 @@ def backend(request: pytest.FixtureRequest, node: EngineNode) -> t.Iterator[None
 
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("is_own", [True, False], ids=["own", "of another runtime"])
-@every_reload
+@pytest.mark.parametrize("reload", ["--reload", "--complete-reload"])
 def test_connections_go_on_after_a_reload_of_firewalld_and_a_repair(
     node: EngineNode, blue: Namespace, reload: str, is_own: bool
 ) -> None:

@@ -24,7 +24,6 @@ import zipfile
 from ansible import constants
 from ansible.executor import module_common
 from ansible.plugins.callback import CallbackBase
-from ansible.release import __version__
 
 DOCUMENTATION = r"""
 name: payloads
@@ -56,22 +55,20 @@ class CallbackModule(CallbackBase):
 
 
 def _compile_new_payloads() -> None:
-    # Only newer releases of ansible-core keep payloads in such objects.
-    payload = getattr(module_common, "_CachedModule", None)
-    if payload is not None:
-        dump = payload.dump
+    payload: t.Any = module_common._CachedModule
+    dump = payload.dump
 
-        def dump_compiled(new: t.Any, path: str) -> None:
-            zip_data = base64.b64encode(_compiled(base64.b64decode(new.zip_data)))
-            dump(dataclasses.replace(new, zip_data=zip_data), path)
+    def dump_compiled(new: t.Any, path: str) -> None:
+        zip_data = base64.b64encode(_compiled(base64.b64decode(new.zip_data)))
+        dump(dataclasses.replace(new, zip_data=zip_data), path)
 
-        payload.dump = dump_compiled
+    payload.dump = dump_compiled
 
 
 def _digest() -> str:
-    """Return a text that changes with any file of a plugin, and with Ansible."""
+    """Return a text that changes with any file of a plugin."""
     stats = [(str(path), path.stat().st_mtime_ns) for path in sorted(PLUGINS.rglob("*.py"))]
-    return hashlib.sha256(repr((__version__, stats)).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(stats).encode()).hexdigest()[:16]
 
 
 def _compiled(payload: bytes) -> bytes:

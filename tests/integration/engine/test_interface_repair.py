@@ -386,6 +386,37 @@ def test_another_link_of_the_name_is_left_alone(node: EngineNode, engine: Engine
     assert repaired.drift().on_node[0] == "interface cni0 of the node is no bridge"
 
 
+def _replace_host_end(node: EngineNode, repaired: Repaired, name: str) -> None:
+    """Let the record name another link of the node as the host end."""
+    path = node.record_of(repaired.item)
+    path.write_text(path.read_text(encoding="utf-8").replace(repaired.words["host"], name), encoding="utf-8")
+
+
+def test_a_network_card_that_a_record_names_is_left_alone(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+    repaired = Repaired(node, engine, blue, BRIDGE)
+    repaired.run("ip link add card type ifb")
+    _replace_host_end(node, repaired, "card")
+    repaired.run("ip link delete cni0")
+    before = ip("link")
+    (entry,) = node.run("repair", resources=["interfaces"]).succeeded().entries
+    assert (entry["action"], entry["left"]) == ("drifted", ["interface card of the node is no veth"])
+    assert ip("link") == before
+
+
+def test_the_end_of_another_pair_is_left_alone_although_the_indexes_are_equal(
+    node: EngineNode, engine: Engine, blue: Namespace
+) -> None:
+    repaired = Repaired(node, engine, blue, BRIDGE)
+    (index,) = (link["ifindex"] for link in ip("link", namespace=blue.name) if link["ifname"] == "eth0")
+    with namespace("red") as red:
+        repaired.run(f"ip link add card type veth peer name eth0 index {index} netns {red.name}")
+        _replace_host_end(node, repaired, "card")
+        before = ip("link")
+        (entry,) = node.run("repair", resources=["interfaces"]).succeeded().entries
+        assert ip("link") == before
+    assert (entry["action"], entry["reason"]) == ("drifted", "interface eth0 is another link than the recorded one")
+
+
 def test_a_bridge_with_another_address_is_left_alone(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
     repaired.run("ip address replace 10.7.0.1/16 dev cni0")

@@ -160,18 +160,25 @@ def test_an_attachment_without_its_namespace_is_named_and_left_alone(
     assert "CNI-" not in rules()
 
 
+@pytest.mark.parametrize(
+    ("has_host_end", "reason"),
+    [(True, "is another link than the recorded one"), (False, "belongs to another container")],
+)
 def test_a_namespace_of_another_container_at_the_path_is_left_alone(
-    node: EngineNode, attached: JsonObject, green: Namespace
+    node: EngineNode, attached: JsonObject, green: Namespace, has_host_end: bool, reason: str
 ) -> None:
     as_other_runtime(node, attached)
     node.attach(mapped(green, 1))
     record = node.record_of(attached)
     content = json.loads(record.read_text(encoding="utf-8"))
+    if not has_host_end:
+        (host_end,) = (item for item in content["result"]["interfaces"] if item["name"].startswith("veth"))
+        host_end["name"] = "vethgone"
     record.write_text(json.dumps({**content, "netns": str(green.path)}), encoding="utf-8")
     flush()
     entries = {entry["container_id"]: entry for entry in node.run("repair").succeeded().entries}
     assert entries["green"]["action"] == "repaired"
-    assert "belongs to another container" in entries["blue"]["reason"]
+    assert reason in entries["blue"]["reason"]
 
 
 def test_a_container_whose_del_is_running_is_left_alone(node: EngineNode, attached: JsonObject) -> None:

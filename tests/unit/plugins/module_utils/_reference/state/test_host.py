@@ -141,6 +141,22 @@ def test_another_link_in_the_place_of_a_bridge_is_named_and_not_changed() -> Non
     assert differences == [("interface cni0 of the node is no bridge", False, False)]
 
 
+def test_a_network_card_is_never_taken_for_the_end_of_a_veth_pair() -> None:
+    card = VETH._replace(name="eth0", kind="", master=0, is_up=False)
+    lease = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0")
+    state = (
+        resources.Bridge("cni0"),
+        resources.Link("eth0", inside=False, mtu=1400, is_up=True),
+        resources.Port("eth0", "cni0"),
+        resources.Address("eth0", GATEWAY, inside=False),
+        lease,
+    )
+    assert compare(FakeNode(card), *state) == [
+        ("interface eth0 of the node is no veth", False, False),
+        ("the lease of 10.1.0.2 in /x/net is gone", True, False),
+    ]
+
+
 def test_a_bridge_gets_no_second_address_of_ipv4() -> None:
     address = resources.Address("cni0", GATEWAY, inside=False, is_only=True)
     message = "address 10.1.0.1/16 of interface cni0 of the node is missing"

@@ -18,26 +18,26 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
 from ansible_collections.cni.node.tests.support.until import until
 
-OWN = os.stat("/proc/self/ns/net").st_ino
+OWN = "/proc/self/ns/net"
 
 
 def test_the_namespace_of_a_process_is_alive() -> None:
     def find_namespace() -> int | None:
         # Its path may name any process that has it, and that may have ended by now.
         with contextlib.suppress(OSError):
-            return os.stat(live_namespaces.reachable_paths()[OWN]).st_ino
+            return os.stat(live_namespaces.reachable_paths()[inode(OWN)]).st_ino
         return None
 
-    assert until(find_namespace) == OWN
+    assert until(find_namespace) == inode(OWN)
 
 
 def test_addresses_of_both_families_are_found_with_a_namespace_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: {OWN: "/proc/self/ns/net"})
+    monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: {inode(OWN): OWN})
     monkeypatch.setattr(netns, "run_inside", lambda path, operation: operation())
     paths_by_address = live_namespaces.addresses().netns_by_address
-    assert paths_by_address["127.0.0.1"] == "/proc/self/ns/net"
+    assert paths_by_address["127.0.0.1"] == OWN
     if "1" in pathlib.Path("/proc/net/if_inet6").read_text(encoding="ascii"):
-        assert paths_by_address["::1"] == "/proc/self/ns/net"
+        assert paths_by_address["::1"] == OWN
 
 
 class Paths:
@@ -106,12 +106,12 @@ def test_a_file_that_a_removed_namespace_left_is_no_namespace(paths: Paths) -> N
 @pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.EPERM, errno.ENOENT])
 def test_an_unreadable_namespace_is_named_and_the_others_are_inspected(paths: Paths, code: int) -> None:
     blue = paths.make("blue")
-    paths.listings = [{OWN: "/proc/self/ns/net", inode(blue): blue}]
-    paths.failures = {"/proc/self/ns/net": OSError(code, "it is so")}
+    paths.listings = [{inode(OWN): OWN, inode(blue): blue}]
+    paths.failures = {OWN: OSError(code, "it is so")}
     (path, error), other = live_namespaces.run_in_each(lambda: None)
     assert isinstance(error, CniError)
     assert (path, error.code, error.msg) == (
-        "/proc/self/ns/net",
+        OWN,
         Code.IO_FAILURE,
         "cannot read the network namespace /proc/self/ns/net: it is so",
     )

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, live_namespaces, netns
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture
 
@@ -19,8 +20,16 @@ MakeNode = t.Callable[..., FakeNode]
 
 @pytest.fixture
 def make_node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> MakeNode:
-    """Return a factory of fake nodes. A file stands for a network namespace, because creating one requires root."""
+    """Return a factory of fake nodes. A file stands for a network namespace, because creating one requires root.
+
+    What is written to the kernel fails, as it does without root.
+    """
+
+    def refuse(*dummy: object) -> t.NoReturn:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
+    monkeypatch.setattr(kernel_writer, "_send", refuse)
     return lambda **plugins: FakeNode(tmp_path, **plugins)
 
 

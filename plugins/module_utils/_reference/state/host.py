@@ -14,7 +14,6 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import OTHER_LIMIT
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, Link
-from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.module_utils._reference.state import links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import describe, is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
@@ -28,8 +27,8 @@ _ROUNDING: t.Final = 0.01
 def find(state: State, node: Node) -> t.Iterator[Difference]:
     """Yield the differences of the node.
 
-    A link that is no veth, such as a network card, does not belong to the attachment, whatever its record says. Then only
-    leases are compared, so that a repair cannot cut the node off its network.
+    A link of another kind than the container's end has, such as a network card, does not belong to the attachment, whatever
+    its record says. Then only leases are compared, so that a repair cannot cut the node off its network.
     """
     expected = [resource for resource in state if not resource.inside]
     strangers = [difference for resource in expected for difference in _find_stranger(resource, node)]
@@ -40,9 +39,10 @@ def find(state: State, node: Node) -> t.Iterator[Difference]:
 
 
 def _find_stranger(expected: resources.Resource, node: Node) -> t.Iterator[Difference]:
-    link = node.link(expected.name) if isinstance(expected, resources.Link) else None
-    if link is not None and link.kind != VETH:
-        yield Difference(expected, f"{links.place(link.name, False)} is no veth", False, link)
+    if isinstance(expected, resources.Link) and expected.kind:
+        link = node.link(expected.name)
+        if link is not None and link.kind != expected.kind:
+            yield Difference(expected, f"{links.place(link.name, False)} is no {expected.kind}", False, link)
 
 
 def _compare_bridge(expected: resources.Bridge, node: Node) -> t.Iterator[Difference]:

@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.module_utils._reference.state import chained, facts, routes
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
@@ -121,7 +122,7 @@ def _node_links(known: Facts) -> t.Iterator[Link]:
     for item in known.on_node:
         name = str(item["name"])
         if name == known.host_end:
-            yield Link(name, inside=False, mtu=_configured_mtu(known), is_up=True)
+            yield Link(name, inside=False, mtu=_configured_mtu(known), is_up=True, kind=VETH)
         elif name not in (known.bridge, chained.ifb_name(known)):
             yield Link(name, inside=False, is_up=True)
 

@@ -22,6 +22,7 @@ class Link(t.NamedTuple):
     """A link that the attachment cannot do without: if it is gone, only ADD can make it again.
 
     Attributes:
+        kind: ``veth`` for the end of the container's pair on the node; empty if it may have any kind.
         is_up, is_promiscuous: Whether that is required.
         mac: In lower case.
         minimum_mtu: The least MTU, if several networks share the link.
@@ -39,6 +40,7 @@ class Link(t.NamedTuple):
     all_multicast: bool | None = None
     queue_length: int | None = None
     mode: str = ""
+    kind: str = ""
 
 
 class Bridge(t.NamedTuple):

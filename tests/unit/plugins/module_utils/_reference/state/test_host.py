@@ -146,7 +146,7 @@ def test_a_network_card_is_never_taken_for_the_end_of_a_veth_pair() -> None:
     lease = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0")
     state = (
         resources.Bridge("cni0"),
-        resources.Link("eth0", inside=False, mtu=1400, is_up=True),
+        resources.Link("eth0", inside=False, mtu=1400, is_up=True, kind="veth"),
         resources.Port("eth0", "cni0"),
         resources.Address("eth0", GATEWAY, inside=False),
         lease,
@@ -155,6 +155,12 @@ def test_a_network_card_is_never_taken_for_the_end_of_a_veth_pair() -> None:
         ("interface eth0 of the node is no veth", False, False),
         ("the lease of 10.1.0.2 in /x/net is gone", True, False),
     ]
+
+
+def test_a_link_of_the_node_that_another_plugin_has_added_may_have_any_kind() -> None:
+    tunnel = VETH._replace(name="tunl0", kind="ipip", master=0, is_up=False)
+    link = resources.Link("tunl0", inside=False, is_up=True)
+    assert compare(FakeNode(tunnel), link) == [("interface tunl0 of the node is down", True, False)]
 
 
 def test_a_bridge_gets_no_second_address_of_ipv4() -> None:

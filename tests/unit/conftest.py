@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink, syscall
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, syscall
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -19,7 +20,5 @@ def own_network() -> None:
         return
     with contextlib.suppress(OSError):  # not allowed in some containers
         syscall.unshare(syscall.CLONE_NEWNET)
-        loopback = rtnetlink.link("lo")
-        assert loopback is not None
         with kernel_writer.connect() as writer:
-            writer.set_up(loopback.ifindex)
+            writer.set_up(socket.if_nametoindex("lo"))

@@ -79,6 +79,13 @@ class Link(t.NamedTuple):
     has_carrier: bool = True
     vlan: int = 0
 
+    def is_peer_of(self, other: Link) -> bool:
+        """Return whether both are the ends of one pair, such as that of a veth.
+
+        Each has to name the other: links of different network namespaces often have the same index.
+        """
+        return self.kind == other.kind and (self.peer, other.peer) == (other.ifindex, self.ifindex)
+
 
 def decode(answer: bytes, start: int, end: int) -> Link:
     """Return the link of a message."""

@@ -407,7 +407,7 @@ def test_the_end_of_another_pair_is_left_alone_although_the_indexes_are_equal(
     node: EngineNode, engine: Engine, blue: Namespace
 ) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
-    (index,) = (link["ifindex"] for link in ip("link", namespace=blue.name) if link["ifname"] == "eth0")
+    index = dict(repaired.links())["eth0"]
     with namespace("red") as red:
         repaired.run(f"ip link add card type veth peer name eth0 index {index} netns {red.name}")
         _replace_host_end(node, repaired, "card")

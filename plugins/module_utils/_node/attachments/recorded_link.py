@@ -82,7 +82,7 @@ def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
     if not recorded.is_identifiable:
         return Preparation(record)
     at_name = rtnetlink.link(record.attachment.ifname, path)
-    if at_name is not None and host_end is not None and _is_pair(at_name, host_end):
+    if at_name is not None and host_end is not None and at_name.is_peer_of(host_end):
         return Preparation(record)
     link = recorded.find(rtnetlink.snapshot(path, routes=False), host_end)
     lost_host_end = None if link else host_end
@@ -155,7 +155,7 @@ class _RecordedLink(t.NamedTuple):
         was changed, or the record has none (before 0.3.0), the address identifies it.
         """
         if host_end is not None:
-            return next((link for link in view.links if _is_pair(link, host_end)), None)
+            return next((link for link in view.links if link.is_peer_of(host_end)), None)
         numbers = {address.link for address in view.addresses if str(address.interface.ip) in self.addresses}
         links = [link for link in view.links if self._has_expected_kind(link)]
         with_address = [link for link in links if link.ifindex in numbers]
@@ -184,10 +184,6 @@ class _RecordedLink(t.NamedTuple):
 
     def _has_expected_kind(self, link: Link) -> bool:
         return catalogue.find_plugin_type(self.plugin_type).link_kind in ("", link.kind)
-
-
-def _is_pair(link: Link, host_end: Link) -> bool:
-    return link.kind == VETH and (link.peer, host_end.peer) == (host_end.ifindex, link.ifindex)
 
 
 def _name_conflict(attachment: Attachment, link: Link | None, path: str) -> CniError:

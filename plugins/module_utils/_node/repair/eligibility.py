@@ -84,16 +84,13 @@ def reason_by_interface(record: Record) -> str:
 
 
 def _is_recorded_link(record: Record, link: Link) -> bool:
-    """Return whether a link has the recorded kind and, for a veth, the recorded end on the node.
-
-    Indexes of different network namespaces are often equal, so both ends have to name each other.
-    """
+    """Return whether a link has the recorded kind and, for a veth, the recorded end on the node."""
     kinds = {catalogue.find_plugin_type(plugin.type).link_kind for plugin in record.network().plugins} - {""}
     if kinds and link.kind not in kinds:
         return False
     ends = (rtnetlink.link(name) for name in record.node_interfaces) if link.kind == VETH else ()
-    pairs = {(end.peer, end.ifindex) for end in ends if end and end.kind == VETH and end.is_peer_elsewhere}
-    return not pairs or (link.ifindex, link.peer) in pairs
+    host_ends = [end for end in ends if end is not None and end.kind == VETH and end.is_peer_elsewhere]
+    return not host_ends or any(map(link.is_peer_of, host_ends))
 
 
 def _interfaces_inside(record: Record) -> list[t.Mapping[str, t.Any]]:

@@ -88,7 +88,7 @@ def remove_link(attachment: Attachment, on_node: t.Container[str] = ()) -> Link 
     if link is None:
         return None
     host_end = rtnetlink.link_by_index(link.peer) if link.kind == VETH else None
-    if host_end is not None and host_end.name in on_node and (host_end.kind, host_end.peer) == (VETH, link.ifindex):
+    if host_end is not None and host_end.name in on_node and host_end.is_peer_of(link):
         _REMOVALS.submit(host_end.ifindex)
     else:
         link_change.remove(link.ifindex, link.name, attachment.netns)

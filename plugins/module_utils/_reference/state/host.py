@@ -115,7 +115,7 @@ def _join_ranges(numbers: t.Collection[int]) -> str:
 def find_peer(link: Link, node: Node) -> Link | None:
     """Return the other end of a veth pair. A VLAN's gateway address is on the end that is not a port."""
     peer = node.link_by_index(link.peer)
-    return peer if peer is not None and peer.peer == link.ifindex else None
+    return peer if peer is not None and peer.is_peer_of(link) else None
 
 
 def _compare_address(expected: resources.Address, node: Node) -> t.Iterator[Difference]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Run test suites to the end, in parallel, and sum up: python -m tools.check SUITE..."""
+"""Run test suites to the end, on all processors, and sum up: python -m tools.check SUITE..."""
 
 from __future__ import annotations
 
@@ -14,32 +14,80 @@ import time
 import typing as t
 from pathlib import Path
 
-from tools import lint, molecule, pytests, report, sanity, typecheck, vm
-from tools.paths import REPORTS, Unavailable
+from tools import lint, molecule, pytests, pythons, report, sanity, typecheck, vm
+from tools.paths import REPORTS, ROOT, Unavailable, run
 
-# The longest first, so that no processor waits at the end: each suite takes about one.
+
+class Suite(t.NamedTuple):
+    """A suite, in parts that run at the same time.
+
+    Attributes:
+        run: Runs a part, from its number and the number of parts.
+        parts: The number of parts: a part shall take no more than two minutes.
+        packages: Groups of `tools/system-packages` without which tests skip themselves.
+    """
+
+    run: t.Callable[[int, int], report.SuiteResult]
+    parts: int = 1
+    packages: tuple[str, ...] = ()
+
+
+# The longest parts first, so that no processor waits at the end. What needs no packages begins while they are installed.
 SUITES = {
-    "ansible": pytests.ansible,
-    "vm": vm.suite,
-    "integration": pytests.integration,
-    "molecule": molecule.suite,
-    "sanity": sanity.suite,
-    "pythons": pytests.other_pythons,
-    "unit": pytests.unit,
-    "lint": lint.suite,
-    "conformance": pytests.conformance,
-    "browser": pytests.browser,
-    "controller": pytests.controller,
-    "types": typecheck.suite,
+    "vm": Suite(vm.suite, 1, ("node", "fleet", "vm")),
+    "ansible": Suite(pytests.ansible, 8, ("node", "interop", "fleet", "release")),
+    "integration": Suite(pytests.integration, 6, ("node", "interop", *pytests.FIREWALLD)),
+    "molecule": Suite(molecule.suite, len(molecule.select()), ("node", "fleet")),
+    "sanity": Suite(sanity.suite),
+    "pythons": Suite(pytests.other_pythons, len(pythons.list_supported())),
+    "controller": Suite(pytests.controller, 1, ("rulebook",)),
+    "unit": Suite(pytests.unit, 3),
+    "conformance": Suite(pytests.conformance, 1, ("interop",)),
+    "lint": Suite(lint.suite),
+    "browser": Suite(pytests.browser, 1, ("browser",)),
+    "types": Suite(typecheck.suite),
 }
 
 
-def run(name: str) -> report.SuiteResult:
-    """Run one suite; one that cannot start counts as a failure, so that the suites after it still run."""
-    print(f"\n===== {name}", flush=True)
+def run_suites(names: t.Iterable[str]) -> list[report.SuiteResult]:
+    """Run as many parts at a time as there are processors; print the output of each at its end."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    results = {name: report.SuiteResult(name) for name in SUITES if name in names}
+    with concurrent.futures.ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        groups = sorted({group for name in results for group in SUITES[name].packages})
+        installed = pool.submit(_install, groups)
+        running = {}
+        for name in sorted(results, key=lambda name: bool(SUITES[name].packages)):
+            if SUITES[name].packages:
+                installed.result()
+            for part in range(SUITES[name].parts):
+                running[pool.submit(_run_into_log, name, part)] = _log(name, part)
+        for done in concurrent.futures.as_completed(running):
+            result = done.result()
+            results[result.suite].merge(result)
+            print(running[done].read_text(encoding="utf-8", errors="replace"), end="", flush=True)
+    return list(results.values())
+
+
+def _install(groups: t.Sequence[str]) -> None:
+    if groups:
+        run([ROOT / "tools" / "system-packages", *groups])
+
+
+def _run_into_log(name: str, part: int) -> report.SuiteResult:
+    with _log(name, part).open("wb") as stream:
+        for descriptor in (1, 2):
+            os.dup2(stream.fileno(), descriptor)
+    return run_part(name, part)
+
+
+def run_part(name: str, part: int) -> report.SuiteResult:
+    """Run a part of a suite; one that cannot start counts as a failure, so that the others still run."""
+    suite = SUITES[name]
+    print(f"\n===== {name}, part {part + 1} of {suite.parts}" if suite.parts > 1 else f"\n===== {name}", flush=True)
     start = time.monotonic()
     try:
-        result = SUITES[name]()
+        result = suite.run(part, suite.parts)
     except (Unavailable, OSError, subprocess.SubprocessError) as exc:
         result = report.SuiteResult(name)
         result.fail(str(exc))
@@ -47,33 +95,14 @@ def run(name: str) -> report.SuiteResult:
     return result
 
 
-def run_parallel(names: t.Iterable[str]) -> list[report.SuiteResult]:
-    """Run as many suites at a time as there are processors; print the output of each at its end."""
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    ordered = [name for name in SUITES if name in names]
-    results = []
-    with concurrent.futures.ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        running = {pool.submit(_run_into_log, name): name for name in ordered}
-        for done in concurrent.futures.as_completed(running):
-            results.append(done.result())
-            print(_log(running[done]).read_text(encoding="utf-8", errors="replace"), end="", flush=True)
-    return sorted(results, key=lambda result: ordered.index(result.suite))
-
-
-def _run_into_log(name: str) -> report.SuiteResult:
-    with _log(name).open("wb") as stream:
-        for descriptor in (1, 2):
-            os.dup2(stream.fileno(), descriptor)
-    return run(name)
-
-
-def _log(name: str) -> Path:
-    return REPORTS / f"{name}.log"
+def _log(name: str, part: int) -> Path:
+    return REPORTS / f"{name}-{part + 1}.log"
 
 
 def main(names: list[str]) -> int:
-    results = run_parallel(names) if len(names) > 1 else [run(name) for name in names]
-    report.print_summary(results)
+    start = time.monotonic()
+    results = run_suites(names)
+    report.print_summary(results, time.monotonic() - start)
     return 1 if any(result.failed for result in results) else 0
 
 

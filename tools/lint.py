@@ -35,7 +35,7 @@ WORKFLOWS = (
 STYLED = (".",)
 
 
-def suite() -> report.SuiteResult:
+def suite(part: int = 0, parts: int = 1) -> report.SuiteResult:
     result = report.SuiteResult("lint")
     python: Words = [".", *(path for path in tree.scripts("python") if path.suffix != ".py")]
     shell = tree.scripts("shell")

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import os
 import tempfile
 import typing as t
@@ -15,130 +14,109 @@ from pathlib import Path
 from tools import cores, envs, pythons, report, sandbox
 from tools.paths import CACHE, REPORTS, REQUIREMENTS, ROOT, run, tool
 
-
-def unit() -> report.SuiteResult:
-    return _pytest("unit", tool("python"), "tests/unit")
-
-
-def conformance() -> report.SuiteResult:
-    # A Go compiler and libcni's source: tests that need them skip themselves without.
-    _install("interop")
-    return _pytest("conformance", tool("python"), "tests/conformance")
+# firewalld is installed only where the machine serves tests alone; elsewhere its tests skip themselves.
+FIREWALLD = ("firewalld",) if os.environ.get("CI") else ()
 
 
-def integration() -> report.SuiteResult:
+def unit(part: int, parts: int) -> report.SuiteResult:
+    return _pytest("unit", tool("python"), part, parts, "tests/unit")
+
+
+def conformance(part: int, parts: int) -> report.SuiteResult:
+    return _pytest("conformance", tool("python"), part, parts, "tests/conformance")
+
+
+def integration(part: int, parts: int) -> report.SuiteResult:
     """Run the engine and the built-in plugins beside real plugins."""
-    # firewalld is installed only where the machine serves tests alone; elsewhere its tests skip themselves.
-    groups = ["interop", *(["firewalld"] if os.environ.get("CI") else [])]
-    return _in_sandbox("integration", groups, "tests/support", "tests/integration/engine", "tests/integration/builtin")
+    return _in_sandbox(
+        "integration", part, parts, "tests/support", "tests/integration/engine", "tests/integration/builtin"
+    )
 
 
-def ansible() -> report.SuiteResult:
+def ansible(part: int, parts: int) -> report.SuiteResult:
     """Run modules, roles and playbooks with real plugins, and the artifact on each line of ansible-core."""
-    # Without an SSH server the tests of the fleet skip themselves, and without GnuPG those of signatures.
-    groups = ["interop", "fleet", "release"]
-    return _in_sandbox("ansible", groups, "tests/integration/ansible", "tests/integration/fleet", prepare=cores.prepare)
+    if is_outer() and part == 0:
+        cores.prepare()
+    return _in_sandbox("ansible", part, parts, "tests/integration/ansible", "tests/integration/fleet")
 
 
-def _in_sandbox(
-    name: str, groups: t.Iterable[str], *arguments: str, prepare: t.Callable[[], None] | None = None
-) -> report.SuiteResult:
-    """Run tests in a throw-away sandbox; skip them with a reason if there is none.
+def browser(part: int, parts: int) -> report.SuiteResult:
+    """Run the tests of pages in Chromium; they skip themselves where it is missing and cannot be installed."""
+    return _pytest("browser", tool("python"), part, parts, "tests/browser")
 
-    Args:
-        name: The suite.
-        groups: Groups of packages without which some tests skip themselves.
-        arguments: Those of pytest.
-        prepare: What to do before.
-    """
-    reason = sandbox.unavailable(name, "node")
+
+def controller(part: int, parts: int) -> report.SuiteResult:
+    """Run the tests of what the collection brings for automation controllers; rulebooks need Java."""
+    return _pytest("controller", tool("python"), part, parts, "tests/controller")
+
+
+def is_outer() -> bool:
+    """Return whether tests of the outer ring run as well."""
+    return os.environ.get("CNI_RING") == "outer"
+
+
+def _in_sandbox(name: str, part: int, parts: int, *directories: str) -> report.SuiteResult:
+    """Run tests in a throw-away sandbox; skip them with a reason if there is none."""
+    reason = sandbox.unavailable(name)
     if reason:
         result = report.SuiteResult(name)
         result.skip(reason)
         return result
-    _install(*groups)
-    if prepare:
-        prepare()
-    return _pytest(name, tool("python"), *arguments, prefix=[sandbox.PROGRAM])
+    return _pytest(name, tool("python"), part, parts, *directories, prefix=[sandbox.PROGRAM])
 
 
-def browser() -> report.SuiteResult:
-    """Run the tests of pages in Chromium; they skip themselves where it is missing and cannot be installed."""
-    _install("browser")
-    return _pytest("browser", tool("python"), "tests/browser")
-
-
-def controller() -> report.SuiteResult:
-    """Run the tests of what the collection brings for automation controllers; rulebooks need Java."""
-    _install("rulebook")
-    return _pytest("controller", tool("python"), "tests/controller")
-
-
-def other_pythons() -> report.SuiteResult:
-    """Run tests/unit on every other Python, each with the newest ansible-core made for it.
+def other_pythons(part: int, parts: int) -> report.SuiteResult:
+    """Run tests/unit on another Python in each part, with the newest ansible-core made for it.
 
     The tests are those of `unit`: the verdicts of all Pythons add up to one for each test.
     """
+    version = pythons.list_supported()[part]
+    name = pythons.text(version)
     result = report.SuiteResult("pythons")
-    found = {version: pythons.find(version) for version in pythons.list_supported() if version != _own_version()}
-    for version in (version for version, python in found.items() if python is None):
-        result.notes.append(f"not run on Python {pythons.text(version)}: no interpreter that can make environments")
-    interpreters = {
-        version: envs.ensure(CACHE / "venvs" / f"unit-{pythons.text(version)}", python, _pins(version))
-        for version, python in found.items()
-        if python
-    }
-    # Each run takes one processor.
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for version, run_result in zip(interpreters, pool.map(_run_units, interpreters, interpreters.values())):
-            result.notes.append(f"Python {pythons.text(version)}: {run_result.counts}")
-            result.add(run_result)
-    return result
-
-
-def _run_units(version: pythons.Version, interpreter: Path) -> report.SuiteResult:
-    name = f"unit-{pythons.text(version)}"
-    log = REPORTS / f"{name}.log"
-    result = _pytest(name, interpreter, "tests/unit", "-q", log=log, tests="unit")
-    print(f"===== {name}\n{log.read_text(encoding='utf-8', errors='replace')}", end="", flush=True)
+    if version == pythons.probe(tool("python")):
+        return result
+    python = pythons.find(version)
+    if python is None:
+        result.notes.append(f"not run on Python {name}: no interpreter that can make environments")
+        return result
+    interpreter = envs.ensure(CACHE / "venvs" / f"unit-{name}", python, _pins(version))
+    run_result = _pytest(f"unit-{name}", interpreter, 0, 1, "tests/unit", "-q", tests="unit")
+    result.notes.append(f"Python {name}: {run_result.counts}")
+    result.merge(run_result)
     return result
 
 
 def _pytest(
     name: str,
     python: Path,
+    part: int,
+    parts: int,
     *arguments: str,
     prefix: t.Sequence[Path] = (),
-    log: Path | None = None,
     tests: str | None = None,
 ) -> report.SuiteResult:
-    report_file = REPORTS / f"{name}.xml"
-    report_file.parent.mkdir(parents=True, exist_ok=True)
+    label = f"{name}-{part + 1}"
+    report_file = REPORTS / f"{label}.xml"
     report_file.unlink(missing_ok=True)
     # With a shared directory below /tmp, two runs remove the same old directories at their ends, and one of them fails.
     with tempfile.TemporaryDirectory(prefix="cni-", ignore_cleanup_errors=True) as temporary:
         # The sandbox keeps what is written to this directory.
         extra = {"CNI_SANDBOX_OUT": str(REPORTS), "PYTEST_DEBUG_TEMPROOT": temporary}
-        options = [f"--junit-xml={report_file}", f"-ocache_dir={CACHE / 'pytest' / name}"]
-        status = run([*prefix, python, "-m", "pytest", *options, *arguments], env=extra, log=log)
+        options = [f"--junit-xml={report_file}", f"-ocache_dir={CACHE / 'pytest' / label}", "-q"]
+        options += [] if is_outer() else ["-m", "not outer"]
+        files = _share(arguments, part, parts) if parts > 1 else arguments
+        status = run([*prefix, python, "-m", "pytest", *options, *files], env=extra)
     result = report.read_junit(name, [report_file] if report_file.is_file() else [], tests=tests)
     if status != 0 and not result.failed:
-        result.fail(f"{name}: pytest ended with status {status} and no failed test{_last_line(log)}")
+        result.fail(f"{label}: pytest ended with status {status} and no failed test; the log is {label}.log")
     return result
 
 
-def _last_line(log: Path | None) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log else []
-    return next((f": {line}" for line in reversed(lines) if line.strip()), "")
-
-
-def _install(*groups: str) -> None:
-    for group in groups:
-        run([ROOT / "tools" / "system-packages", group])
-
-
-def _own_version() -> pythons.Version | None:
-    return pythons.probe(tool("python"))
+def _share(directories: t.Iterable[str], part: int, parts: int) -> list[str]:
+    """Return the test files of a part: each gets files of every size, as their time is not known beforehand."""
+    files = [path for directory in directories for path in (ROOT / directory).rglob("test_*.py")]
+    files.sort(key=lambda path: (-path.stat().st_size, path))
+    return [str(path.relative_to(ROOT)) for path in files[part::parts]]
 
 
 def _pins(version: pythons.Version) -> Path:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 import typing as t
 from pathlib import Path
 
@@ -36,8 +37,9 @@ def main(arguments: t.Sequence[str]) -> int:
         return 1
     python = [file for file in tree.files() if file.suffix == ".py" and file.parts[0] in ("plugins", "tests", "tools")]
     tests = select_tests(changed, imports.read_graph(ROOT, python))
+    start = time.monotonic()
     results = [_lint(changed), typecheck.suite(), _units(tests)]
-    report.print_summary(results)
+    report.print_summary(results, time.monotonic() - start)
     return 1 if any(result.failed for result in results) else 0
 
 

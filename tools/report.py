@@ -15,6 +15,7 @@ from pathlib import Path
 
 # Characters of the message of a failed test.
 _MESSAGE_LIMIT: t.Final = 400
+_SLOWEST: t.Final = 10
 
 
 class Verdict(enum.IntEnum):
@@ -33,6 +34,8 @@ class SuiteResult:
     verdicts: dict[str, Verdict] = dataclasses.field(default_factory=dict)
     notes: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
+    # Seconds and name of each test that JUnit files have.
+    durations: list[tuple[float, str]] = dataclasses.field(default_factory=list)
 
     @property
     def passed(self) -> int:
@@ -73,6 +76,12 @@ class SuiteResult:
             self._judge(test, verdict)
         self.notes += [note for note in other.notes if note not in self.notes]
 
+    def merge(self, part: SuiteResult) -> None:
+        """Add what a part of this suite returned, and the time that it took."""
+        self.add(part)
+        self.seconds += part.seconds
+        self.durations += part.durations
+
     def _judge(self, test: str, verdict: Verdict) -> None:
         self.verdicts[test] = max(verdict, self.verdicts.get(test, verdict))
 
@@ -94,6 +103,7 @@ def read_junit(
     cases: Counter[str] = Counter()
     for case in (case for path in paths for case in ET.parse(path).getroot().iter("testcase")):
         name = f"{case.get('classname')} {case.get('name')}"
+        result.durations.append((float(case.get("time", 0)), name))
         function = name.partition("[")[0]
         cases[function] += 1
         verdict, message = _read_case(case)
@@ -125,15 +135,31 @@ def _describe_skipped(reason: str, count: int) -> str:
     return f"skipped: {reason}" if count == 1 else f"skipped: {reason} ({count} tests)"
 
 
-def print_summary(results: t.Sequence[SuiteResult]) -> None:
-    """Print a line for each suite with its notes; the last line has the sum of distinct tests and nothing else."""
+def print_summary(results: t.Sequence[SuiteResult], seconds: float) -> None:
+    """Print a line for each suite with its notes, and the slowest tests; the last line has the sum of distinct tests.
+
+    Args:
+        results: One for each suite.
+        seconds: How long all took.
+    """
     print()
     for result in results:
-        print(f"{result.suite:<12} {_describe_verdict(result):<8} {result.counts}  [{result.seconds:.0f} s]")
+        print(f"{result.suite:<12} {_describe_verdict(result):<8} {result.counts}  [{_minutes(result.seconds)}]")
         for note in result.notes:
             print(f"{'':<12} - {note}")
+    slowest = sorted((duration for result in results for duration in result.durations), reverse=True)[:_SLOWEST]
+    if slowest:
+        print(
+            f"\n{_minutes(seconds)} in all, {_minutes(sum(result.seconds for result in results))} of suites. The slowest tests:"
+        )
+    for duration, name in slowest:
+        print(f"{duration:>7.1f} s  {name}")
     print()
     print(sum_up(results).counts, flush=True)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f} min"
 
 
 def sum_up(results: t.Iterable[SuiteResult]) -> SuiteResult:

@@ -7,23 +7,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
 from tools.paths import ROOT, run
 
 PROGRAM = ROOT / "tests" / "support" / "sandbox"
 
 
-def unavailable(target: str, *packages: str) -> str:
-    """Install missing packages; return why `make TARGET` still cannot run, or an empty string."""
+def unavailable(target: str) -> str:
+    """Return why `make TARGET` cannot run here, or an empty string."""
     if os.geteuid() != 0:
         return f"{target} needs root for namespaces and links: run `sudo make {target}`"
-    for group in packages:
-        command = [str(ROOT / "tools" / "system-packages"), group]
-        installed = subprocess.run(command, capture_output=True, text=True, check=False)
-        print(installed.stdout, end="", flush=True)
-        if installed.returncode != 0:
-            return installed.stderr.strip()
     if run(["unshare", "--mount", "--net", "--pid", "--fork", "true"]) != 0:
         return "root may not make namespaces here: run on a machine, or in a container with more privileges"
     return ""

@@ -23,7 +23,7 @@ HOME = CACHE / "home"
 BIN = CACHE / "bin"
 
 
-def suite() -> report.SuiteResult:
+def suite(part: int = 0, parts: int = 1) -> report.SuiteResult:
     result = report.SuiteResult("sanity")
     collection = tree.copy(tree.place_for("sanity"))
     ignores = sorted(collection.glob("tests/sanity/ignore-*.txt"))

@@ -16,9 +16,9 @@ IMAGE_TIME, SCENARIO_TIME = 600, 4500
 APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
-def suite() -> report.SuiteResult:
+def suite(part: int = 0, parts: int = 1) -> report.SuiteResult:
     result = report.SuiteResult("vm")
-    reason = sandbox.unavailable("vm", "node", "fleet", "vm")
+    reason = sandbox.unavailable("vm")
     if not reason and run([*APART, PROGRAM, "image"], limit=IMAGE_TIME) != 0:
         reason = "the machine's disk could not be made; the message is above"
     if reason:

@@ -15,6 +15,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import queue
 import subprocess
 import sys
 import typing as t
@@ -25,7 +26,6 @@ from ansible_collections.cni.node.tests.support import replay_node
 from ansible_collections.cni.node.tests.support.reference_cases import DIRECTORY
 
 _COLLECTIONS: t.Final = pathlib.Path(__file__).absolute().parents[5]
-_RUN_SECONDS: t.Final = 120
 _AT_ONCE: t.Final = 2
 _AS_FIRST_STEP: t.Final = "steps/0"
 ABSENT: t.Final = "(absent)"
@@ -66,7 +66,18 @@ class Replays:
         """
         write_plugins(directory)
         self._pool = concurrent.futures.ThreadPoolExecutor(_AT_ONCE)
-        self._differences = {name: self._pool.submit(_compare, name, directory) for name in names}
+        self._workers = [_Worker() for dummy in range(_AT_ONCE)]
+        self._idle = queue.SimpleQueue[_Worker]()
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._differences = {name: self._pool.submit(self._compare, name, directory) for name in names}
+
+    def _compare(self, name: str, directory: pathlib.Path) -> list[Difference]:
+        worker = self._idle.get()
+        try:
+            return _compare(name, directory, worker)
+        finally:
+            self._idle.put(worker)
 
     def differences(self, name: str) -> list[Difference]:
         """Wait for a case; return where it differs from its recording."""
@@ -77,6 +88,8 @@ class Replays:
         for future in self._differences.values():
             future.cancel()
         self._pool.shutdown()
+        for worker in self._workers:
+            worker.close()
 
 
 def case_names() -> list[str]:
@@ -105,11 +118,11 @@ def compare(recorded: JsonObject, found: JsonObject) -> list[Difference]:
     return differences
 
 
-def _compare(name: str, plugins: pathlib.Path) -> list[Difference]:
+def _compare(name: str, plugins: pathlib.Path, worker: _Worker) -> list[Difference]:
     document = json.loads((DIRECTORY / f"{name}.json").read_text(encoding="utf-8"))
     case, recorded = document["case"], document["recorded"]
     ordered = {key: recorded[key] for key in ("steps", "gone") if key in recorded}
-    return compare(ordered, {key: _run(case, _spelt_out(recorded, key), plugins) for key in ordered})
+    return compare(ordered, {key: worker.run(case, _spelt_out(recorded, key), plugins) for key in ordered})
 
 
 def _spelt_out(recording: JsonObject, key: str) -> list[JsonObject]:
@@ -118,22 +131,31 @@ def _spelt_out(recording: JsonObject, key: str) -> list[JsonObject]:
     return [recording["steps"][0], *steps[1:]] if steps[0] == _AS_FIRST_STEP else steps
 
 
-def _run(case: JsonObject, steps: list[JsonObject], plugins: pathlib.Path) -> list[JsonObject]:
-    """Run steps on a node of their own; return them with what happened."""
-    job = replay_node.Job(case, steps, str(plugins))
-    done = subprocess.run(
-        ["unshare", "--mount", "--net", sys.executable, "-m", replay_node.__name__],
-        check=False,
-        capture_output=True,
-        text=True,
-        input=json.dumps(job._asdict()),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        timeout=_RUN_SECONDS,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{case['name']}: exit status {done.returncode}: {done.stderr}")
-    outcome: list[JsonObject] = json.loads(done.stdout)
-    return outcome
+class _Worker:
+    """A process that runs jobs one after the other."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", replay_node.__name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+
+    def run(self, case: JsonObject, steps: list[JsonObject], plugins: pathlib.Path) -> list[JsonObject]:
+        """Run steps on a node of their own; return them with what happened."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{json.dumps(replay_node.Job(case, steps, str(plugins))._asdict())}\n")
+        self._process.stdin.flush()
+        outcome: JsonObject = json.loads(self._process.stdout.readline())
+        if "error" in outcome:
+            raise RuntimeError(f"{case['name']}: {outcome['error']}")
+        return t.cast("list[JsonObject]", outcome["steps"])
+
+    def close(self) -> None:
+        self._process.communicate()
 
 
 def _comparable(recorded: list[JsonObject], found: list[JsonObject]) -> t.Iterator[tuple[JsonObject, JsonObject]]:

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Run the steps of a recorded case on this node: a process of its own, in new mount and network namespaces.
+"""Run the steps of recorded cases, each on a node of its own: a process in new mount and network namespaces.
 
-Standard input is a `Job` as JSON; standard output gets the steps with what each plugin answered and what changed.
+Each line of standard input is a `Job` as JSON. A line of standard output is its outcome: the key `steps` with what each
+plugin answered and what changed, or the key `error`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import sys
 import tempfile
+import traceback
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import program as builtin_program
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from ansible_collections.cni.node.tests.support import replay_names, replay_snapshot
@@ -26,6 +30,8 @@ from ansible_collections.cni.node.tests.support.until import until
 
 _BIN_DIR: t.Final = "/opt/cni/bin"
 _CANARY: t.Final = "canary"
+_RUN_SECONDS: t.Final = 120
+_CLONE_NEWNS: t.Final = 0x20000
 
 
 class Job(t.NamedTuple):
@@ -228,10 +234,33 @@ def delete_namespace(name: str) -> None:
     until(lambda: None if os.path.exists(f"/proc/sys/net/ipv4/conf/{_CANARY}") else True)
 
 
+def run_apart(job: Job) -> JsonObject:
+    """Run a job in a forked process, which has imported everything, and return its outcome."""
+    with tempfile.TemporaryFile("w+") as outcome:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                signal.alarm(_RUN_SECONDS)
+                syscall.unshare(_CLONE_NEWNS | syscall.CLONE_NEWNET)
+                command("mount", "--make-rprivate", "/")
+                prepare_node(job.case, job.plugins)
+                json.dump({"steps": Replay(job.case).run(job.steps)}, outcome)
+                outcome.flush()
+                status = 0
+            except Exception:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        outcome.seek(0)
+        found: JsonObject = json.load(outcome) if status == 0 else {"error": f"exit status {status}"}
+        return found
+
+
 def main() -> None:
-    job = Job(**json.load(sys.stdin))
-    prepare_node(job.case, job.plugins)
-    json.dump(Replay(job.case).run(job.steps), sys.stdout)
+    for line in sys.stdin:
+        print(json.dumps(run_apart(Job(**json.loads(line)))), flush=True)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from ansible_collections.cni.node.tests.integration.ansible import documented_re
 from ansible_collections.cni.node.tests.support import pages
 from ansible_collections.cni.node.tests.support.state import State
 
-HERE = pathlib.Path(__file__).parent
 PROGRAM = pathlib.Path(sys.executable).with_name("ansible-playbook")
 # CNI_NODE_PYTHON names another Python for the modules, as a node may have one.
 NODE_PYTHON = os.environ.get("CNI_NODE_PYTHON", sys.executable)
@@ -154,11 +153,18 @@ def task(name: str, module: str, arguments: JsonObject, **keywords: t.Any) -> Js
 
 
 class Project:
-    """A directory with playbooks and their files."""
+    """A directory with playbooks and their files.
 
-    def __init__(self, path: pathlib.Path) -> None:
+    Attributes:
+        inventory: The inventory of its playbooks.
+        program: The program that runs them.
+        python: The interpreter of modules on the node.
+    """
+
+    def __init__(self, path: pathlib.Path, program: pathlib.Path = PROGRAM, python: str = NODE_PYTHON) -> None:
         self.path = path
         self.inventory = "node,"
+        self.program, self.python = program, python
 
     def write(self, name: str, text: str) -> pathlib.Path:
         path = self.path / name
@@ -175,7 +181,7 @@ class Project:
         """Run a playbook by its path or its fully qualified name."""
         given = self.write("variables.json", json.dumps(variables))
         record = self.write("record", "")
-        argv = [str(PROGRAM), "-i", self.inventory, "-c", "local", "-e", f"@{given}", *options, playbook]
+        argv = [str(self.program), "-i", self.inventory, "-c", "local", "-e", f"@{given}", *options, playbook]
         done = subprocess.run(
             argv,
             check=False,
@@ -194,15 +200,20 @@ class Project:
         return PlaybookRun(done.returncode, done.stdout, tasks)
 
     def _environment(self, record: pathlib.Path) -> dict[str, str]:
-        home = self.path / ".ansible"
         return {
-            **pages.reader_environment(home),
-            "ANSIBLE_ASYNC_DIR": str(home / "async"),
-            "ANSIBLE_PYTHON_INTERPRETER": NODE_PYTHON,
-            "ANSIBLE_CALLBACK_PLUGINS": f"{HERE / 'callbacks'}:{pages.CALLBACKS}",
-            "ANSIBLE_CALLBACKS_ENABLED": "recorder,payloads",
+            **environment(self.path / ".ansible"),
+            "ANSIBLE_PYTHON_INTERPRETER": self.python,
             "CNI_TEST_RECORD": str(record),
         }
+
+
+def environment(home: pathlib.Path) -> dict[str, str]:
+    """Return the environment of all projects, with a directory for Ansible's own files."""
+    return {
+        **pages.reader_environment(home),
+        "ANSIBLE_ASYNC_DIR": str(home / "async"),
+        "ANSIBLE_CALLBACKS_ENABLED": "recorder,payloads",
+    }
 
 
 def _tasks(record: pathlib.Path) -> list[TaskRun]:

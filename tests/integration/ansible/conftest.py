@@ -6,13 +6,21 @@ from __future__ import annotations
 
 import os
 import pathlib
+import sys
 import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PROGRAM, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import (
+    NODE_PYTHON,
+    PROGRAM,
+    Project,
+    environment,
+)
+from ansible_collections.cni.node.tests.integration.engine.conftest import warm_python
 from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import empty_node
+from ansible_collections.cni.node.tests.support.warm_python import PLAYBOOK, WarmProgram
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -26,11 +34,27 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture
-def node() -> t.Iterator[EngineNode]:
+def node(warm_python: WarmProgram) -> t.Iterator[EngineNode]:
     with empty_node():
-        yield EngineNode()
+        yield EngineNode(python=warm_python.path)
+
+
+@pytest.fixture(scope="session")
+def warm_playbook(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[WarmProgram]:
+    directory = tmp_path_factory.mktemp("playbook")
+    program = WarmProgram(directory, PLAYBOOK, environment(directory))
+    yield program
+    program.close()
 
 
 @pytest.fixture
-def project(node: EngineNode, tmp_path: pathlib.Path) -> Project:
-    return Project(tmp_path)
+def project(request: pytest.FixtureRequest, node: EngineNode, tmp_path: pathlib.Path) -> Project:
+    """Return a project with warm programs; a test marked `real_programs` gets the real ones."""
+    if request.node.get_closest_marker("real_programs"):
+        return Project(tmp_path)
+    warm_playbook = request.getfixturevalue("warm_playbook")
+    python = str(node.python) if sys.executable == NODE_PYTHON else NODE_PYTHON
+    return Project(tmp_path, warm_playbook.path, python)
+
+
+__all__ = ("node", "project", "pytest_runtest_setup", "warm_playbook", "warm_python")

@@ -25,6 +25,7 @@ from ansible_collections.cni.node.tests.integration.ansible.page_places import (
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.support import pages
 from ansible_collections.cni.node.tests.support.pages import Command, File, Other, Reader, Step, read_steps
+from ansible_collections.cni.node.tests.support.warm_python import WarmProgram
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins, pytest.mark.slow]
 
@@ -134,9 +135,13 @@ def web_server(reader: Reader) -> t.Iterator[None]:
 
 
 @pytest.mark.parametrize("page", PLACES)
-def test_a_reader_who_follows_a_page_sees_what_it_says(page: str, tmp_path: pathlib.Path) -> None:
+def test_a_reader_who_follows_a_page_sees_what_it_says(
+    page: str, warm_playbook: WarmProgram, tmp_path: pathlib.Path
+) -> None:
     steps = [step for step in steps_of(page) if step.section != LEFT_OUT.get(page)]
-    reader = Reader(tmp_path, pages.reader_environment(tmp_path / ".ansible"))
+    environment = pages.reader_environment(tmp_path / ".ansible")
+    path = f"{warm_playbook.path.parent}:{environment['PATH']}"
+    reader = Reader(tmp_path, {**environment, "PATH": path})
     with prepared(PLACES[page], tmp_path) as roots, as_the_page_assumes(page, roots, reader):
         reader.follow(steps)
 

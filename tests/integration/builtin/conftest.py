@@ -19,6 +19,7 @@ from ansible_collections.cni.node.tests.integration.engine.conftest import (
     node,
     path_without_ip6tables,
     pytest_runtest_setup,
+    warm_python,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode
 
@@ -61,4 +62,5 @@ __all__ = (
     "programs",
     "pytest_runtest_setup",
     "there",
+    "warm_python",
 )

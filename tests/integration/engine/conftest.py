@@ -22,6 +22,7 @@ from ansible_collections.cni.node.tests.support import build
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 from ansible_collections.cni.node.tests.support.programs import path_without
+from ansible_collections.cni.node.tests.support.warm_python import PYTHON, WarmProgram
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -45,11 +46,18 @@ def accept_hang_ups() -> t.Iterator[None]:
     signal.signal(signal.SIGHUP, before)
 
 
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[WarmProgram]:
+    program = WarmProgram(tmp_path_factory.mktemp("python"), PYTHON, os.environ)
+    yield program
+    program.close()
+
+
 @pytest.fixture
-def node(request: pytest.FixtureRequest) -> t.Iterator[EngineNode]:
+def node(request: pytest.FixtureRequest, warm_python: WarmProgram) -> t.Iterator[EngineNode]:
     """Return an empty node. Its parameter says when modules use built-in plugins."""
     with empty_node():
-        made = EngineNode(getattr(request, "param", "missing"))
+        made = EngineNode(getattr(request, "param", "missing"), warm_python.path)
         yield made
         made.end_processes()
 

@@ -70,12 +70,13 @@ class EngineNode:
     conf_dir = pathlib.Path("/etc/cni/net.d")
     cache_dir = pathlib.Path("/var/lib/cni")
 
-    def __init__(self, builtin: str = "missing") -> None:
+    def __init__(self, builtin: str = "missing", python: str | os.PathLike[str] = sys.executable) -> None:
         """
         Args:
             builtin: When modules that run plugins use built-in ones.
+            python: The interpreter of modules that run to their ends.
         """
-        self.builtin = builtin
+        self.builtin, self.python = builtin, python
         self.conf_dir.mkdir(exist_ok=True)
         self.plugins = ScriptedPlugins(pathlib.Path(PLUGIN_DIRS[0]))
         self._started: list[subprocess.Popen[str]] = []
@@ -94,10 +95,13 @@ class EngineNode:
         return path
 
     def start(self, module: str, **arguments: t.Any) -> subprocess.Popen[str]:
-        """Start a module's process and send its arguments."""
+        """Start a module's process, which may be sent signals, and send its arguments."""
+        return self._start(sys.executable, module, arguments)
+
+    def _start(self, python: str | os.PathLike[str], module: str, arguments: JsonObject) -> subprocess.Popen[str]:
         arguments = self.complete(module, arguments)
         process = subprocess.Popen(
-            [sys.executable, "-m", f"{MODULES}.{module}"],
+            [python, "-m", f"{MODULES}.{module}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -118,7 +122,7 @@ class EngineNode:
 
     def run(self, module: str, **arguments: t.Any) -> ModuleRun:
         """Run a module to its end as Ansible does."""
-        return wait_for_result(self.start(module, **arguments))
+        return wait_for_result(self._start(self.python, module, arguments))
 
     def attach(self, *items: JsonObject, **options: t.Any) -> list[JsonObject]:
         """Run the module attachments and return its entries; fail if it fails."""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Let all runs of Ansible in one sandbox share the payloads of modules, and compile each payload once.
+"""Let all runs of Ansible from this checkout share the payloads of modules, and compile each payload once.
 
 Ansible builds a payload anew in each run, and Python on the node compiles it anew in each task. Both take longer than
 what most modules do.
@@ -18,25 +18,28 @@ import io
 import marshal
 import os
 import pathlib
+import sys
 import typing as t
 import zipfile
 
 from ansible import constants
 from ansible.executor import module_common
 from ansible.plugins.callback import CallbackBase
+from ansible.release import __version__
 
 DOCUMENTATION = r"""
 name: payloads
 type: notification
 short_description: Keeps the payloads of modules for the next run
 description:
-  - Ansible builds the payload of a module once for each run. This links its directory of payloads to one in the sandbox.
+  - Ansible builds the payload of a module once for each run. This links its directory of payloads to one of the checkout.
   - It adds compiled code to each payload. A Python of another version than the controller's takes the source.
 """
 
 # Of a file whose source Python does not compare (PEP 552): the time of a source is rounded in a zip file.
 _HEADER = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little")
-PLUGINS = pathlib.Path(__file__).parents[3] / "plugins"
+TOP = pathlib.Path(__file__).parents[3]
+PLUGINS = TOP / "plugins"
 
 
 class CallbackModule(CallbackBase):
@@ -48,7 +51,7 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_start(self, playbook: t.Any) -> None:
         own = os.path.join(vars(constants)["DEFAULT_LOCAL_TMP"], "ansiballz_cache")
         if not os.path.lexists(own):
-            shared = f"/run/cni.node-payloads/{_digest()}"
+            shared = TOP / ".cache" / "payloads" / _digest()
             os.makedirs(shared, exist_ok=True)
             os.symlink(shared, own)
             _compile_new_payloads()
@@ -66,8 +69,9 @@ def _compile_new_payloads() -> None:
 
 
 def _digest() -> str:
-    """Return a text that changes with any file of a plugin."""
+    """Return a text that changes with any file of a plugin, with Ansible and with Python."""
     stats = [(str(path), path.stat().st_mtime_ns) for path in sorted(PLUGINS.rglob("*.py"))]
+    stats.append((f"{__version__} {sys.version}", 0))
     return hashlib.sha256(repr(stats).encode()).hexdigest()[:16]
 
 

@@ -16,8 +16,8 @@ HEAD = '<testsuites><testsuite name="pytest">'
 TAIL = "</testsuite></testsuites>"
 
 
-def case(name: str, inside: str = "") -> str:
-    return f'<testcase classname="tests.unit.test_x" name="{name}">{inside}</testcase>'
+def case(name: str, inside: str = "", seconds: float = 0) -> str:
+    return f'<testcase classname="tests.unit.test_x" name="{name}" time="{seconds}">{inside}</testcase>'
 
 
 FAILURE = '<failure message="assert 1 == 2&#10;more">text</failure>'
@@ -88,8 +88,36 @@ def test_the_last_line_is_the_sum_of_distinct_tests(tmp_path: pathlib.Path, caps
     lint = report.SuiteResult("lint")
     lint.check("ruff", True)
     lint.check("style", False)
-    report.print_summary([lint, unit, matrix])
+    report.print_summary([lint, unit, matrix], 90.0)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "2 passed, 2 failed, 0 skipped"
-    assert "pythons      FAILED   1 passed, 1 failed, 0 skipped  [0 s]" in lines
+    assert "pythons      FAILED   1 passed, 1 failed, 0 skipped  [0.0 min]" in lines
     assert f"{'':<12} - failed: unit-3.9: tests.unit.test_x b: assert 1 == 2" in lines
+
+
+def test_the_summary_names_the_slowest_tests_and_the_minutes_of_each_suite(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit = report.SuiteResult("unit")
+    for number in range(2):
+        part = read(tmp_path, "unit", *(case(f"test_{number}_{seconds}", seconds=seconds) for seconds in range(8)))
+        part.seconds = 45.0
+        unit.merge(part)
+    report.print_summary([unit], 60.0)
+    lines = capsys.readouterr().out.splitlines()
+    assert "unit         passed   16 passed, 0 failed, 0 skipped  [1.5 min]" in lines
+    start = lines.index("1.0 min in all, 1.5 min of suites. The slowest tests:") + 1
+    slowest = lines[start : lines.index("", start)]
+    assert slowest[0] == "    7.0 s  tests.unit.test_x test_1_7"
+    assert [line.split()[0] for line in slowest] == [
+        "7.0",
+        "7.0",
+        "6.0",
+        "6.0",
+        "5.0",
+        "5.0",
+        "4.0",
+        "4.0",
+        "3.0",
+        "3.0",
+    ]

@@ -1,0 +1,252 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Executables that start at once, because a process that has imported their modules forks for each run.
+
+Most of a short run of Ansible is start-up: a third of a second for `ansible-playbook`, and nearly as much in each task
+for Python on the node. A `WarmProgram` is an executable that does what the real one does:
+
+- `ansible-playbook`
+- `node-python`, the interpreter of modules on this node
+
+Where a run is not as the server expects, the executable runs the real program: with other settings of Ansible, with
+another PYTHONPATH, in another mount namespace, or for a file that is neither a module nor a payload of Ansible.
+
+An executable passes its arguments, environment, working directory, network namespace and streams to its server. The
+forked process ends when the executable is killed, and all processes end with the tests.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import importlib
+import marshal
+import os
+import pathlib
+import pkgutil
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+import typing as t
+
+PLUGINS = "ansible_collections.cni.node.plugins"
+# Settings of Ansible that differ from run to run, and that a forked process takes over.
+SETTINGS_OF_A_RUN = {
+    "ANSIBLE_ASYNC_DIR",
+    "ANSIBLE_CALLBACKS_ENABLED",
+    "ANSIBLE_HOME",
+    "ANSIBLE_PYTHON_INTERPRETER",
+    "ANSIBLE_REMOTE_TEMP",
+}
+PLAYBOOK = "ansible-playbook"
+PYTHON = "node-python"
+_MOUNTS = "/proc/self/ns/mnt"
+_NETWORK = "/proc/self/ns/net"
+_STREAMS = 4  # standard input, output and error, and the network namespace
+
+# Only what the interpreter has built in: imports would take most of its time.
+_CLIENT = f"""\
+#!{{python}} -IS
+import _socket, marshal, os, sys
+def run():
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    connection.connect({{address!r}})
+    network = os.open({_NETWORK!r}, os.O_RDONLY)
+    rights = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, network))
+    mask = os.umask(0)
+    request = marshal.dumps((sys.argv[1:], dict(os.environ), os.getcwd(), mask))
+    connection.sendmsg([len(request).to_bytes(8, sys.byteorder)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+    while request:
+        request = request[connection.send(request):]
+    return int(connection.recv(8) or b"125")
+if os.stat({_MOUNTS!r}).st_ino == {{mounts}} and os.environ.get("PYTHONPATH", "") in {{paths}}:
+    sys.exit(run())
+os.execv({{program!r}}, [{{program!r}}, *sys.argv[1:]])
+"""
+
+Run = t.Callable[["list[str]"], object]
+
+
+class WarmProgram:
+    """An executable and its server, which ends with `close`.
+
+    Attributes:
+        path: Path of the executable.
+        real: Path of the program that it stands for.
+    """
+
+    def __init__(self, directory: pathlib.Path, name: str, environment: t.Mapping[str, str]) -> None:
+        """
+        Args:
+            directory: A directory for the executable.
+            name: The program: `PLAYBOOK` or `PYTHON`.
+            environment: The environment in which runs start.
+        """
+        self.path = directory / name
+        self.real = sys.executable if name == PYTHON else str(pathlib.Path(sys.executable).with_name(name))
+        address = f"{self.path}.socket"
+        search_path = os.pathsep.join(filter(None, sys.path))
+        text = _CLIENT.format(
+            python=sys.executable,
+            program=self.real,
+            address=address,
+            mounts=os.stat(_MOUNTS).st_ino,
+            paths=(os.environ.get("PYTHONPATH", ""), search_path),
+        )
+        self.path.write_text(text, encoding="utf-8")
+        self.path.chmod(0o755)
+        self._server = subprocess.Popen(
+            # Not as a module of the collection, which only Ansible's own loader may import there.
+            [sys.executable, __file__, name, address, self.real],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd="/",
+            env={**environment, "PYTHONPATH": search_path},
+        )
+        assert self._server.stdout is not None
+        assert self._server.stdout.readline() == b"ready\n", f"the server of {name} has ended"
+
+    def close(self) -> None:
+        self._server.communicate()
+
+
+def _serve(address: str, run: Run) -> None:
+    """Fork a process for each connection, until standard input ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
+        print("ready", flush=True)
+        while True:
+            if 0 in select.select([0, listener.fileno()], [], [])[0]:
+                return
+            connection = listener.accept()[0]
+            if os.fork() == 0:
+                listener.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                _keep(connection, run)
+            connection.close()
+
+
+def _keep(connection: socket.socket, run: Run) -> t.NoReturn:
+    """Fork the run, and wait for its end; if the executable ends first, kill the run."""
+    message, streams, dummy, dummy2 = socket.recv_fds(connection, 8, _STREAMS)
+    with connection.makefile("rb") as stream:
+        argv, environment, directory, mask = marshal.loads(stream.read(int.from_bytes(message, sys.byteorder)))
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        os.umask(mask)
+        _become(argv, environment, directory, streams, run)
+    for descriptor in streams:
+        os.close(descriptor)
+    ended = os.pidfd_open(pid)
+    if ended not in select.select([ended, connection.fileno()], [], [])[0]:
+        # The run may not have its session yet.
+        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with contextlib.suppress(OSError):
+        connection.sendall(b"%d" % (status if status >= 0 else 128 - status))
+    os._exit(0)
+
+
+def _become(
+    argv: list[str], environment: dict[str, str], directory: str, streams: t.Sequence[int], run: Run
+) -> t.NoReturn:
+    """Take over what the executable has, and run; the process ends with the status of the run."""
+    status: t.Any = 1
+    try:
+        for number in range(3):
+            os.dup2(streams[number], number)
+        if ctypes.CDLL(None, use_errno=True).setns(streams[3], 0) != 0:
+            raise OSError(ctypes.get_errno(), "setns")
+        for descriptor in streams:
+            os.close(descriptor)
+        os.chdir(directory)
+        os.environ.clear()
+        os.environ.update(environment)
+        # What the server has to do at its end is not this process's.
+        atexit._clear()
+        run(argv)
+        status = 0
+    except SystemExit as exc:
+        status = exc.code
+    except BaseException:
+        traceback.print_exc()
+    if isinstance(status, str):
+        print(status, file=sys.stderr)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(status if isinstance(status, int) else status is not None)
+
+
+def _warm_playbooks(program: str) -> Run:
+    """Import `ansible-playbook`; return what runs it."""
+    from ansible import constants
+    from ansible.cli.playbook import PlaybookCLI
+
+    for package in ("action", "callback", "connection", "filter", "lookup", "shell", "strategy", "test", "vars"):
+        _import_below(f"ansible.plugins.{package}")
+    importlib.import_module("jsonschema")
+    own = _settings(os.environ)
+    definitions = constants.config.get_configuration_definitions()
+
+    def run(argv: list[str]) -> object:
+        different = {name for name, dummy in own ^ _settings(os.environ)}
+        if not different <= SETTINGS_OF_A_RUN or os.path.exists("ansible.cfg"):
+            os.execv(program, [program, *argv])
+        for name, definition in definitions.items():
+            if name == "DEFAULT_LOCAL_TMP" or different & {entry["name"] for entry in definition.get("env", ())}:
+                setattr(constants, name, constants.config.get_config_value(name))
+        sys.argv = ["ansible-playbook", *argv]
+        return PlaybookCLI.cli_executor(sys.argv)
+
+    return run
+
+
+def _settings(environment: t.Mapping[str, str]) -> set[tuple[str, str]]:
+    return {(name, value) for name, value in environment.items() if name.startswith("ANSIBLE_")}
+
+
+def _warm_modules(program: str) -> Run:
+    """Import the modules of the collection and what they use; return what runs a payload."""
+    for package in (f"{PLUGINS}.module_utils", f"{PLUGINS}.modules"):
+        _import_below(package)
+    # A module itself is executed anew.
+    for name in [name for name in sys.modules if name.startswith(f"{PLUGINS}.modules.")]:
+        del sys.modules[name]
+
+    def run(argv: list[str]) -> object:
+        if argv[0] == "-m" and argv[1].startswith(PLUGINS):
+            sys.argv = argv[1:]
+            return runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+        if not os.path.basename(argv[0]).startswith("AnsiballZ_"):
+            os.execv(program, [program, *argv])
+        sys.argv = argv
+        return runpy.run_path(argv[0], run_name="__main__")
+
+    return run
+
+
+def _import_below(name: str) -> None:
+    """Import the modules of a package and of those in it, as far as they can be imported here."""
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module.name)
+
+
+if __name__ == "__main__":
+    _name, _address, _program = sys.argv[1:]
+    _serve(_address, {PLAYBOOK: _warm_playbooks, PYTHON: _warm_modules}[_name](_program))

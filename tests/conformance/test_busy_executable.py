@@ -13,7 +13,6 @@ import time
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
@@ -60,8 +59,10 @@ def test_an_executable_that_becomes_free_runs_once_differs_from_libcni(node: Con
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the time limit for a busy file, but not the time limit of plugins."""
-    monkeypatch.setattr(process, "_BUSY_LIMIT", 0.2)
+    """Let each retry take ten seconds of the clock: longer than all retries may take, and less than a plugin may run."""
+    clock, pauses = time.monotonic, list[float]()
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + 10 * len(pauses))
 
 
 @pytest.mark.usefixtures("hasty")

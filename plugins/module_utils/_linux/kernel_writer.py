@@ -295,15 +295,10 @@ class KernelWriter:
 
     def _change(self, action: str, kind: int, message: bytes, *ignored: int, flags: int = 0) -> None:
         try:
-            _send(action, self._connection, kind, message, flags)
+            self._connection.change(kind, message, flags)
         except OSError as exc:
             if exc.errno not in ignored:
                 raise CniError(Code.IO_FAILURE, f"cannot {action}: {exc.strerror or exc}") from exc
-
-
-def _send(dummy: str, connection: Connection, kind: int, message: bytes, flags: int) -> None:
-    """Send the message of an action; tests inject faults here."""
-    connection.change(kind, message, flags)
 
 
 def vlan_filtering_data() -> bytes:

@@ -11,25 +11,25 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import importlib
 import os
+import pkgutil
 import runpy
 import signal
 import sys
 import typing as t
 
 BASE = "ansible_collections.cni.node.plugins.module_utils."
-# The operations that change something, by the module that calls them.
+# The operations that change something, by the module or the class that has them.
 FILES = ("open", "fsync", "link", "mkdir", "rmdir", "rename", "symlink", "unlink")
 PROCESSES = ("run",)
 MOUNTS = ("mount", "unmount")
-KERNEL = ("_send",)  # before each message of netlink; after it, nothing happens until the next boundary
+KERNEL = ("change",)  # before each message of netlink; after it, nothing happens until the next boundary
 EVERY = (*FILES, *PROCESSES, *MOUNTS, *KERNEL)
 PLACES = {
     "os": FILES,
     f"{BASE}_base.process": PROCESSES,
     f"{BASE}_linux.syscall": MOUNTS,
-    f"{BASE}_linux.kernel_writer": KERNEL,
+    f"{BASE}_linux.netlink:Connection": KERNEL,
 }
 
 Report = t.Callable[[str], object]
@@ -67,9 +67,9 @@ class Injection:
 
     def install(self) -> None:
         for place, names in PLACES.items():
-            module = importlib.import_module(place)
+            owner = pkgutil.resolve_name(place)
             for name in set(names) & set(self._fault.among):
-                setattr(module, name, self._counted(name, getattr(module, name)))
+                setattr(owner, name, self._counted(name, getattr(owner, name)))
 
     def _counted(self, name: str, operation: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
         def run(*arguments: t.Any, **keywords: t.Any) -> t.Any:
@@ -87,7 +87,7 @@ class Injection:
     def _pass(self, side: str, name: str, arguments: t.Sequence[t.Any]) -> None:
         self._remaining -= 1
         if self._remaining == -1 or (self._remaining < 0 and self._fault.stays):
-            self._report(f"{self._fault.kind} {side} {name} {_subject(arguments[0])}")
+            self._report(f"{self._fault.kind} {side} {name} {_subject(name, arguments)}")
             self._happen()
 
     def _happen(self) -> None:
@@ -99,7 +99,10 @@ class Injection:
         os.kill(os.getpid(), getattr(signal, self._fault.kind))
 
 
-def _subject(argument: t.Any) -> str:
+def _subject(name: str, arguments: t.Sequence[t.Any]) -> str:
+    if name in KERNEL:
+        return f"message of type {arguments[1]}"
+    argument = arguments[0]
     if isinstance(argument, int):
         return os.readlink(f"/proc/self/fd/{argument}")
     return " ".join(argument) if isinstance(argument, (list, tuple)) else str(argument)

@@ -48,13 +48,16 @@ class _Archive(t.Protocol):
         """Return the content of the current member."""
 
 
-def plugins(file: t.IO[bytes], what: str, only: t.Sequence[str] = ()) -> t.Iterator[tuple[str, bytes]]:
+def plugins(
+    file: t.IO[bytes], what: str, only: t.Sequence[str] = (), *, total_limit: int = _TOTAL_LIMIT
+) -> t.Iterator[tuple[str, bytes]]:
     """Yield the name and content of each plugin in a file: of an archive, the executable files of one directory.
 
     Args:
         file: A private copy of the file, so that its content still has the verified digest.
         what: The file's name in errors.
         only: The plugins that the task selects: of a single executable, its name.
+        total_limit: Bytes that an archive may have when it is unpacked.
 
     Raises:
         CniError: ``DECODE_FAILURE``: the file is not an archive, is incomplete, or has members that are not allowed;
@@ -66,9 +69,9 @@ def plugins(file: t.IO[bytes], what: str, only: t.Sequence[str] = ()) -> t.Itera
         return
     with _name_archive_in_errors(file, what):
         if head.startswith(_ZIP):
-            yield from _read_plugins(ZipReader(file, _TOTAL_LIMIT), what)
+            yield from _read_plugins(ZipReader(file, total_limit), what)
             return
-        stream = _BoundedStream(decompress_stream(file))
+        stream = _BoundedStream(decompress_stream(file), total_limit)
         yield from _read_plugins(TarReader(stream), what)
         while stream.read(_CHUNK):  # an error at the end of the stream is an error too
             pass
@@ -165,15 +168,15 @@ def _name_archive_in_errors(file: t.IO[bytes], what: str) -> t.Iterator[None]:
 class _BoundedStream:
     """A stream that raises an error after too many bytes, so that an archive cannot fill the memory or the disk."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, limit: int) -> None:
         self._stream = stream
-        self._remaining = _TOTAL_LIMIT
+        self._limit = self._remaining = limit
 
     def read(self, size: int) -> bytes:
         content = self._stream.read(size)
         self._remaining -= len(content)
         if self._remaining < 0:
-            raise tarfile.ReadError(f"it unpacks to more than {_TOTAL_LIMIT} bytes")
+            raise tarfile.ReadError(f"it unpacks to more than {self._limit} bytes")
         return content
 
 

@@ -39,10 +39,13 @@ def require_version_of_digest(version: str, digest: str) -> None:
         raise _contradiction_error(version, f"its archive has the digest of {released}")
 
 
-def require_version_of_plugin(version: str, name: str, content: bytes) -> None:
+def require_version_of_plugin(version: str, name: str, content: bytes, *, timeout: float = _TIMEOUT) -> None:
     """Run a reference plugin, and refuse a version that its output contradicts.
 
     A plugin that cannot be run on this node, or prints no version, does not contradict any.
+
+    Args:
+        timeout: Seconds that it may run.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -53,7 +56,7 @@ def require_version_of_plugin(version: str, name: str, content: bytes) -> None:
 
     if not catalogue.find_plugin_type(name).is_reference:
         return
-    about = _run_without_command(content)
+    about = _run_without_command(content, timeout)
     stated = re.search(rf"^CNI {name} plugin v(\d+\.\d+\.\d+)$", about, re.MULTILINE)
     if stated and stated[1] != version:
         raise _contradiction_error(version, f"its plugin {name} reports version {stated[1]}")
@@ -65,7 +68,7 @@ def require_version_of_plugin(version: str, name: str, content: bytes) -> None:
 def read_release(path: str) -> str:
     """Run a plugin without a command, and return the release that it prints, or an empty string."""
     try:
-        about = _read_description(path)
+        about = _read_description(path, _TIMEOUT)
     except OSError:
         return ""
     stated = re.search(r"^CNI \S+ plugin (?:version )?v?(\d+\.\d+\.\d+)", about, re.MULTILINE)
@@ -99,21 +102,21 @@ def _contradiction_error(version: str, reason: str) -> CniError:
     )
 
 
-def _run_without_command(content: bytes) -> str:
+def _run_without_command(content: bytes, timeout: float) -> str:
     """Return the description that a plugin prints if ``CNI_COMMAND`` is not set, or an empty string."""
     try:
         descriptor = _create_memory_file(content)
         try:
             # The interpreter of a script opens it by path, and does not inherit the descriptor.
             path = f"/proc/{os.getpid()}/fd/{descriptor}"
-            return _read_description(path)
+            return _read_description(path, timeout)
         finally:
             os.close(descriptor)
     except (AttributeError, OSError):  # no memory files here, or a program for another architecture
         return ""
 
 
-def _read_description(path: str) -> str:
+def _read_description(path: str, timeout: float) -> str:
     """Return what a plugin prints if ``CNI_COMMAND`` is not set.
 
     Raises:
@@ -122,7 +125,7 @@ def _read_description(path: str) -> str:
     from ansible_collections.cni.node.plugins.module_utils._base import process
 
     process.prepare()
-    result = process.run([path], {}, b"", _TIMEOUT)
+    result = process.run([path], {}, b"", timeout)
     return (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")
 
 

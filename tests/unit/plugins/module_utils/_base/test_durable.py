@@ -10,6 +10,7 @@ import os
 import pathlib
 import stat
 import threading
+import time
 import typing as t
 
 import pytest
@@ -20,6 +21,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.workers import Work
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
+# Seconds of a flush of a slow disk.
+SLOW_FLUSH = 0.001
 OLD, NEW = b"o" * 300_000, b"n" * 300_000
 
 READER = """
@@ -160,10 +163,14 @@ def test_as_many_threads_flush_at_the_same_time_as_wait_for_a_slow_disk(
 ) -> None:
     names = ("a", "b", "c")
     together = threading.Barrier(len(names), timeout=10)
-    monkeypatch.setattr(durable, "_SLOW", -1.0)
-    monkeypatch.setattr(durable, "_DISK", durable._Disk())
+    monkeypatch.setattr(os, "fsync", lambda dummy: time.sleep(SLOW_FLUSH))
     durable.write(str(tmp_path / "first"), NEW)  # it shows that the disk is slow
-    monkeypatch.setattr(os, "fsync", lambda dummy: together.wait())
+
+    def flush_together(dummy: int) -> None:
+        time.sleep(SLOW_FLUSH)
+        together.wait()
+
+    monkeypatch.setattr(os, "fsync", flush_together)
     Workers(1, len(names)).run([functools.partial(durable.write, str(tmp_path / name), NEW) for name in names])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == dict.fromkeys(("first", *names), NEW)
 

@@ -11,7 +11,6 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base import group_commit
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, pause
 from ansible_collections.cni.node.tests.support.until import until
@@ -93,8 +92,7 @@ def test_no_more_threads_wait_than_there_may_be(disk: SlowDisk) -> None:
     assert max(map(len, disk.groups)) == 2
 
 
-def test_a_commit_does_not_wait_for_ever(disk: SlowDisk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_commit, "_PATIENCE", 0.01)
+def test_a_commit_does_not_wait_for_ever(disk: SlowDisk) -> None:
     disk.goes_on.set()
     run(2, [functools.partial(GroupCommit(disk.commit).submit, "a"), disk.wait_for_a_commit])
     assert disk.groups == [["a"]]

@@ -99,21 +99,34 @@ class TestEnd:
     def test_the_time_limit_holds_for_one_that_has_closed_its_output(self, script: Script) -> None:
         assert run(script("exec >&- 2>&-; exec sleep 60"), timeout=0.3).stopped == "ran out of time"
 
-    def test_a_time_limit_has_no_limit(self, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(process, "_is_ready", lambda descriptor, timeout: False)
-        outcome = run(script("echo done"), timeout=1e300)
+    def test_a_time_limit_has_no_limit(self, script: Script) -> None:
+        outcome = run(script("sleep 0.2; echo done"), timeout=1e300)
         assert (outcome.status, outcome.stdout) == (0, b"done\n")
 
-    def test_a_process_that_ended_in_time_is_no_timeout(self, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-        until_exit = process._Process._until_exit
+    def test_a_process_that_ended_in_time_is_no_timeout(
+        self, script: Script, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        os.mkfifo(tmp_path / "end")
+        clock, spawn, ahead = time.monotonic, os.posix_spawn, 0
+        started: list[tuple[int, float]] = []
 
-        def stand_still(ended: process._Process, descriptor: int | None, dummy: float) -> str:
-            os.waitid(os.P_PID, ended._pid, os.WEXITED | os.WNOWAIT)
-            return until_exit(ended, descriptor, 0)
+        def note_start(*arguments: t.Any, **options: t.Any) -> int:
+            started.append((spawn(*arguments, **options), clock()))
+            return started[0][0]
 
-        monkeypatch.setattr(process, "_is_ready", lambda descriptor, timeout: False)
-        monkeypatch.setattr(process._Process, "_until_exit", stand_still)
-        assert run(script("echo out; exit 3")) == ProcessResult(3, b"out\n", b"")
+        def stand_still() -> float:
+            """Let the process end when most others have ended, and read the clock a minute later."""
+            nonlocal ahead
+            if started and not ahead and clock() - started[0][1] > 0.05:
+                (tmp_path / "end").write_text("now\n", encoding="ascii")
+                os.waitid(os.P_PID, started[0][0], os.WEXITED | os.WNOWAIT)
+                ahead = 60
+            return clock() + ahead
+
+        path = script(f"read now < {tmp_path}/end; echo out; exit 3")
+        monkeypatch.setattr(os, "posix_spawn", note_start)
+        monkeypatch.setattr(time, "monotonic", stand_still)
+        assert run(path) == ProcessResult(3, b"out\n", b"")
 
     def test_no_descriptor_and_no_process_is_left_behind(self, script: Script) -> None:
         before = len(os.listdir("/proc/self/fd"))
@@ -222,7 +235,7 @@ class TestStart:
     def test_a_busy_executable_is_retried_once_after_the_deadline(
         self, script: Script, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        spawn = os.posix_spawn
+        spawn, clock = os.posix_spawn, time.monotonic
         refused: list[object] = []
 
         def busy_at_first(*arguments: t.Any, **options: t.Any) -> int:
@@ -232,14 +245,16 @@ class TestStart:
             raise OSError(errno.ETXTBSY, os.strerror(errno.ETXTBSY))
 
         monkeypatch.setattr(os, "posix_spawn", busy_at_first)
-        monkeypatch.setattr(process, "_BUSY_LIMIT", 0)
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + 10 * len(refused))  # a refusal takes ten seconds
         assert run(script("exit 0")).status == 0
 
-    @pytest.mark.parametrize(("timeout", "limit"), [(0.2, 60), (60, 0.2)])
+    @pytest.mark.parametrize(("timeout", "pause"), [(0.2, 0), (60, 10)], ids=["time limit", "limit of retries"])
     def test_an_executable_that_stays_busy_is_an_error(
-        self, script: Script, monkeypatch: pytest.MonkeyPatch, timeout: float, limit: float
+        self, script: Script, monkeypatch: pytest.MonkeyPatch, timeout: float, pause: float
     ) -> None:
-        monkeypatch.setattr(process, "_BUSY_LIMIT", limit)
+        clock, pauses = time.monotonic, list[float]()
+        monkeypatch.setattr(time, "sleep", pauses.append)
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + pause * len(pauses))
         path = script("exit 0")
         with open(path, "r+b"), pytest.raises(OSError, match="busy") as caught:
             run(path, timeout=timeout)

@@ -72,10 +72,10 @@ def test_an_unreachable_address_is_asked_until_the_timeout_and_once_more(
 ) -> None:
     asked = []
 
-    def unreachable(*arguments: t.Any) -> bool:
+    def unreachable(*arguments: t.Any) -> t.NoReturn:
         asked.append(arguments)
         raise OSError
 
-    monkeypatch.setattr(icmp, "_exchange", unreachable)
+    monkeypatch.setattr(socket, "socket", unreachable)
     assert not icmp.ping("10.1.0.1", icmp.Sender("eth0"), 100)
     assert len(asked) == 2

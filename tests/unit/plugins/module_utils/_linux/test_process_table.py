@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-import itertools
+import builtins
+import io
 import os
 import pathlib
 import subprocess
@@ -62,21 +63,19 @@ def test_a_process_that_does_not_end_is_killed_after_the_timeout(start: t.Callab
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
-    """Make the first scans take a minute each, as on an overloaded machine."""
-    clock = time.monotonic
+    """Make the first listings of processes take a minute each, as on an overloaded machine."""
+    clock, list_names = time.monotonic, os.listdir
 
-    def stand_still(looks: int, name: str = "_find_running") -> None:
-        look = getattr(process_table, name)
-        lost = itertools.chain(range(0, 60 * looks, 60), itertools.repeat(60 * looks))
-        ahead = next(lost)
+    def stand_still(looks: int) -> None:
+        listings = 0
 
-        def slow(*arguments: t.Any) -> t.Any:
-            nonlocal ahead
-            ahead = next(lost)
-            return look(*arguments)
+        def list_slowly(path: str) -> list[str]:
+            nonlocal listings
+            listings += path == "/proc"
+            return list_names(path)
 
-        monkeypatch.setattr(process_table, name, slow)
-        monkeypatch.setattr(time, "monotonic", lambda: clock() + ahead)
+        monkeypatch.setattr(os, "listdir", list_slowly)
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + 60 * min(listings, looks))
 
     return stand_still
 
@@ -113,21 +112,23 @@ def test_a_zombie_is_not_waited_for(start: t.Callable[..., Sleeper]) -> None:
     assert ended.status == 1
 
 
-@pytest.mark.parametrize("slow_looks", [0, 1])
+@pytest.mark.parametrize("duration", [0, 60])
 def test_a_process_is_found_as_soon_as_its_program_is_loaded(
-    start: t.Callable[..., Sleeper], late: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch, slow_looks: int
+    start: t.Callable[..., Sleeper], monkeypatch: pytest.MonkeyPatch, duration: int
 ) -> None:
-    mine, read = start(**WANTED), process_table._strings
-    loading = {mine.process.pid}
+    """While the kernel loads the program, the environment is empty; `duration` is that of the first look, in seconds."""
+    mine, clock = start(**WANTED), time.monotonic
+    open_file: t.Callable[..., t.IO[t.Any]] = open
+    looks: list[str] = []
 
-    def strings(pid: int, name: str) -> dict[bytes, None]:
-        if pid in loading:
-            loading.remove(pid)
-            return {b"": None}
-        return read(pid, name)
+    def open_while_loading(path: str, *arguments: t.Any, **options: t.Any) -> t.IO[t.Any]:
+        if path != f"/proc/{mine.process.pid}/environ" or looks:
+            return open_file(path, *arguments, **options)
+        looks.append(path)
+        return io.BytesIO()
 
-    monkeypatch.setattr(process_table, "_strings", strings)
-    late(slow_looks, "_strings")
+    monkeypatch.setattr(builtins, "open", open_while_loading)
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + duration * len(looks))
     assert process_table.find_by_environment(WANTED) == [mine.process.pid]
 
 

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, live_namespaces, netns
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netlink, netns
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture
 
@@ -29,7 +29,7 @@ def make_node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> MakeNo
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
-    monkeypatch.setattr(kernel_writer, "_send", refuse)
+    monkeypatch.setattr(netlink.Connection, "change", refuse)
     return lambda **plugins: FakeNode(tmp_path, **plugins)
 
 

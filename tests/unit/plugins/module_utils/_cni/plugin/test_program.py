@@ -65,7 +65,7 @@ class Executable:
                 if name not in without:
                     patch.setenv(name, value)
             patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
-            status = program.run(plugin, self._make_executor)
+            status = program.run(plugin, self.make_executor)
         return status, self._capture.readouterr().out
 
     def error(self, plugin: FakePlugin, command: str | None, stdin: object = CONTENT, **options: t.Any) -> JsonObject:
@@ -76,7 +76,7 @@ class Executable:
         assert set(error) == {"cniVersion", "code", "msg", "details"}
         return error
 
-    def _make_executor(self, directories: t.Sequence[str]) -> MemoryExecutor:
+    def make_executor(self, directories: t.Sequence[str]) -> MemoryExecutor:
         self.directories = directories
         return self.executor
 
@@ -240,5 +240,5 @@ def test_a_failing_executor_is_printed_as_an_error(executable: Executable, monke
     def fail(directories: t.Sequence[str]) -> MemoryExecutor:
         raise CniError(4, "a relative path")
 
-    monkeypatch.setattr(executable, "_make_executor", fail)
+    monkeypatch.setattr(executable, "make_executor", fail)
     assert executable.error(FakePlugin(), "ADD")["code"] == 4

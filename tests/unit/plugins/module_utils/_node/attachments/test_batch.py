@@ -18,7 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import batch
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import find_unlisted, reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Check, DesiredAttachment, Policy
@@ -30,6 +29,8 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_nod
 )
 
 NAMES = ("one", "two", "three", "four")
+# Enough containers to be shared between two processes.
+MANY = tuple(f"c{number}" for number in range(32))
 
 
 def _desire(node: FakeNode, *containers: str, **keys: t.Any) -> list[DesiredAttachment]:
@@ -248,7 +249,6 @@ class Notes(list[int]):
 
 @pytest.fixture
 def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "_LEAST_SHARE", 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda dummy: {0, 1})
 
 
@@ -256,7 +256,7 @@ def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_containers_are_shared_among_processes_and_all_is_reported(make_node: MakeNode) -> None:
     notes = Notes([0])
     node = make_node(a=notes.note)
-    desired = _desire(node, *NAMES)
+    desired = _desire(node, *MANY)
     outcomes = node.converge(*desired, journals=[notes])
     assert [(outcome.attachment, outcome.action) for outcome in outcomes] == [
         (item.attachment, "added") for item in desired
@@ -275,15 +275,15 @@ def test_a_process_that_is_killed_fails_its_share_and_the_next_run_completes_it(
         return return_address(call)
 
     node = make_node(a=kills_the_other_process)
-    desired = _desire(node, *NAMES)
+    desired = _desire(node, *MANY)
     outcomes = node.converge(*desired, journals=[])
-    assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "failed"]
+    assert [outcome.action for outcome in outcomes] == ["added", "failed"] * 16
     assert str(outcomes[1].error) == (
         "a process of this run ended early: SIGKILL; run again: what it had begun is completed"
     )
     lives.append(True)
     outcomes = node.converge(*desired, journals=[], check="never")
-    assert [outcome.action for outcome in outcomes[::2]] == ["unchanged", "unchanged"]
+    assert [outcome.action for outcome in outcomes[::2]] == ["unchanged"] * 16
     assert {outcome.action for outcome in outcomes[1::2]} <= {"added", "recreated"}
 
 
@@ -297,5 +297,5 @@ def test_attachments_whose_files_have_the_same_name_stay_in_one_process(make_nod
         DesiredAttachment(node.attachment("one-two")),
         DesiredAttachment(node.attachment("two", network="net-one", netns=node.attachment("one-two").netns)),
     ]
-    node.converge(*same, *_desire(node, *NAMES[2:]), journals=[notes])
+    node.converge(*same, *_desire(node, *MANY), journals=[notes])
     assert set(notes) == {os.getpid()}

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import typing as t
 
 import pytest
@@ -29,9 +30,8 @@ Answer = t.Callable[..., t.Any]
 
 
 @pytest.fixture
-def repair(monkeypatch: pytest.MonkeyPatch, paths: NodePaths) -> t.Callable[..., int]:
+def repair(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch, paths: NodePaths) -> t.Callable[..., int]:
     """Return a function that runs the command with these results; an exception is raised instead."""
-    monkeypatch.setattr(repair_command, "_await_firewalld", lambda: None)
 
     def run(*answers: Repair | CniError | Exception, arguments: t.Sequence[str] = ()) -> int:
         def repair_node(*given: t.Any, dry_run: bool) -> tuple[list[Repair], list[CniError]]:

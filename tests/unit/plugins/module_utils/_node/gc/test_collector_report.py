@@ -12,6 +12,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
+from ansible_collections.cni.node.plugins.module_utils._node.gc import records
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import FINDERS
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
@@ -99,12 +101,7 @@ def test_a_record_that_cannot_be_checked_stays_an_owner(gc: GcFixture, monkeypat
     gc.attach("blue", "green", "yellow")
     for name in ("blue", "green", "yellow"):
         gc.node.drop_namespace(name)
-    reason_if_lost = RecordCollector._reason_if_lost
-
-    def of_some(self: t.Any, record: t.Any) -> str:
-        return breaks() if record.attachment.container_id == "green" else reason_if_lost(self, record)
-
-    monkeypatch.setattr(RecordCollector, "_reason_if_lost", of_some)
+    monkeypatch.setattr(records, "netns_identity", lambda path: breaks() if "green" in path else netns_identity(path))
     leaks = gc.collect()
     assert failures(leaks) == {"attachment of green (eth0) to network net": UNEXPECTED}
     assert actions(leak for leak in leaks if not leak.error) == {

@@ -11,11 +11,14 @@ import gzip
 import hashlib
 import io
 import lzma
+import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tarfile
 import typing as t
+import zlib
 
 import pytest
 from hypothesis import given
@@ -23,10 +26,11 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import decompression
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 Member = t.Union[tarfile.TarInfo, tuple[tarfile.TarInfo, bytes]]
+MIB = 1024 * 1024
+MEMBER_LIMIT = 256 * MIB
 ROOT = tarfile.TarInfo("./")
 ROOT.type = tarfile.DIRTYPE
 
@@ -96,9 +100,10 @@ def test_a_single_executable_is_the_plugin_that_the_task_names(tmp_path: pathlib
     assert str(error).startswith("x is a single executable, but 'only' has more than one plugin")
 
 
-def test_the_size_of_a_single_executable_is_limited(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugin_archive, "_MEMBER_LIMIT", 100)
-    assert "it has more than 100 bytes" in find_refusal(tmp_path / "a", b"#!/bin/sh\n" + bytes(91))
+def test_the_size_of_a_single_executable_is_limited(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a").write_bytes(b"#!/bin/sh\n")
+    os.truncate(tmp_path / "a", MEMBER_LIMIT + 1)
+    assert f"it has more than {MEMBER_LIMIT} bytes" in refusal_of(tmp_path / "a")
 
 
 UNSAFE: dict[str, tuple[Member, str]] = {
@@ -132,14 +137,17 @@ def test_a_name_that_is_not_a_plugin_type_is_refused(tmp_path: pathlib.Path) -> 
     assert "is not a plugin type" in str(error_of(unpacked, tmp_path / "a"))
 
 
-def test_an_archive_cannot_fill_the_memory(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_cannot_fill_the_memory(tmp_path: pathlib.Path) -> None:
     bomb = gzip.compress(packed(member("bridge", bytes(10_000_000))))
     assert len(bomb) < 20_000
-    monkeypatch.setattr(plugin_archive, "_TOTAL_LIMIT", 1_000_000)
-    assert "it unpacks to more than 1000000 bytes" in find_refusal(tmp_path / "a", bomb)
-    monkeypatch.undo()
-    monkeypatch.setattr(plugin_archive, "_MEMBER_LIMIT", 1_000_000)
-    assert "'bridge' has 10000000 bytes; expected: at most 1000000" in find_refusal(tmp_path / "a", bomb)
+    (tmp_path / "a").write_bytes(bomb)
+    with open(tmp_path / "a", "rb") as file:
+        error = error_of(lambda: list(plugin_archive.plugins(file, "x.tgz", total_limit=1_000_000)))
+    assert "it unpacks to more than 1000000 bytes" in error.msg
+    large = header(tarfile.REGTYPE, MEMBER_LIMIT + 1, "bridge")
+    assert f"'bridge' has {MEMBER_LIMIT + 1} bytes; expected: at most {MEMBER_LIMIT}" in find_refusal(
+        tmp_path / "a", large
+    )
     many = packed(*(member(f"p{number}") for number in range(300)))
     assert "it has more than 256 members" in find_refusal(tmp_path / "a", many)
 
@@ -289,9 +297,13 @@ def test_an_odd_header_is_an_error_of_the_archive(
         read(path, bytes(block[:512]) + junk + bytes(2048) + BRIDGE)
 
 
-def test_the_memory_of_xz_is_limited(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decompression, "_MEMORY_LIMIT", 1_000_000)
-    assert "emory usage limit" in find_refusal(tmp_path / "a", lzma.compress(packed(*GOOD)))
+def test_the_memory_of_xz_is_limited(tmp_path: pathlib.Path) -> None:
+    content = bytearray(lzma.compress(packed(*GOOD)))
+    # The header of the first block: its size, flags, the filter LZMA2 with the size of its dictionary, and a checksum.
+    assert content[12:16] == b"\x02\0\x21\1"
+    content[16] = 40  # 4 GiB, the largest dictionary
+    content[20:24] = struct.pack("<I", zlib.crc32(content[12:20]))
+    assert "emory usage limit" in find_refusal(tmp_path / "a", bytes(content))
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress], ids=["gzip", "xz"])

@@ -18,9 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import zip_reader
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.test_archive import find_refusal, read
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.test_archive import (
+    MEMBER_LIMIT,
+    MIB,
+    find_refusal,
+    read,
+)
 
 Member = tuple[zipfile.ZipInfo, bytes]
 
@@ -92,25 +95,29 @@ def test_an_encrypted_member_is_refused(tmp_path: pathlib.Path) -> None:
     assert "'tap' is encrypted" in find_refusal(tmp_path / "a", bytes(content))
 
 
-def test_a_zip_archive_cannot_fill_the_memory(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bomb = packed(member("tap", bytes(10_000_000)))
-    assert len(bomb) < 20_000
-    monkeypatch.setattr(plugin_archive, "_TOTAL_LIMIT", 1_000_000)
-    assert "it unpacks to more than 1000000 bytes" in find_refusal(tmp_path / "a", bomb)
-    monkeypatch.undo()
-    monkeypatch.setattr(plugin_archive, "_MEMBER_LIMIT", 1_000_000)
-    assert "'tap' has 10000000 bytes; expected: at most 1000000" in find_refusal(tmp_path / "a", bomb)
+def state_size(content: bytes, size: int) -> bytes:
+    """Return an archive of one member whose list states another size."""
+    listed = content.index(b"PK\1\2")
+    return content[: listed + 24] + size.to_bytes(4, "little") + content[listed + 28 :]
+
+
+def test_a_zip_archive_cannot_fill_the_memory(tmp_path: pathlib.Path) -> None:
+    one = packed(member("tap"))
+    assert f"it unpacks to more than {2 * MEMBER_LIMIT} bytes" in find_refusal(
+        tmp_path / "a", state_size(one, 2 * MEMBER_LIMIT + 1)
+    )
+    assert f"'tap' has {MEMBER_LIMIT + 1} bytes; expected: at most {MEMBER_LIMIT}" in find_refusal(
+        tmp_path / "a", state_size(one, MEMBER_LIMIT + 1)
+    )
     many = packed(*(member(f"p{number}") for number in range(300)))
     assert "it has more than 256 members" in find_refusal(tmp_path / "a", many)
-    monkeypatch.setattr(zip_reader, "_LIST_LIMIT", 10_000)
-    assert "bytes; expected: at most 10000" in find_refusal(tmp_path / "a", many)
+    verbose = packed(*(member(f"p{number}", comment=bytes(60_000)) for number in range(20)))
+    assert f"bytes; expected: at most {MIB}" in find_refusal(tmp_path / "a", verbose)
 
 
 def test_a_member_that_is_larger_than_stated_is_refused(tmp_path: pathlib.Path) -> None:
-    content = bytearray(packed(member("tap", bytes(10_000_000))))
-    listed = content.index(b"PK\1\2")
-    content[listed + 24 : listed + 28] = (10).to_bytes(4, "little")
-    assert "x.tgz cannot be unpacked: Bad CRC-32" in find_refusal(tmp_path / "a", bytes(content))
+    content = state_size(packed(member("tap", bytes(10_000_000))), 10)
+    assert "x.tgz cannot be unpacked: Bad CRC-32" in find_refusal(tmp_path / "a", content)
 
 
 def test_the_list_of_members_has_one_place(tmp_path: pathlib.Path) -> None:

@@ -6,15 +6,17 @@
 
 from __future__ import annotations
 
+import errno
 import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
-from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
+from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Verification
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import fails_at
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
@@ -54,7 +56,7 @@ def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(node: FakeNo
 @pytest.mark.parametrize(
     ("raised", "code"),
     [
-        (CniError(Code.IO_FAILURE, "cannot enter the network namespace"), Code.IO_FAILURE),
+        (OSError(errno.EINVAL, "Invalid argument"), Code.IO_FAILURE),
         (ValueError("unexpected"), Code.INTERNAL),
     ],
 )
@@ -62,18 +64,18 @@ def test_a_trial_that_cannot_be_inspected_fails_and_is_removed(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, raised: Exception, code: int
 ) -> None:
     node.write("other")
-    examine = Verification._examine
+    result = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16", "gateway": "10.1.0.1"}]}
+    node.executor.plugins["a"] = lambda call: result if call.command == "ADD" else None
 
-    def fail_for_net(self: Verification, trial: Trial, result: t.Any) -> None:
-        if trial.network == "net":
+    def fail_for_net(path: str, dummy: object) -> bool:
+        if path.endswith(net.netns):
             raise raised
-        examine(self, trial, result)
+        return True
 
-    monkeypatch.setattr(Verification, "_examine", fail_for_net)
-    verification = Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0)
-    trials = verification.plan([])
+    monkeypatch.setattr(netns, "run_inside", fail_for_net)
+    verification = Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 1)
+    net, other = trials = verification.plan([])
     verification.carry_out(trials)
-    net, other = trials
     assert (net.action, net.error and net.error.code) == ("failed", code)
     assert (other.action, other.addresses) == ("verified", ("10.1.0.2/16",))
     assert list(node.netns.iterdir()) == []

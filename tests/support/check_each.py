@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 import typing as t
 
 C = t.TypeVar("C")
@@ -19,7 +21,7 @@ def check_each(cases: t.Mapping[str, C], check: t.Callable[[C], None]) -> None:
     """
     assert cases, "there are no cases to check"
     errors = {name: error for name, case in cases.items() if (error := _find_error(check, case))}
-    failures = [f"{name}: {type(error).__name__}: {error}" for name, error in errors.items()]
+    failures = [f"{name}: {_describe(error)}" for name, error in errors.items()]
     assert not failures, "\n".join([f"{len(failures)} of {len(cases)} cases fail:", *failures])
 
 
@@ -29,6 +31,12 @@ def _find_error(check: t.Callable[[C], None], case: C) -> Exception | None:
     except Exception as error:
         return error
     return None
+
+
+def _describe(error: Exception) -> str:
+    """Return the place, the type and the message of an error."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{os.path.basename(frame.filename)}:{frame.lineno}: {type(error).__name__}: {error}"
 
 
 __all__ = ("check_each",)

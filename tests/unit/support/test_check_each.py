@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ansible_collections.cni.node.tests.support.check_each import check_each
@@ -20,8 +22,8 @@ def test_check_each_names_every_case_that_fails_and_no_other() -> None:
         check_each(CASES, require_small)
     first, *failures = str(raised.value).splitlines()
     assert first == "2 of 4 cases fail:"
-    assert failures[0].startswith("zero: ZeroDivisionError: ")
-    assert failures[1].startswith("three: AssertionError: 3 is not small")
+    assert re.match(r"zero: test_check_each\.py:\d+: ZeroDivisionError: ", failures[0])
+    assert re.match(r"three: test_check_each\.py:\d+: AssertionError: 3 is not small", failures[1])
     assert not any(failure.startswith(("one", "two")) for failure in failures)
 
 

@@ -15,7 +15,13 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import (
+    child,
+    close_stdin,
+    enter_in_thread,
+    read_line,
+    run_holder,
+)
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 HOLDER = """
@@ -50,36 +56,11 @@ def take(path: pathlib.Path, kind: Kind, timeout: float = 0) -> None:
         pass
 
 
-@contextlib.contextmanager
-def hold_elsewhere(path: pathlib.Path, kind: Kind, by: str) -> t.Iterator[None]:
+def hold_elsewhere(path: pathlib.Path, kind: Kind, by: str) -> t.ContextManager[None]:
     """Hold a lock in another process or in another thread."""
     if by == "process":
-        with child(HOLDER, path, kind) as process:
-            assert read_line(process) == "held"
-            yield
-            close_stdin(process)
-    else:
-        with in_thread(path, kind):
-            yield
-
-
-@contextlib.contextmanager
-def in_thread(path: pathlib.Path, kind: Kind) -> t.Iterator[None]:
-    has, done = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with hold_lock(str(path), exclusive=kind == "exclusive", timeout=0, what="it"):
-            has.set()
-            done.wait(60)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert has.wait(60)
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+        return run_holder(HOLDER, path, kind)
+    return enter_in_thread(hold_lock(str(path), exclusive=kind == "exclusive", timeout=0, what="it"))
 
 
 @pytest.mark.parametrize("by", ["process", "thread"])

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.containe
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import ETH0
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import ETH0
 
 V4, V6 = ipaddress.ip_address("10.1.0.2"), ipaddress.ip_address("fd00::2")
 NETWORKS = ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64")

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import Toke
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
 from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import CNI0, VETH
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import CNI0, VETH
 
 GATEWAY = ipaddress.ip_interface("10.1.0.1/16")
 

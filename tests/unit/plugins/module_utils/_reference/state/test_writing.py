@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import L
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import CNI0, VETH
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import CNI0, VETH
 
 
 class RecordingWriter:

@@ -17,9 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.noop import DebugFile
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, busy
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 BUSY_FOR = 0.4
 

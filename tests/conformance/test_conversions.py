@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 DNS: JsonObject = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
 ETH0: JsonObject = {"name": "eth0", "mac": "99:88:77:66:55:44", "sandbox": "/run/netns/blue"}

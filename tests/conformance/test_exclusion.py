@@ -15,8 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import network_opera
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.conformance.other_process import begun, hold_in_other_process
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import close_stdin
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 OPERATIONS = ("ADD", "CHECK", "DEL")
 

@@ -20,8 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import OUTP
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedCall
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 MIB = 1024 * 1024
 

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 CONFIG: JsonObject = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "a", "capabilities": {"mac": True}}]}
 # Byte for byte what the reference runtime 1.3 leaves, but for the names.

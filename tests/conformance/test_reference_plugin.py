@@ -18,8 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.noop import INJECT_DNS, PASSTHROUGH, DebugFile
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 SPOKEN = VERSIONS[:-1]
 RESULT: JsonObject = {"interfaces": [{"name": "eth0"}], "ips": [{"address": "10.1.0.5/16", "interface": 0}]}

@@ -12,8 +12,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 CHOICE = ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
 REFUSAL: JsonObject = {"code": Code.INCOMPATIBLE_VERSION, "msg": "incompatible CNI versions"}

@@ -17,8 +17,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 OLD, NEW = b"o" * 300_000, b"n" * 300_000
 

@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import (
     child,
     close_stdin,
@@ -22,7 +23,6 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child im
     read_line,
     run_holder,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 HOLDER = """
 import sys

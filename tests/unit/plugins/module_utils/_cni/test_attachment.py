@@ -13,7 +13,7 @@ from hypothesis import given
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import attachments
 
 VALID = Attachment("net", "blue", "eth0", "/run/netns/blue", {"K": "V"}, {"mac": 1})

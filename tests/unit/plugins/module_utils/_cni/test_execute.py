@@ -15,8 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 ATTACHMENT = Attachment("net", "blue", "eth0", "/run/netns/blue", {"IgnoreUnknown": "1", "K": "V"})
 STATUS = Parameters("STATUS")

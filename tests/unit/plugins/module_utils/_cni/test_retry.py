@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import network_opera
 from ansible_collections.cni.node.plugins.module_utils._cni.conversation import AddNotUndone, retry
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryAnswer,
     MemoryCall,

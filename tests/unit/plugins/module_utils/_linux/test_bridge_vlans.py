@@ -12,7 +12,7 @@ import unittest.mock
 
 from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.test_rtnetlink import (
     DONE,
     NEWLINK,

@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import StderrLog
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 BLUE, RED = (Attachment("net", name, "eth0") for name in ("blue", "red"))
 REQUEST = b'{"cniVersion": "1.0.0", "name": "net", "type": "lab"}'

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import InstallResult
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.bin_dir import (
     BinDir,
     NotKept,

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest im
     Release,
     SetAside,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 FULL = Manifest(
     sets={

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addres
     read_range_sets,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import read_request
 
 

@@ -57,7 +57,7 @@ def test_a_failed_add_is_followed_by_del_of_the_whole_list_differs_from_libcni(n
     assert node.records_and_intents() == ([], [])
 
 
-def test_the_error_has_both_failures_if_that_del_fails_differs_from_libcni(node: ConformanceNode) -> None:
+def test_the_error_of_add_has_both_failures_if_its_del_fails_differs_from_libcni(node: ConformanceNode) -> None:
     node.write("a", DEL=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
     node.write("b", ADD=ScriptedAnswer(error=NO_LEASE), DEL=ScriptedAnswer(exit=3))
     error = error_of(node.runtime.add, node.network("a", "b"), node.attachment())

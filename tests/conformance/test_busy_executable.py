@@ -97,7 +97,7 @@ def test_retries_of_a_busy_executable_are_bounded_under_any_time_limit(node: Con
     assert time.monotonic() - started < node.timeout / 2
 
 
-def test_a_binary_that_gets_free_is_run_once(node: ConformanceNode, binary: pathlib.Path) -> None:
+def test_a_busy_binary_runs_once_when_it_becomes_free(node: ConformanceNode, binary: pathlib.Path) -> None:
     debug = DebugFile(node.directory / "debug")
     debug.write(result={"cniVersion": "1.0.0"})
     timer = free_later(binary)

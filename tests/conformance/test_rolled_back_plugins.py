@@ -55,7 +55,7 @@ def test_del_uses_a_version_that_older_plugins_support_differs_from_libcni(node:
     assert node.records_and_intents() == ([], [])
 
 
-def test_the_previous_result_has_the_form_of_the_version_that_is_spoken(node: ConformanceNode) -> None:
+def test_the_previous_result_has_the_form_of_the_negotiated_version(node: ConformanceNode) -> None:
     record = _added(node, "a")
     _roll_back(node, "a", "0.4.0")
     node.runtime.delete(record)
@@ -89,7 +89,7 @@ def test_plugins_that_accept_the_version_are_not_probed(node: ConformanceNode, o
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
-def test_a_record_of_one_version_leaves_no_choice(node: ConformanceNode, operation: str) -> None:
+def test_a_record_with_one_version_is_not_renegotiated(node: ConformanceNode, operation: str) -> None:
     record = _added(node, "a", versions=["1.1.0"])
     _roll_back(node, "a", "1.0.0")
     error = error_of(getattr(node.runtime, operation), record)

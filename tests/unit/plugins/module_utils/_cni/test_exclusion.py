@@ -65,7 +65,7 @@ def hold_elsewhere(exclusion: Exclusion, directory: pathlib.Path, what: What, by
 
 @pytest.mark.parametrize("by", ["process", "thread"])
 @pytest.mark.parametrize(("held", "requested"), GOES_TOGETHER)
-def test_different_containers_and_networks_do_not_wait(
+def test_operations_on_different_containers_and_networks_do_not_wait(
     directory: pathlib.Path, by: str, held: What, requested: What
 ) -> None:
     exclusion = Exclusion(str(directory), 0)
@@ -75,7 +75,7 @@ def test_different_containers_and_networks_do_not_wait(
 
 @pytest.mark.parametrize("by", ["process", "thread"])
 @pytest.mark.parametrize(("held", "requested"), EXCLUDES)
-def test_a_container_has_one_operation_and_gc_its_network_alone(
+def test_operations_on_one_container_and_gc_of_its_network_exclude_each_other(
     directory: pathlib.Path, by: str, held: What, requested: What
 ) -> None:
     exclusion = Exclusion(str(directory), 0)
@@ -101,13 +101,13 @@ def test_a_thread_may_take_a_lock_again_that_it_holds(directory: pathlib.Path, o
     take(Exclusion(str(directory), 0), outer)
 
 
-def test_gc_inside_an_operation_on_its_network_is_refused_and_not_run_along(directory: pathlib.Path) -> None:
+def test_gc_during_an_operation_of_the_same_thread_on_its_network_is_an_error(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
     with take_lock(exclusion, BLUE):
         assert error_of(take, exclusion, ("net",)).code == Code.INTERNAL
 
 
-def test_an_exception_frees_everything(directory: pathlib.Path) -> None:
+def test_an_exception_releases_all_locks(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
     with pytest.raises(ZeroDivisionError), take_lock(exclusion, BLUE):
         raise ZeroDivisionError
@@ -115,7 +115,7 @@ def test_an_exception_frees_everything(directory: pathlib.Path) -> None:
     take(exclusion, ("net",))
 
 
-def test_a_network_that_cannot_be_had_leaves_the_container_free(directory: pathlib.Path) -> None:
+def test_the_container_is_unlocked_if_its_network_cannot_be_locked(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
     with hold_elsewhere(exclusion, directory, ("net",), "process"):
         error_of(take, exclusion, BLUE)

@@ -35,7 +35,7 @@ def read(*messages: bytes) -> dict[int, PortVlans]:
         return bridge_vlans.read()
 
 
-def test_ranges_stand_for_all_their_vlans() -> None:
+def test_a_range_has_all_vlans_from_its_first_to_its_last() -> None:
     assert read(port(7, (0x6, 100), (0x4, 1), (0x8, 5), (0x10, 7), (0, 9), (0xC, 20), (0x14, 21))) == {
         7: PortVlans(100, frozenset((1, 20, 21, 100)), frozenset((5, 6, 7, 9)))
     }

@@ -214,7 +214,7 @@ NOT_PROMISED = {
 
 
 @pytest.mark.parametrize(("result", "plugins", "inside", "node"), NOT_PROMISED.values(), ids=NOT_PROMISED)
-def test_a_difference_that_the_result_does_not_cover_is_no_drift(
+def test_a_difference_that_the_result_does_not_cover_is_not_drift(
     kernel: DriftedKernel, result: JsonObject, plugins: list[JsonObject], inside: View, node: dict[str, Link]
 ) -> None:
     kernel.inside, kernel.node = inside, node

@@ -44,7 +44,7 @@ def test_good_configurations_have_no_error_and_are_parsed() -> None:
     check_each({path.name: path for path in corpus.GOOD}, require_valid_configuration)
 
 
-def test_the_line_ends_of_windows_pass(tmp_path: pathlib.Path) -> None:
+def test_a_configuration_with_windows_line_ends_has_no_error(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "10-net.conflist"
     path.write_bytes(corpus.GOOD[0].read_bytes().replace(b"\n", b"\r\n"))
     assert errors(inputs.findings([str(path)], files=True)) == []
@@ -66,7 +66,7 @@ def test_broken_configurations_have_exactly_their_findings(code: str, tmp_path: 
     check_each(cases, check)
 
 
-def test_each_code_is_found_in_five_ways() -> None:
+def test_each_code_has_five_broken_cases() -> None:
     counted = collections.Counter(name.partition(":")[0] for name in BROKEN)
     own = {code for code, (level, dummy) in CODES.items() if level not in (NODE, FLEET)}
     assert {code: counted[code] for code in own if counted[code] < 5} == {}

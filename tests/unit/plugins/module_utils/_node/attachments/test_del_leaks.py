@@ -71,7 +71,7 @@ def test_no_rules_are_listed_if_the_namespace_exists(
     assert not tool.exists()
 
 
-def test_no_rules_are_listed_if_the_network_has_none(
+def test_no_rules_are_listed_if_the_network_makes_no_rules(
     records: RecordStore, paths: NodePaths, tool: pathlib.Path
 ) -> None:
     for plugin in ({"type": "bridge"}, {**BY_NFTABLES, "ipMasq": False}, {**CHECKED, "macspoofchk": False}):

@@ -184,7 +184,7 @@ def test_a_removal_that_fails_keeps_the_record(node: FakeNode, plugin: Plugin) -
     assert node.files() == {}
 
 
-def test_the_cni_result_is_that_of_add(node: FakeNode) -> None:
+def test_the_result_of_an_attachment_is_the_result_of_add(node: FakeNode) -> None:
     added, checked = node.ensure(node.attachment()), node.ensure(node.attachment())
     unchecked = node.ensure(node.attachment(), check="never")
     removed = node.ensure(node.attachment(), present=False)

@@ -54,7 +54,7 @@ def tool(program_dir: pathlib.Path) -> t.Callable[..., pathlib.Path]:
     return make
 
 
-def test_a_family_that_cannot_be_listed_is_no_obstacle_unless_the_attachment_has_it(
+def test_del_fails_for_an_unlisted_family_only_if_the_attachment_has_addresses_of_it(
     tool: t.Callable[..., pathlib.Path], records: RecordStore
 ) -> None:
     tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)

@@ -156,7 +156,7 @@ NO_ARCHIVE = {
 
 
 @pytest.mark.parametrize(("content", "problem"), NO_ARCHIVE.values(), ids=NO_ARCHIVE)
-def test_the_error_of_a_file_that_is_no_archive_names_its_type(
+def test_the_error_of_a_file_that_is_not_an_archive_names_its_type(
     tmp_path: pathlib.Path, content: bytes, problem: str
 ) -> None:
     assert problem in find_refusal(tmp_path / "a", content)

@@ -58,7 +58,7 @@ def test_each_package_manager_names_the_package_of_a_file(
         ("dpkg-query", ""),
     ],
 )
-def test_a_file_without_a_package_has_none(
+def test_a_file_outside_every_package_has_no_package(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str, line: str
 ) -> None:
     put_manager(tmp_path, monkeypatch, name, f"echo '{line}'; exit 1")

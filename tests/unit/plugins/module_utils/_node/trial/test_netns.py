@@ -77,7 +77,7 @@ def test_an_unchanged_namespace_is_not_touched_and_takes_no_lock(directory: path
 
 
 @pytest.mark.parametrize("present", [True, False])
-def test_a_namespace_that_another_run_has_just_created_is_no_change(
+def test_a_namespace_that_another_run_has_just_created_is_not_a_change(
     directory: pathlib.Path, paths: NodePaths, monkeypatch: pytest.MonkeyPatch, present: bool
 ) -> None:
     path = directory / "red"

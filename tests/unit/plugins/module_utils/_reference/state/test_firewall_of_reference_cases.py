@@ -93,7 +93,7 @@ def require_order_of_plugins(case: TableCase) -> None:
     assert apply(commands, {}) == case.recorded_chains()
 
 
-def test_rules_restored_on_an_empty_node_are_in_the_order_of_the_plugins() -> None:
+def test_a_repair_without_any_rules_writes_them_in_the_order_of_the_plugins() -> None:
     check_each(UNPREPARED, require_order_of_plugins)
 
 

@@ -14,8 +14,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 NO_LEASE: JsonObject = {"code": 117, "msg": "no lease", "details": "the pool is empty"}
 
@@ -57,7 +57,7 @@ def test_a_failed_add_is_followed_by_del_of_the_whole_list_differs_from_libcni(n
     assert node.records_and_intents() == ([], [])
 
 
-def test_the_error_has_both_failures_if_that_del_fails_differs_from_libcni(node: ConformanceNode) -> None:
+def test_the_error_of_add_has_both_failures_if_its_del_fails_differs_from_libcni(node: ConformanceNode) -> None:
     node.write("a", DEL=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
     node.write("b", ADD=ScriptedAnswer(error=NO_LEASE), DEL=ScriptedAnswer(exit=3))
     error = error_of(node.runtime.add, node.network("a", "b"), node.attachment())

@@ -26,7 +26,9 @@ ROUTE: JsonObject = {
 
 @pytest.mark.parametrize("result", [{"interfaces": [INTERFACE]}, {"routes": [ROUTE]}])
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_new_fields_of_a_result_reach_every_plugin(node: ConformanceNode, result: JsonObject, command: str) -> None:
+def test_fields_that_1_1_0_added_to_results_reach_every_plugin(
+    node: ConformanceNode, result: JsonObject, command: str
+) -> None:
     node.write("a", ADD=ScriptedAnswer(result=result))
     node.runtime.add(node.network("a", "b"), node.attachment())
     node.runtime.check(node.record())
@@ -37,7 +39,7 @@ def test_new_fields_of_a_result_reach_every_plugin(node: ConformanceNode, result
 
 
 @pytest.mark.parametrize("result", [{"interfaces": [INTERFACE]}, {"routes": [ROUTE]}])
-def test_between_1_0_0_and_1_1_0_nothing_is_lost(node: ConformanceNode, result: JsonObject) -> None:
+def test_conversion_between_1_0_0_and_1_1_0_loses_no_data(node: ConformanceNode, result: JsonObject) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"cniVersion": "1.1.0", **result}))
     assert node.runtime.add(node.network("a", version="1.0.0"), node.attachment()).keys == {
         "cniVersion": "1.0.0",

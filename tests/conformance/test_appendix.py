@@ -37,11 +37,13 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> ConformanceNode:
 @pytest.mark.parametrize(
     ("command", "printed"), [("ADD", appendix.ADD), ("CHECK", appendix.CHECK), ("DEL", appendix.DELETE)]
 )
-def test_requests_are_those_printed(node: ConformanceNode, command: str, printed: list[JsonObject]) -> None:
+def test_requests_equal_those_of_the_specification(
+    node: ConformanceNode, command: str, printed: list[JsonObject]
+) -> None:
     assert node.requests(command) == printed
 
 
-def test_plugins_are_executed_in_the_printed_order(node: ConformanceNode) -> None:
+def test_plugins_run_in_the_order_of_the_specification(node: ConformanceNode) -> None:
     order = ["bridge", "tuning", "portmap"]
     assert [call.plugin for call in node.calls()] == [*order, *order, *reversed(order)]
 

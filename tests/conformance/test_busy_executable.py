@@ -16,9 +16,9 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.noop import DebugFile
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, busy
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 BUSY_FOR = 0.4
 
@@ -98,7 +98,7 @@ def test_retries_of_a_busy_executable_are_bounded_under_any_time_limit(node: Con
     assert time.monotonic() - started < node.timeout / 2
 
 
-def test_a_binary_that_gets_free_is_run_once(node: ConformanceNode, binary: pathlib.Path) -> None:
+def test_a_busy_binary_runs_once_when_it_becomes_free(node: ConformanceNode, binary: pathlib.Path) -> None:
     debug = DebugFile(node.directory / "debug")
     debug.write(result={"cniVersion": "1.0.0"})
     timer = free_later(binary)

@@ -10,11 +10,11 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
-def test_plugins_are_asked_in_the_order_of_the_list(node: ConformanceNode) -> None:
+def test_check_runs_plugins_in_the_order_of_the_list(node: ConformanceNode) -> None:
     node.runtime.check(node.added(node.network("a", "b", "c")))
     assert node.ran() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
 
@@ -25,7 +25,7 @@ def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, 
     assert node.runtime.check(node.added(node.network("a", "b"))).was_run
 
 
-def test_the_first_fault_stops_the_check_and_the_attachment_stays_known(node: ConformanceNode) -> None:
+def test_check_stops_at_the_first_failure_and_keeps_the_record(node: ConformanceNode) -> None:
     node.write("b", CHECK=ScriptedAnswer(error={"code": 104, "msg": "route is gone"}))
     record = node.added(node.network("a", "b", "c"))
     error = error_of(node.runtime.check, record)
@@ -34,7 +34,7 @@ def test_the_first_fault_stops_the_check_and_the_attachment_stays_known(node: Co
     assert node.record() == record
 
 
-def test_all_parameters_are_the_same_as_at_add(node: ConformanceNode) -> None:
+def test_check_has_the_parameters_of_add(node: ConformanceNode) -> None:
     attachment = node.attachment(args={"K": "V"}, capability_args={"mac": "x"})
     node.runtime.add(node.network({"type": "a", "capabilities": {"mac": True}}), attachment)
     node.runtime.check(node.record())
@@ -43,7 +43,7 @@ def test_all_parameters_are_the_same_as_at_add(node: ConformanceNode) -> None:
     assert {**add.request, "prevResult": {"cniVersion": "1.1.0"}} == check.request
 
 
-def test_the_recorded_configuration_is_checked_and_not_todays_differs_from_libcni(node: ConformanceNode) -> None:
+def test_check_uses_the_recorded_configuration_differs_from_libcni(node: ConformanceNode) -> None:
     record = node.added(node.network({"type": "a", "mtu": 1400}))
     node.network({"type": "a", "mtu": 9000})
     node.runtime.check(record)

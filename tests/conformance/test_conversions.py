@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 DNS: JsonObject = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
 ETH0: JsonObject = {"name": "eth0", "mac": "99:88:77:66:55:44", "sandbox": "/run/netns/blue"}
@@ -72,7 +72,7 @@ def expected(own: str, version: str) -> JsonObject:
 
 
 @pytest.mark.parametrize(("own", "version"), [*itertools.product(VERSIONS, repeat=2)])
-def test_a_result_of_every_version_is_taken_in_every_other(node: ConformanceNode, own: str, version: str) -> None:
+def test_a_result_of_every_version_is_converted_to_every_other(node: ConformanceNode, own: str, version: str) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"cniVersion": own, **FORMS[own]}))
     record = node.added(node.network("a", version=version))
     assert record.result is not None
@@ -91,9 +91,7 @@ def test_a_result_without_an_address_has_no_form_in_the_first_versions(
 
 
 @pytest.mark.parametrize("own", ["0.1.0", "0.2.0"])
-def test_an_ipam_plugins_result_may_name_no_address_in_the_first_versions_either(
-    node: ConformanceNode, own: str
-) -> None:
+def test_an_ipam_result_of_the_first_versions_needs_an_address(node: ConformanceNode, own: str) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"cniVersion": own, "dns": DNS}))
     final = node.runtime.add(node.network("a", version="1.0.0"), node.attachment())
     assert final.keys == {"cniVersion": "1.0.0", "ips": [], "dns": DNS}

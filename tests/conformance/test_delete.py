@@ -12,8 +12,8 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
 def test_plugins_are_run_in_reverse_order_and_the_attachment_is_forgotten(node: ConformanceNode) -> None:
@@ -29,14 +29,14 @@ def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, 
     assert node.records_and_intents() == ([], [])
 
 
-def test_a_failing_plugin_does_not_keep_the_others_from_del_differs_from_libcni(node: ConformanceNode) -> None:
+def test_del_continues_after_a_plugin_fails_differs_from_libcni(node: ConformanceNode) -> None:
     node.write("c", DEL=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
     error = error_of(node.runtime.delete, node.added(node.network("a", "b", "c")))
     assert node.ran() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
     assert (error.code, "no disk" in error.msg) == (5, True)
 
 
-def test_the_error_lists_every_failure_differs_from_libcni(node: ConformanceNode) -> None:
+def test_the_error_of_del_lists_every_failure_differs_from_libcni(node: ConformanceNode) -> None:
     node.write("a", DEL=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
     node.write("c", DEL=ScriptedAnswer(exit=3, stderr="a complaint"))
     error = error_of(node.runtime.delete, node.added(node.network("a", "b", "c")))
@@ -46,7 +46,7 @@ def test_the_error_lists_every_failure_differs_from_libcni(node: ConformanceNode
     )
 
 
-def test_the_attachment_stays_known_until_all_have_succeeded(node: ConformanceNode) -> None:
+def test_del_keeps_the_record_until_all_plugins_have_succeeded(node: ConformanceNode) -> None:
     node.write("b", DEL=[ScriptedAnswer(exit=3), ScriptedAnswer()])
     record = node.added(node.network("a", "b"))
     error_of(node.runtime.delete, record)
@@ -62,7 +62,7 @@ def test_del_may_be_followed_by_additional_dels(node: ConformanceNode) -> None:
     assert node.ran() == [("DEL", "a")] * 3
 
 
-def test_a_container_that_a_plugin_does_not_know_needs_no_cleaning_up_differs_from_libcni(
+def test_del_succeeds_if_a_plugin_does_not_know_the_container_differs_from_libcni(
     node: ConformanceNode,
 ) -> None:
     node.write("b", DEL=ScriptedAnswer(error={"code": Code.UNKNOWN_CONTAINER, "msg": "no such container"}))
@@ -70,14 +70,14 @@ def test_a_container_that_a_plugin_does_not_know_needs_no_cleaning_up_differs_fr
     assert (node.ran(), node.records_and_intents()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
 
 
-def test_a_missing_plugin_is_an_error_and_the_others_are_run_differs_from_libcni(node: ConformanceNode) -> None:
+def test_del_runs_the_other_plugins_if_one_is_missing_differs_from_libcni(node: ConformanceNode) -> None:
     record = node.added(node.network("a", "b", "c"))
     (node.plugins.path / "b").unlink()
     assert "'b' is not installed" in error_of(node.runtime.delete, record).msg
     assert (node.ran(), node.record()) == ([("DEL", "c"), ("DEL", "a")], record)
 
 
-def test_the_recorded_configuration_and_arguments_are_used_differs_from_libcni(node: ConformanceNode) -> None:
+def test_del_uses_the_recorded_configuration_and_arguments_differs_from_libcni(node: ConformanceNode) -> None:
     plugin = {"type": "a", "capabilities": {"mac": True}, "mtu": 1400}
     node.added(node.network(plugin), node.attachment(args={"K": "V"}, capability_args={"mac": "x"}))
     node.new_runtime().delete(node.record())
@@ -86,7 +86,7 @@ def test_the_recorded_configuration_and_arguments_are_used_differs_from_libcni(n
     assert (call.request["mtu"], call.request["runtimeConfig"]) == (1400, {"mac": "x"})
 
 
-def test_a_record_from_before_a_plugin_was_taken_out_of_the_list_still_runs_it_differs_from_libcni(
+def test_del_runs_a_recorded_plugin_that_the_list_no_longer_has_differs_from_libcni(
     node: ConformanceNode,
 ) -> None:
     record = node.added(node.network("a", "b"))
@@ -116,7 +116,7 @@ def test_a_result_that_only_the_record_has_is_passed_on_unchanged(node: Conforma
     }
 
 
-def test_other_attachments_of_the_container_stay(node: ConformanceNode) -> None:
+def test_del_keeps_other_attachments_of_the_container(node: ConformanceNode) -> None:
     network = node.network("a")
     for ifname in ("eth0", "eth1"):
         node.runtime.add(network, node.attachment(ifname=ifname))

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,9 @@ def test_operations_on_a_network_have_no_parameters_of_an_attachment_differs_fro
     assert environments[command] == {"CNI_COMMAND": command, "CNI_PATH": str(operated.plugins.path)}
 
 
-def test_version_has_placeholders_for_plugins_that_look_at_them_first(environments: dict[str, dict[str, str]]) -> None:
+def test_version_has_placeholders_for_the_variables_of_other_operations(
+    environments: dict[str, dict[str, str]],
+) -> None:
     environment = environments["VERSION"]
     assert [environment[name] for name in ("CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME")] == ["dummy"] * 3
 
@@ -161,6 +163,8 @@ def test_del_never_names_the_namespace_of_another_container_differs_from_libcni(
 
 
 @pytest.mark.parametrize("netns", ["relative/path", "/a\0b"])
-def test_a_namespace_that_is_no_absolute_path_is_refused_differs_from_libcni(node: ConformanceNode, netns: str) -> None:
+def test_a_netns_that_is_not_an_absolute_path_is_rejected_differs_from_libcni(
+    node: ConformanceNode, netns: str
+) -> None:
     error = error_of(node.runtime.add, node.network("a"), Attachment("net", "blue", "eth0", netns))
     assert (error.code, "CNI_NETNS" in error.msg, node.ran()) == (Code.INVALID_ENVIRONMENT, True, [])

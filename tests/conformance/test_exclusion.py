@@ -15,8 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import network_opera
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.conformance.other_process import begun, hold_in_other_process
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import close_stdin
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 OPERATIONS = ("ADD", "CHECK", "DEL")
 
@@ -47,7 +47,7 @@ def find_refusal(
 
 
 @pytest.mark.parametrize("command", OPERATIONS)
-def test_gc_is_not_run_while_an_operation_on_its_network_is_differs_from_libcni(
+def test_gc_waits_for_operations_on_its_network_differs_from_libcni(
     node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
     with hold_in_other_process(node, command, "red" if command == "ADD" else "blue"):
@@ -57,7 +57,7 @@ def test_gc_is_not_run_while_an_operation_on_its_network_is_differs_from_libcni(
 
 
 @pytest.mark.parametrize("command", OPERATIONS)
-def test_no_operation_on_a_network_is_run_while_its_gc_is_differs_from_libcni(
+def test_operations_on_a_network_wait_for_its_gc_differs_from_libcni(
     node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
     with hold_in_other_process(node, "GC"):
@@ -75,7 +75,7 @@ def test_an_add_waits_for_gc_to_complete_differs_from_libcni(node: ConformanceNo
     assert len([time for time in ended if time and time <= node.calls("ADD")[0].started]) == 2
 
 
-def test_gc_of_one_network_holds_up_no_other(node: ConformanceNode, impatient: Runtime) -> None:
+def test_gc_of_one_network_does_not_block_other_networks(node: ConformanceNode, impatient: Runtime) -> None:
     with hold_in_other_process(node, "GC"):
         impatient.add(node.network("a", "b", name="other"), node.attachment("red", network="other"))
 
@@ -91,7 +91,9 @@ def test_operations_on_one_container_are_not_run_in_parallel_differs_from_libcni
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_operations_on_different_containers_are(node: ConformanceNode, impatient: Runtime, command: str) -> None:
+def test_operations_on_different_containers_run_in_parallel(
+    node: ConformanceNode, impatient: Runtime, command: str
+) -> None:
     node.added(node.network("a", "b"), node.attachment("green"))
     with hold_in_other_process(node, command, "red" if command == "ADD" else "green"):
         if command == "CHECK":

@@ -13,8 +13,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_invalid_attachments_are_deleted_first(node: ConformanceNode, network: N
     assert [record.attachment.container_id for record in node.records_and_intents()[0]] == ["red"]
 
 
-def test_the_del_of_gc_is_run_as_recorded_differs_from_libcni(node: ConformanceNode) -> None:
+def test_gc_deletes_with_the_recorded_configuration_differs_from_libcni(node: ConformanceNode) -> None:
     attachment = node.attachment(args={"K": "V"}, capability_args={"mac": "x"})
     node.added(node.network({"type": "a", "capabilities": {"mac": True}, "mtu": 1400}, "b"), attachment)
     network_operations.gc(node.runtime, node.network("a"), [])
@@ -80,16 +80,14 @@ def test_the_del_of_gc_is_run_as_recorded_differs_from_libcni(node: ConformanceN
     )
 
 
-def test_attachments_to_other_networks_stay(node: ConformanceNode, network: NetworkConfiguration) -> None:
+def test_gc_keeps_attachments_to_other_networks(node: ConformanceNode, network: NetworkConfiguration) -> None:
     other = node.network("a", name="other")
     node.added(other, node.attachment("green", network="other"))
     network_operations.gc(node.runtime, network, [])
     assert [record.attachment.network for record in node.records_and_intents()[0]] == ["other"]
 
 
-def test_a_plugin_that_fails_does_not_keep_the_others_from_collecting(
-    node: ConformanceNode, network: NetworkConfiguration
-) -> None:
+def test_gc_continues_after_a_plugin_fails(node: ConformanceNode, network: NetworkConfiguration) -> None:
     node.write("a", GC=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
     node.write("b", GC=ScriptedAnswer(error={"code": 11, "msg": "later"}))
     error = error_of(network_operations.gc, node.runtime, network)
@@ -97,9 +95,7 @@ def test_a_plugin_that_fails_does_not_keep_the_others_from_collecting(
     assert all(words in str(error) for words in ("plugin a failed (GC): no disk", "plugin b failed (GC): later"))
 
 
-def test_a_del_that_fails_does_not_keep_plugins_from_collecting(
-    node: ConformanceNode, network: NetworkConfiguration
-) -> None:
+def test_gc_continues_after_a_del_fails(node: ConformanceNode, network: NetworkConfiguration) -> None:
     node.write("a", DEL=ScriptedAnswer(exit=3))
     assert "exit status 3" in str(error_of(network_operations.gc, node.runtime, network, []))
     assert node.ran("GC") == [("GC", "a"), ("GC", "b")]
@@ -107,7 +103,7 @@ def test_a_del_that_fails_does_not_keep_plugins_from_collecting(
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"kind": "other"}'])
-def test_nothing_is_collected_while_a_record_cannot_be_read_differs_from_libcni(
+def test_gc_does_not_run_while_a_record_is_unreadable_differs_from_libcni(
     node: ConformanceNode, network: NetworkConfiguration, content: bytes
 ) -> None:
     broken = node.cache / "results" / "net-black-eth0"
@@ -117,7 +113,7 @@ def test_nothing_is_collected_while_a_record_cannot_be_read_differs_from_libcni(
     assert len(node.records_and_intents()[0]) == 2
 
 
-def test_libcnis_own_attachments_are_valid_too(node: ConformanceNode, network: NetworkConfiguration) -> None:
+def test_gc_treats_attachments_of_libcni_as_valid(node: ConformanceNode, network: NetworkConfiguration) -> None:
     foreign = node.record().encode().replace(b'"cni.node"', b'"other"').replace(b'"blue"', b'"foreign"')
     (node.cache / "results" / "net-foreign-eth0").write_bytes(foreign)
     network_operations.gc(node.runtime, network)

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 CONTAINER_IDS = ("", "../x", "a/b", ".a", "-a", "_a", "a b", "a\n", "ä", "a\0")
 IFNAMES = ("", ".", "..", "a/b", "a:b", "a b", "a\t", "\u00a0", "a" * 16, "é" * 8, "a\0")

@@ -43,7 +43,7 @@ def test_a_killed_add_leaves_an_intent_differs_from_libcni(
 
 
 @pytest.mark.parametrize("plugin", ["a", "b"])
-def test_the_next_run_cleans_up_with_del_of_the_whole_list_and_finishes_differs_from_libcni(
+def test_the_run_after_a_killed_add_runs_del_of_the_whole_list_and_adds_again_differs_from_libcni(
     node: ConformanceNode, plugin: str
 ) -> None:
     network = node.network("a", "b")
@@ -59,14 +59,14 @@ def test_the_next_run_cleans_up_with_del_of_the_whole_list_and_finishes_differs_
 
 
 @pytest.mark.parametrize("plugin", ["a", "b"])
-def test_an_attachment_whose_del_was_killed_is_still_known(node: ConformanceNode, plugin: str) -> None:
+def test_a_killed_del_keeps_the_record(node: ConformanceNode, plugin: str) -> None:
     record = node.added(node.network("a", "b"))
     killed_at(node, "DEL", plugin)
     assert (node.record(), the_intent(node).command) == (record, "DEL")
 
 
 @pytest.mark.parametrize("plugin", ["a", "b"])
-def test_the_next_run_repeats_the_whole_del(node: ConformanceNode, plugin: str) -> None:
+def test_the_run_after_a_killed_del_repeats_the_whole_del(node: ConformanceNode, plugin: str) -> None:
     node.added(node.network("a", "b"))
     killed_at(node, "DEL", plugin)
     node.plugins.forget()
@@ -99,7 +99,7 @@ def test_a_killed_check_changes_nothing(node: ConformanceNode) -> None:
     assert node.records_and_intents() == ([record], [])
 
 
-def test_nothing_that_a_killed_run_leaves_is_where_other_runtimes_look(node: ConformanceNode) -> None:
+def test_files_of_a_killed_run_are_where_no_other_runtime_looks(node: ConformanceNode) -> None:
     node.network("a", "b")
     killed_at(node, "ADD", "b")
     assert {path.relative_to(node.cache).parts[0] for path in node.cache.rglob("*") if path.is_file()} == {"cni.node"}

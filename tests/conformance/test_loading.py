@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 
 def listed(name: str, *types: str, **keys: object) -> str:
@@ -166,7 +166,7 @@ def test_a_network_without_a_known_version_is_refused_differs_from_libcni(versio
     assert error_of(parse, {"name": "n", "plugins": [{"type": "a"}], **versions}).code == Code.INCOMPATIBLE_VERSION
 
 
-def test_a_version_that_was_never_released_is_passed_over_differs_from_libcni(node: ConformanceNode) -> None:
+def test_a_version_that_was_never_released_is_ignored_differs_from_libcni(node: ConformanceNode) -> None:
     network = node.network("a", version=None, cniVersions=["1.0.1", "1.2", "1.0.0"])
     assert node.runtime.versions.select(network) == "1.0.0"
 
@@ -189,16 +189,16 @@ class TestPluginDirectory:
         files = {"10-n.conflist": '{"name": "n", "cniVersion": "1.1.0"}', "n/10.conf": '{"type": "b"}'}
         assert load(tmp_path, files).get("n").plugin_types == ("b",)
 
-    def test_an_empty_list_is_as_good_as_none_differs_from_libcni(self, tmp_path: pathlib.Path) -> None:
+    def test_an_empty_list_of_plugins_counts_as_missing_differs_from_libcni(self, tmp_path: pathlib.Path) -> None:
         assert load(tmp_path, {"10-n.conflist": listed("n"), "n/10.conf": '{"type": "b"}'}).get("n").plugin_types == (
             "b",
         )
 
-    def test_load_only_inlined_plugins_leaves_it_alone(self, tmp_path: pathlib.Path) -> None:
+    def test_load_only_inlined_plugins_ignores_the_sibling_directory(self, tmp_path: pathlib.Path) -> None:
         files = {"10-n.conflist": listed("n", "a", loadOnlyInlinedPlugins=True), "n/10.conf": '{"type": "b"}'}
         assert load(tmp_path, files).get("n").plugin_types == ("a",)
 
-    def test_a_single_plugin_has_none(self, tmp_path: pathlib.Path) -> None:
+    def test_a_single_plugin_has_no_sibling_directory(self, tmp_path: pathlib.Path) -> None:
         assert load(tmp_path, {"10-n.conf": single("n", "a"), "n/10.conf": '{"type": "b"}'}).get("n").plugin_types == (
             "a",
         )

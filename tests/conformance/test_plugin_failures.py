@@ -20,8 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import OUTP
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedCall
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 MIB = 1024 * 1024
 
@@ -76,13 +76,13 @@ def test_the_error_has_stderr_beside_the_plugins_error_differs_from_libcni(node:
 
 
 @pytest.mark.parametrize("stdout", ["hello", "{", "[1]", "null", '{"other": 1}', "\udcff\udcfe"])
-def test_output_that_is_no_error_is_shown(node: ConformanceNode, stdout: str) -> None:
+def test_output_that_is_not_an_error_is_shown(node: ConformanceNode, stdout: str) -> None:
     error = find_check_error(node, ScriptedAnswer(stdout=stdout, exit=1))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): exit status 1")
     assert "stdout (not a CNI error): " in error.details
 
 
-def test_a_code_that_is_no_number_does_not_hide_the_message_differs_from_libcni(node: ConformanceNode) -> None:
+def test_a_code_that_is_not_a_number_does_not_hide_the_message_differs_from_libcni(node: ConformanceNode) -> None:
     error = find_check_error(
         node, ScriptedAnswer(stdout='{"code": "7", "msg": "no lease", "details": "because"}', exit=1)
     )
@@ -105,12 +105,12 @@ def test_an_error_with_keys_of_other_types_is_shown_raw(node: ConformanceNode, k
     assert json.dumps(keys)[1:-1] in error.details
 
 
-def test_an_error_with_exit_status_0_is_no_failure(node: ConformanceNode) -> None:
+def test_an_error_with_exit_status_0_counts_as_success(node: ConformanceNode) -> None:
     node.write("a", CHECK=ScriptedAnswer(error={"code": 7, "msg": "no"}, exit=0))
     assert node.runtime.check(node.added(node.network("a"))).was_run
 
 
-def test_complaints_of_a_plugin_that_succeeds_are_no_failure(node: ConformanceNode) -> None:
+def test_stderr_of_a_plugin_that_succeeds_is_not_a_failure(node: ConformanceNode) -> None:
     node.write("a", ADD=ScriptedAnswer(stderr="working"), CHECK=ScriptedAnswer(stderr="working"))
     assert node.runtime.check(node.added(node.network("a"))).was_run
 
@@ -151,7 +151,7 @@ def test_a_result_in_an_unknown_version_is_a_failure(node: ConformanceNode, vers
 
 
 @pytest.mark.parametrize("stream", ["stdout_bytes", "stderr_bytes"])
-def test_megabytes_in_an_error_do_not_come_into_the_message(node: ConformanceNode, stream: str) -> None:
+def test_an_error_message_has_a_limited_length(node: ConformanceNode, stream: str) -> None:
     output: JsonObject = {stream: MIB - 1}
     error = find_check_error(node, ScriptedAnswer(stdout="", exit=1, **output))
     assert error.msg == "plugin a failed (CHECK): exit status 1"
@@ -171,24 +171,24 @@ def test_output_has_a_limit_differs_from_libcni(node: ConformanceNode, size: int
     assert error.msg.startswith(f"plugin a failed (ADD): printed more than {OUTPUT_LIMIT} bytes")
 
 
-def test_complaints_without_end_are_no_failure(node: ConformanceNode) -> None:
+def test_endless_stderr_is_not_a_failure(node: ConformanceNode) -> None:
     node.write("a", ADD=ScriptedAnswer(stderr_bytes=50 * MIB))
     assert node.runtime.add(node.network("a"), node.attachment()).keys == {"cniVersion": "1.1.0"}
 
 
-def test_garbage_in_complaints_is_shown_as_text(node: ConformanceNode) -> None:
+def test_binary_data_in_stderr_is_shown_as_text(node: ConformanceNode) -> None:
     details = find_check_error(node, ScriptedAnswer(exit=1, stderr="\x1b[31mred\0\udcff")).details
     assert "\\x1b[31mred\\x00\ufffd" in details
 
 
-def test_a_plugin_that_does_not_read_its_request_is_no_failure(node: ConformanceNode) -> None:
+def test_a_plugin_that_does_not_read_its_request_may_succeed(node: ConformanceNode) -> None:
     node.write("a", ADD=ScriptedAnswer(read_stdin=False, stdout="{}"))
     huge = {"type": "a", "x": "y" * 3 * MIB}
     assert node.runtime.add(node.network(huge), node.attachment()).keys == {"cniVersion": "1.1.0"}
 
 
 @pytest.mark.parametrize("grandchild", ["same group", "own session"])
-def test_a_grandchild_that_holds_the_output_does_not_hold_up_the_runtime_differs_from_libcni(
+def test_the_runtime_does_not_wait_for_a_grandchild_with_open_output_differs_from_libcni(
     node: ConformanceNode, grandchild: t.Literal["same group", "own session"]
 ) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"dns": {"domain": "a"}}, grandchild=grandchild))
@@ -204,7 +204,7 @@ def end_grandchild(call: ScriptedCall) -> None:
     os.kill(call.grandchild, signal.SIGKILL)
 
 
-def test_a_file_that_is_no_program_is_an_error(node: ConformanceNode) -> None:
+def test_a_file_that_is_not_a_program_is_an_error(node: ConformanceNode) -> None:
     network = node.network("a")
     (node.plugins.path / "a").write_bytes(b"")
     error = error_of(node.runtime.add, network, node.attachment())

@@ -27,7 +27,7 @@ def test_each_plugin_of_add_has_the_result_of_the_one_before(node: ConformanceNo
     ]
 
 
-def test_the_first_plugin_of_add_has_none_at_all(node: ConformanceNode) -> None:
+def test_the_first_plugin_of_add_gets_no_previous_result(node: ConformanceNode) -> None:
     node.runtime.add(node.network("a"), node.attachment())
     assert "prevResult" not in node.requests("ADD")[0]
 
@@ -66,7 +66,7 @@ def test_a_result_in_another_version_is_converted_before_it_is_handed_on_differs
 
 
 @pytest.mark.parametrize("named", [{}, {"cniVersion": ""}])
-def test_a_result_that_names_no_version_has_the_requests(node: ConformanceNode, named: JsonObject) -> None:
+def test_a_result_without_a_version_has_the_version_of_the_request(node: ConformanceNode, named: JsonObject) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"cniVersion": "", **named}))
     assert node.runtime.add(node.network("a", version="0.4.0"), node.attachment()).keys == {"cniVersion": "0.4.0"}
 

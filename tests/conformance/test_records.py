@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 CONFIG: JsonObject = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "a", "capabilities": {"mac": True}}]}
 # Byte for byte what the reference runtime 1.3 leaves, but for the names.
@@ -88,7 +88,7 @@ def test_an_attachment_of_the_reference_runtime_is_not_added_again(node: Conform
     assert "exists already" in error_of(node.runtime.add, node.network("a"), node.attachment()).msg
 
 
-def test_arguments_that_cannot_be_handed_over_do_not_hide_whose_a_record_is(node: ConformanceNode) -> None:
+def test_a_record_with_invalid_arguments_still_identifies_its_attachment(node: ConformanceNode) -> None:
     document = {**json.loads(foreign(node)), "containerId": "red", "cniArgs": [["TOKEN", "YWJj=="]]}
     put(node, json.dumps(document).encode(), "net-red-eth0")
     records, broken = node.runtime.records.read_all()
@@ -97,7 +97,7 @@ def test_arguments_that_cannot_be_handed_over_do_not_hide_whose_a_record_is(node
     assert node.ran() == []
 
 
-def test_a_record_in_the_version_of_an_older_runtime_is_spoken_in_that_version(node: ConformanceNode) -> None:
+def test_operations_use_the_version_of_an_older_runtimes_record(node: ConformanceNode) -> None:
     several = {**CONFIG, "cniVersions": ["0.4.0", "1.0.0", "1.1.0"]}
     config = base64.b64encode(json.dumps(several).encode()).decode()
     document = {**json.loads(foreign(node)), "config": config}
@@ -108,7 +108,7 @@ def test_a_record_in_the_version_of_an_older_runtime_is_spoken_in_that_version(n
     assert [call.request["cniVersion"] for call in node.calls()] == ["1.0.0", "1.0.0"]
 
 
-def test_unknown_keys_are_no_harm(node: ConformanceNode) -> None:
+def test_unknown_keys_of_a_record_are_ignored(node: ConformanceNode) -> None:
     put(node, json.dumps({**json.loads(foreign(node)), "future": [1]}).encode())
     assert node.record().attachment.args == {"K": "V"}
 
@@ -122,9 +122,7 @@ def test_a_broken_record_is_found_and_reported_differs_from_libcni(node: Conform
 
 
 @pytest.mark.parametrize("content", BROKEN)
-def test_nothing_is_added_over_a_broken_record_unseen_differs_from_libcni(
-    node: ConformanceNode, content: bytes
-) -> None:
+def test_add_refuses_to_replace_a_broken_record_differs_from_libcni(node: ConformanceNode, content: bytes) -> None:
     path = put(node, content)
     assert error_of(node.runtime.add, node.network("a"), node.attachment()).code == Code.DECODE_FAILURE
     assert (node.ran(), path.read_bytes()) == ([], content)
@@ -138,7 +136,7 @@ def test_a_broken_record_does_not_hide_the_others(node: ConformanceNode) -> None
     assert node.ran() == [("CHECK", "a"), ("DEL", "a")]
 
 
-def test_a_record_of_another_kind_is_no_record_differs_from_libcni(node: ConformanceNode) -> None:
+def test_a_file_of_another_kind_is_not_a_record_differs_from_libcni(node: ConformanceNode) -> None:
     put(node, b'{"cniVersion": "0.4.0", "ips": []}')
     assert "the key 'kind' is missing" in error_of(node.runtime.records.read, ("net", "blue", "eth0")).msg
 
@@ -156,7 +154,9 @@ def test_attachments_whose_names_join_to_one_file_name_are_kept_apart_differs_fr
     assert node.records_and_intents() == ([], [])
 
 
-def test_a_record_of_another_attachment_is_not_taken_for_ones_own_differs_from_libcni(node: ConformanceNode) -> None:
+def test_a_record_of_another_attachment_is_not_confused_with_the_requested_one_differs_from_libcni(
+    node: ConformanceNode,
+) -> None:
     record = node.added(node.network("a", name="a-b"), node.attachment("c", network="a-b"))
     assert node.runtime.records.read(("a", "b-c", "eth0")) is None
     assert node.records_and_intents() == ([record], [])
@@ -172,7 +172,7 @@ def test_another_process_reads_the_record(node: ConformanceNode) -> None:
     )
 
 
-def test_the_place_of_records_may_be_anywhere(tmp_path: pathlib.Path) -> None:
+def test_records_can_be_kept_in_any_directory(tmp_path: pathlib.Path) -> None:
     assert RecordStore.of_records(str(tmp_path / "far" / "away")).directory == str(
         tmp_path / "far" / "away" / "results"
     )

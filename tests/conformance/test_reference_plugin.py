@@ -18,8 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.noop import INJECT_DNS, PASSTHROUGH, DebugFile
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 SPOKEN = VERSIONS[:-1]
 RESULT: JsonObject = {"interfaces": [{"name": "eth0"}], "ips": [{"address": "10.1.0.5/16", "interface": 0}]}
@@ -78,7 +78,7 @@ def form(version: str) -> JsonObject:
 
 
 @pytest.mark.parametrize("version", SPOKEN)
-def test_add_check_and_del_satisfy_it_at_every_version(double: Noop, version: str) -> None:
+def test_the_reference_plugin_accepts_add_check_and_del_at_every_version(double: Noop, version: str) -> None:
     double.first.write(result=form(version))
     double.add(version)
     double.quiet()
@@ -89,7 +89,7 @@ def test_add_check_and_del_satisfy_it_at_every_version(double: Noop, version: st
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_it_gets_all_parameters(double: Noop, command: str) -> None:
+def test_the_reference_plugin_gets_all_parameters(double: Noop, command: str) -> None:
     attachment = double.node.attachment(args={"IgnoreUnknown": "1", "K": "V"})
     double.node.runtime.add(double.network("1.0.0"), attachment)
     if command != "ADD":
@@ -106,7 +106,7 @@ def test_it_gets_all_parameters(double: Noop, command: str) -> None:
 
 
 @pytest.mark.parametrize("version", SPOKEN)
-def test_it_understands_a_previous_result_of_its_version(double: Noop, version: str) -> None:
+def test_the_reference_plugin_reads_a_previous_result_of_its_version(double: Noop, version: str) -> None:
     double.first.write(result=form(version))
     double.second.write(result=INJECT_DNS)
     final = double.add(version)
@@ -115,9 +115,7 @@ def test_it_understands_a_previous_result_of_its_version(double: Noop, version: 
 
 
 @pytest.mark.parametrize("own", SPOKEN)
-def test_it_understands_a_previous_result_that_came_in_another_version_differs_from_libcni(
-    double: Noop, own: str
-) -> None:
+def test_the_reference_plugin_reads_a_converted_previous_result_differs_from_libcni(double: Noop, own: str) -> None:
     double.first.write(result=form(own))
     assert double.add("1.0.0").keys["ips"][0]["address"] == "10.1.0.5/16"
     sent = double.second.sent()
@@ -125,17 +123,17 @@ def test_it_understands_a_previous_result_that_came_in_another_version_differs_f
     assert sent.request["prevResult"]["cniVersion"] == "1.0.0"
 
 
-def test_interface_0_survives_the_way_through_it(double: Noop) -> None:
+def test_interface_0_is_kept_by_the_reference_plugin(double: Noop) -> None:
     double.first.write(result=form("1.0.0"))
     assert double.add("1.0.0").keys["ips"][0]["interface"] == 0
 
 
-def test_it_says_which_parameter_is_missing_and_the_words_arrive(double: Noop) -> None:
+def test_the_error_of_the_reference_plugin_names_the_missing_parameter(double: Noop) -> None:
     error = error_of(double.node.runtime.add, double.network("1.0.0"), Attachment("net", "blue", "eth0"))
     assert (error.code, "required env variables [CNI_NETNS] missing" in error.msg) == (Code.INVALID_ENVIRONMENT, True)
 
 
-def test_it_takes_a_del_without_a_namespace(double: Noop) -> None:
+def test_the_reference_plugin_accepts_a_del_without_a_namespace(double: Noop) -> None:
     double.add("1.0.0")
     double.quiet()
     double.node.netns().unlink()
@@ -150,7 +148,7 @@ def test_an_unsupported_version_gives_the_plugins_error(double: Noop) -> None:
     assert 'config is "1.1.0"' in error.details
 
 
-def test_the_choice_of_a_version_takes_it_into_account_differs_from_libcni(double: Noop) -> None:
+def test_the_versions_of_the_reference_plugin_limit_the_selected_version_differs_from_libcni(double: Noop) -> None:
     double.know(*SPOKEN)
     network = double.network("0.4.0", cniVersions=["1.0.0", "1.1.0"])
     assert double.node.runtime.add(network, double.node.attachment()).version == "1.0.0"
@@ -167,6 +165,6 @@ def test_an_error_of_the_plugin_is_reported_and_add_is_rolled_back(double: Noop)
     assert first.command == "DEL"
 
 
-def test_an_exit_status_without_words_arrives(double: Noop) -> None:
+def test_an_exit_status_without_output_is_reported(double: Noop) -> None:
     double.first.write(exit_code=5)
     assert error_of(double.add, "1.0.0").msg == "plugin noop0 failed (ADD): exit status 5"

@@ -36,7 +36,7 @@ def test_name_and_version_are_inserted(node: ConformanceNode, version: str) -> N
     assert request_of(node, version=version) == {"type": "a", "name": "net", "cniVersion": version}
 
 
-def test_the_version_is_the_selected_one_and_not_the_files(node: ConformanceNode) -> None:
+def test_the_request_has_the_selected_version(node: ConformanceNode) -> None:
     node.plugins.write("a", versions=["0.4.0", "1.0.0"])
     node.runtime.add(node.network("a", cniVersions=["0.4.0", "1.0.0", "1.1.0"]), node.attachment())
     assert node.requests("ADD")[0]["cniVersion"] == "1.0.0"

@@ -12,8 +12,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 CHOICE = ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
 REFUSAL: JsonObject = {"code": Code.INCOMPATIBLE_VERSION, "msg": "incompatible CNI versions"}
@@ -55,7 +55,7 @@ def test_del_uses_a_version_that_older_plugins_support_differs_from_libcni(node:
     assert node.records_and_intents() == ([], [])
 
 
-def test_the_previous_result_has_the_form_of_the_version_that_is_spoken(node: ConformanceNode) -> None:
+def test_the_previous_result_has_the_form_of_the_negotiated_version(node: ConformanceNode) -> None:
     record = _added(node, "a")
     _roll_back(node, "a", "0.4.0")
     node.runtime.delete(record)
@@ -89,7 +89,7 @@ def test_plugins_that_accept_the_version_are_not_probed(node: ConformanceNode, o
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
-def test_a_record_of_one_version_leaves_no_choice(node: ConformanceNode, operation: str) -> None:
+def test_a_record_with_one_version_is_not_renegotiated(node: ConformanceNode, operation: str) -> None:
     record = _added(node, "a", versions=["1.1.0"])
     _roll_back(node, "a", "1.0.0")
     error = error_of(getattr(node.runtime, operation), record)

@@ -11,11 +11,11 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
-def test_every_plugin_is_asked_in_the_order_of_the_list(node: ConformanceNode) -> None:
+def test_status_runs_plugins_in_the_order_of_the_list(node: ConformanceNode) -> None:
     assert network_operations.status(node.runtime, node.network("a", "b"))
     assert node.ran() == [("STATUS", "a"), ("STATUS", "b")]
 
@@ -36,6 +36,6 @@ def test_add_runs_without_asking_for_status(node: ConformanceNode) -> None:
     assert node.ran("ADD") == [("ADD", "a")]
 
 
-def test_nothing_is_left_behind(node: ConformanceNode) -> None:
+def test_status_leaves_no_files(node: ConformanceNode) -> None:
     network_operations.status(node.runtime, node.network("a"))
     assert node.records_and_intents() == ([], [])

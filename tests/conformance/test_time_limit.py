@@ -17,9 +17,9 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import wait_until_dead
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_plugin_that_has_closed_its_output_and_hangs_is_killed_too(hasty: Conf
     wait_until_dead(hasty.calls()[0].pid)
 
 
-def test_a_grandchild_in_a_session_of_its_own_does_not_hold_up_the_runtime(hasty: ConformanceNode) -> None:
+def test_the_runtime_does_not_wait_for_a_grandchild_in_its_own_session(hasty: ConformanceNode) -> None:
     hasty.write("a", STATUS=ScriptedAnswer(hang="yes", grandchild="own session"))
     started = time.monotonic()
     error_of(network_operations.status, hasty.runtime, hasty.network("a"))
@@ -64,14 +64,14 @@ def test_a_grandchild_in_a_session_of_its_own_does_not_hold_up_the_runtime(hasty
     assert taken < 10
 
 
-def test_the_limit_is_each_plugins_own(hasty: ConformanceNode) -> None:
+def test_the_time_limit_applies_to_each_plugin(hasty: ConformanceNode) -> None:
     hasty.write("b", DEL=ScriptedAnswer(hang="yes"))
     record = hasty.added(hasty.network("a", "b", "c"))
     assert "plugin b failed (DEL): ran out of time" in error_of(hasty.runtime.delete, record).msg
     assert [call.plugin for call in hasty.calls("DEL") if call.ended] == ["c", "a"]
 
 
-def test_output_of_a_killed_plugin_is_not_its_result(hasty: ConformanceNode) -> None:
+def test_output_of_a_killed_plugin_is_not_a_result(hasty: ConformanceNode) -> None:
     hasty.write("a", ADD=ScriptedAnswer(result={"dns": {}}, hang="yes"))
     assert "ran out of time" in error_of(hasty.runtime.add, hasty.network("a"), hasty.attachment()).msg
     assert hasty.records_and_intents() == ([], [])

@@ -12,8 +12,8 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
 def test_the_probe_reads_the_version_of_the_protocol(node: ConformanceNode) -> None:
@@ -32,7 +32,7 @@ def test_a_plugin_that_does_not_know_the_command_is_of_0_1_0(node: ConformanceNo
     assert node.runtime.versions.get_supported("a") == ("0.1.0",)
 
 
-def test_one_of_0_2_0_that_names_no_versions_has_the_first_two(node: ConformanceNode) -> None:
+def test_a_plugin_of_0_2_0_without_a_list_of_versions_supports_the_first_two(node: ConformanceNode) -> None:
     node.plugins.write("a", VERSION=ScriptedAnswer(stdout='{"cniVersion": "0.2.0"}'))
     assert node.runtime.versions.get_supported("a") == ("0.1.0", "0.2.0")
 
@@ -40,12 +40,12 @@ def test_one_of_0_2_0_that_names_no_versions_has_the_first_two(node: Conformance
 @pytest.mark.parametrize(
     "stdout", ["", "hello", "[]", '{"cniVersion": "1.0.0"}', '{"cniVersion": "1.0.0", "supportedVersions": []}']
 )
-def test_an_answer_that_names_no_versions_is_an_error(node: ConformanceNode, stdout: str) -> None:
+def test_a_version_result_without_versions_is_an_error(node: ConformanceNode, stdout: str) -> None:
     node.plugins.write("a", VERSION=ScriptedAnswer(stdout=stdout))
     assert error_of(node.runtime.versions.get_supported, "a").code == Code.DECODE_FAILURE
 
 
-def test_an_answer_without_the_protocols_version_is_taken_differs_from_libcni(node: ConformanceNode) -> None:
+def test_a_version_result_without_cniversion_is_accepted_differs_from_libcni(node: ConformanceNode) -> None:
     node.plugins.write("a", VERSION=ScriptedAnswer(stdout=json.dumps({"supportedVersions": ["1.0.0"]})))
     assert node.runtime.versions.get_supported("a") == ("1.0.0",)
 
@@ -55,19 +55,21 @@ def test_another_failure_is_not_taken_for_an_answer(node: ConformanceNode) -> No
     assert "exit status 3" in error_of(node.runtime.versions.get_supported, "a").msg
 
 
-def test_plugins_are_considered_in_the_choice_of_the_version_differs_from_libcni(node: ConformanceNode) -> None:
+def test_the_versions_of_plugins_limit_the_selected_version_differs_from_libcni(node: ConformanceNode) -> None:
     node.plugins.write("b", versions=["0.3.1", "0.4.0", "1.0.0"])
     record = node.added(node.network("a", "b", cniVersions=["0.4.0", "1.0.0", "1.1.0"]))
     assert record.version == "1.0.0"
 
 
-def test_delegated_plugins_are_considered_too_differs_from_libcni(node: ConformanceNode) -> None:
+def test_the_versions_of_delegated_plugins_limit_the_selected_version_differs_from_libcni(
+    node: ConformanceNode,
+) -> None:
     node.plugins.write("ipam", versions=["0.4.0"])
     network = node.network({"type": "a", "ipam": {"type": "ipam"}}, cniVersions=["0.4.0", "1.0.0", "1.1.0"])
     assert node.added(network).version == "0.4.0"
 
 
-def test_without_a_version_in_common_nothing_is_run_differs_from_libcni(node: ConformanceNode) -> None:
+def test_without_a_common_version_no_plugin_is_run_differs_from_libcni(node: ConformanceNode) -> None:
     node.plugins.write("a", versions=["0.3.1"])
     node.plugins.write("b", versions=["1.0.0"])
     error = error_of(

@@ -24,7 +24,7 @@ def run(*command: str) -> None:
     subprocess.run(command, check=True)
 
 
-def test_a_difference_names_section_and_line() -> None:
+def test_a_difference_names_its_section_and_line() -> None:
     before = State({"links": ["lo loopback", "cni0 bridge"], "leases": []})
     after = State({"links": ["lo loopback"], "leases": ["n/10.0.0.2"]})
     assert before.difference(before) == ""

@@ -73,7 +73,7 @@ def test_every_point_has_a_state_and_evidence_that_exists() -> None:
 @pytest.mark.parametrize(
     "named", ["tests/unit/nowhere.py", "tests/unit/test_docs.py::test_nothing", "make nothing", "NOTHING.md"]
 )
-def test_evidence_that_is_gone_is_found(named: str) -> None:
+def test_missing_evidence_of_a_point_is_found(named: str) -> None:
     assert missing_evidence(f"`README.md`, `{named}`; `make lint` and more") == [named]
 
 
@@ -113,7 +113,7 @@ def test_the_oldest_line_of_ansible_core_is_the_one_that_is_required() -> None:
     )
 
 
-def test_the_changelog_has_everything_that_is_new() -> None:
+def test_the_changelog_lists_all_new_content() -> None:
     changelog = yaml.safe_load((ROOT / "changelogs" / "changelog.yaml").read_text(encoding="utf-8"))
     version = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"]
     if version not in changelog["releases"]:

@@ -180,7 +180,7 @@ def _circles(graph: t.Mapping[str, set[str]]) -> list[str]:
     return [f"{name} is in a circle of imports, or below one" for name in sorted(remaining)]
 
 
-def test_imports_go_down_only_and_libraries_stay_at_home() -> None:
+def test_imports_lead_only_to_lower_floors_and_permitted_libraries() -> None:
     assert violations(sources()) == []
 
 
@@ -261,7 +261,7 @@ def test_a_broken_rule_is_found(broken: str) -> None:
     assert faults[0].startswith(name)
 
 
-def test_a_circle_is_found_however_long() -> None:
+def test_a_circular_import_of_any_length_is_found() -> None:
     ring = {
         f"module_utils._node.gc.x{number}": private(
             f"from {COLLECTION}.module_utils._node.gc import x{(number + 1) % 4}"

@@ -69,7 +69,7 @@ def test_a_console_block_without_a_prompt_has_an_empty_command() -> None:
         (["TASK [x] ****"], ["TASK [x] *******"]),
     ],
 )
-def test_output_matches(expected: list[str], printed: list[str]) -> None:
+def test_output_matches_the_page(expected: list[str], printed: list[str]) -> None:
     assert pages.matches(expected, printed)
 
 
@@ -85,7 +85,7 @@ def test_output_matches(expected: list[str], printed: list[str]) -> None:
         (["changed=1"], ["changed=2"]),
     ],
 )
-def test_output_does_not_match(expected: list[str], printed: list[str]) -> None:
+def test_different_output_does_not_match_the_page(expected: list[str], printed: list[str]) -> None:
     assert not pages.matches(expected, printed)
 
 
@@ -106,11 +106,11 @@ def test_steps_share_a_directory(reader: Reader) -> None:
         ("```console\n$ true\nfatal: [node1]: FAILED!\n```\n", "ended with status 0, which the page does not say"),
     ],
 )
-def test_a_page_that_says_something_else_is_an_error(reader: Reader, page: str, message: str) -> None:
+def test_output_that_differs_from_the_page_is_an_error(reader: Reader, page: str, message: str) -> None:
     with pytest.raises(PageError) as error:
         reader.follow(pages.read_steps(page))
     assert message in str(error.value)
 
 
-def test_a_failure_that_the_page_shows_is_none(reader: Reader) -> None:
+def test_a_command_may_fail_where_the_page_shows_its_failure(reader: Reader) -> None:
     reader.follow(pages.read_steps("```console\n$ echo 'fatal: x'; false\nfatal: x\n```\n"))

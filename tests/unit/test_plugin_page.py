@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Param
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
 from ansible_collections.cni.node.tests.examples import address_file
 from ansible_collections.cni.node.tests.examples.address_file import AddressFile
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "writing-a-plugin.md").read_text(encoding="utf-8")
 EXAMPLE = pathlib.Path(address_file.__file__)

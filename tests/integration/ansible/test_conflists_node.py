@@ -146,7 +146,7 @@ def _count_warnings(done: TaskRun) -> int:
     return len(done.warnings)
 
 
-def test_a_networks_own_interfaces_and_routes_are_no_finding(node: EngineNode) -> None:
+def test_a_networks_own_interfaces_and_routes_cause_no_finding(node: EngineNode) -> None:
     prepare()
     ptp = network_named("ptp", {**reference_networks.PTP, "ipMasq": False})
     device = network_named("device", {"type": "host-device", "device": "spare0"})

@@ -129,7 +129,7 @@ def test_an_attachment_whose_namespace_was_replaced_is_deleted(node: EngineNode,
     assert (node.leases("net"), chains()) == ([], "")
 
 
-def test_an_attachment_whose_namespace_is_mounted_elsewhere_is_no_leak(
+def test_an_attachment_whose_namespace_is_mounted_elsewhere_is_not_a_leak(
     node: EngineNode, project: Project, tmp_path: pathlib.Path
 ) -> None:
     full_network(node)

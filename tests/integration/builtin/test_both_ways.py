@@ -49,7 +49,7 @@ def state_after_executables(node: EngineNode, there: Engine, blue: Namespace, it
     return complete_state(node, blue)
 
 
-def test_what_is_added_here_is_checked_and_deleted_by_the_executables(
+def test_executables_check_and_delete_attachments_of_the_engine(
     node: EngineNode, here: Engine, there: Engine, blue: Namespace, case: Case
 ) -> None:
     item = prepare(node, blue, case)
@@ -62,7 +62,7 @@ def test_what_is_added_here_is_checked_and_deleted_by_the_executables(
     assert before.difference(complete_state(node, blue)) == ""
 
 
-def test_what_the_executables_added_is_checked_repaired_and_deleted_here(
+def test_the_engine_checks_repairs_and_deletes_attachments_of_executables(
     node: EngineNode, here: Engine, there: Engine, blue: Namespace, case: Case
 ) -> None:
     item = prepare(node, blue, case)

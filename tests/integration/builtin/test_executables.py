@@ -89,7 +89,7 @@ def mixed(
 
 
 @pytest.mark.parametrize("builtin", ["bridge", "host-local"])
-def test_bridge_and_host_local_delegate_whichever_is_built_in(
+def test_bridge_delegates_to_host_local_if_only_one_of_them_is_built_in(
     node: EngineNode,
     libcni: Libcni,
     mixed: t.Callable[[str], pathlib.Path],

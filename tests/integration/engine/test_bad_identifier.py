@@ -112,7 +112,7 @@ NOT_A_CONTAINERS = {
 }
 
 
-def test_a_path_that_is_no_containers_namespace_is_refused(node: EngineNode, item: JsonObject) -> None:
+def test_a_path_that_is_not_a_containers_namespace_is_refused(node: EngineNode, item: JsonObject) -> None:
     named = pathlib.Path("/run/netns")
     named.joinpath("link").symlink_to("/nonexistent")
     named.joinpath("file").touch()

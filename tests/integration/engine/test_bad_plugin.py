@@ -105,7 +105,7 @@ CASES: dict[str, tuple[ScriptedAnswer, int, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("answer", "code", "fragments"), CASES.values(), ids=CASES)
-def test_a_failed_add_leaves_nothing(
+def test_a_failed_add_leaves_no_resources(
     node: EngineNode, item: JsonObject, answer: ScriptedAnswer, code: int, fragments: tuple[str, ...]
 ) -> None:
     node.plugins.write("odd", ADD=answer)
@@ -191,7 +191,7 @@ def test_a_result_in_another_supported_version_is_converted(node: EngineNode, it
         assert call.request["prevResult"] == entry["result"]
 
 
-def test_stderr_of_a_successful_plugin_is_no_error(node: EngineNode, item: JsonObject) -> None:
+def test_stderr_of_a_successful_plugin_is_not_an_error(node: EngineNode, item: JsonObject) -> None:
     node.plugins.write("odd", ADD=ScriptedAnswer(stderr_bytes=MEBIBYTES))
     assert node.attach(item)[0]["action"] == "added"
 

@@ -88,7 +88,7 @@ def attached(node: EngineNode, engine: Engine, blue: Namespace) -> RecordedAttac
 
 
 @every_damage
-def test_the_attachment_is_recreated(
+def test_an_attachment_with_a_broken_record_is_recreated(
     node: EngineNode, engine: Engine, attached: RecordedAttachment, damage: Damage, problem: str
 ) -> None:
     item, before, record = attached
@@ -104,7 +104,7 @@ def test_the_attachment_is_recreated(
 
 
 @every_damage
-def test_the_attachment_is_deleted(
+def test_an_attachment_with_a_broken_record_is_deleted(
     node: EngineNode, engine: Engine, attached: RecordedAttachment, damage: Damage, problem: str
 ) -> None:
     item, before, record = attached

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 SLOW = {"type": "slow"}
 
 
-def test_of_several_processes_one_adds_and_the_others_check(node: EngineNode, blue: Namespace) -> None:
+def test_one_of_several_processes_adds_and_the_others_check(node: EngineNode, blue: Namespace) -> None:
     node.plugins.write("slow")
     node.write(reference_networks.network(reference_networks.bridge(), SLOW))
     item = attachment("net", blue)

@@ -83,7 +83,7 @@ def test_an_edited_network_causes_a_recreation(node: EngineNode, blue: Namespace
     assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_plugins_from_the_directory_beside_the_file_get_a_del_too(node: EngineNode, blue: Namespace) -> None:
+def test_plugins_from_the_sibling_directory_get_a_del_too(node: EngineNode, blue: Namespace) -> None:
     """Run DEL of plugins from the directory; libcni records only the file's own text and forgets them."""
     path = node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)

@@ -104,7 +104,7 @@ def test_drift_is_named_and_repaired_without_running_check(node: EngineNode, eng
         assert (action, changed, drift.format(host=host) in reason) == (expected, True, True)
 
 
-def test_the_gateway_link_of_a_vlan_is_no_bridge_port(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_the_gateway_link_of_a_vlan_is_not_a_bridge_port(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     """Accept the pair that bridge creates for a VLAN: both ends are on the node."""
     node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue)
@@ -125,7 +125,7 @@ def test_the_gateway_link_of_a_vlan_is_no_bridge_port(node: EngineNode, engine: 
     assert "the peer of interface cni0.100 of the node is not a port of cni0" in str(failed.error)
 
 
-def test_a_false_alarm_does_not_hide_what_is_gone(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_a_false_alarm_does_not_hide_drift(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     """Find the drift although bridge's CHECK stops at a changed MAC of the bridge."""
     node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue)
@@ -221,7 +221,7 @@ def test_missing_rules_are_named_and_restored(
     assert "blue" not in rules.stdout
 
 
-def test_rules_in_the_other_iptables_backend_are_no_drift(engine: Engine, mapped: JsonObject) -> None:
+def test_rules_in_the_other_iptables_backend_are_not_drift(engine: Engine, mapped: JsonObject) -> None:
     """Switch the node's default backend after ADD."""
     if not os.path.realpath("/usr/sbin/iptables").endswith("nft-multi"):
         pytest.skip("iptables is not the one of nftables here")
@@ -372,7 +372,7 @@ def test_a_missing_macspoofchk_rule_is_drift_and_is_restored(node: EngineNode, e
 
 
 @pytest.mark.parametrize(("on_drift", "expected"), [("recreate", "recreated"), ("repair", "repaired")])
-def test_rules_of_attachments_added_in_parallel_are_no_drift(
+def test_rules_of_attachments_added_in_parallel_are_not_drift(
     node: EngineNode, engine: Engine, on_drift: str, expected: str
 ) -> None:
     """Add in parallel: rules read by one thread are older than those that other threads have created."""

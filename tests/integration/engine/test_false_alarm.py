@@ -90,7 +90,7 @@ WAYS = {
 
 @pytest.mark.parametrize("plugin", [BRIDGE, PTP, MACVLAN, HOST_DEVICE], ids=lambda plugin: str(plugin["type"]))
 @pytest.mark.parametrize(("behind", "ipam"), WAYS.values(), ids=WAYS)
-def test_routes_that_plugins_cannot_find_are_no_drift_but_lost_ones_are(
+def test_only_lost_routes_are_drift_and_not_those_that_plugins_cannot_find(
     node: EngineNode, engine: Engine, blue: Namespace, plugin: JsonObject, behind: list[JsonObject], ipam: JsonObject
 ) -> None:
     """Ignore errors of plugins that read the main table only, or, before 1.3.0, expect a route without a gateway."""

@@ -44,7 +44,7 @@ def waiting(*before: str) -> t.Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.parametrize("before", FOREIGN.values(), ids=FOREIGN)
-def test_a_foreign_process_is_no_plugin_whatever_its_environment(before: tuple[str, ...]) -> None:
+def test_a_foreign_process_is_not_a_plugin_whatever_its_environment(before: tuple[str, ...]) -> None:
     with waiting(*before) as process:
         environ = until(pathlib.Path(f"/proc/{process.pid}/environ").read_bytes)
         assert b"CNI_COMMAND=ADD" in environ
@@ -53,7 +53,7 @@ def test_a_foreign_process_is_no_plugin_whatever_its_environment(before: tuple[s
         assert process.poll() is None
 
 
-def test_a_process_of_the_same_user_is_a_plugin() -> None:
+def test_a_process_of_the_same_user_counts_as_a_plugin() -> None:
     with waiting() as process:
         assert str(process.pid) in gc_owners.find_add_in_progress()
         process_table.wait_or_kill({"CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}, ["sh", "bridge"], 0.2)

@@ -29,7 +29,7 @@ done
 """
 
 
-def test_namespaces_and_links_that_disappear_are_no_error(node: EngineNode) -> None:
+def test_gc_tolerates_namespaces_and_links_that_disappear(node: EngineNode) -> None:
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         ended = executor.submit(subprocess.run, ["sh", "-c", CONTAINERS], stderr=subprocess.DEVNULL)
         while not ended.done():

@@ -143,7 +143,7 @@ BRIDGE_DRIFT: dict[str, tuple[str, list[str]]] = {
 }
 
 
-def test_drift_of_a_bridge_is_put_back(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_drift_of_a_bridge_is_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
     assert repaired.record.result is not None
     mac = repaired.record.result.keys["interfaces"][2]["mac"]
@@ -194,7 +194,7 @@ PORT_FLAGS: dict[str, tuple[JsonObject, str, str]] = {
 
 
 @pytest.mark.parametrize(("keys", "command", "message"), PORT_FLAGS.values(), ids=PORT_FLAGS)
-def test_flags_are_put_back(
+def test_flags_of_links_are_repaired(
     node: EngineNode, engine: Engine, blue: Namespace, keys: JsonObject, command: str, message: str
 ) -> None:
     if "portIsolation" in keys:  # older releases of the plugin do not know it
@@ -255,7 +255,7 @@ PTP_DRIFT: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize(("commands", "messages"), PTP_DRIFT.values(), ids=PTP_DRIFT)
-def test_drift_of_a_point_to_point_link_is_put_back(
+def test_drift_of_a_point_to_point_link_is_repaired(
     node: EngineNode, engine: Engine, blue: Namespace, commands: str, messages: list[str]
 ) -> None:
     repaired = Repaired(node, engine, blue, reference_networks.PTP)
@@ -290,14 +290,14 @@ TUNED: dict[str, tuple[str, str]] = {
 }
 
 
-def test_what_tuning_set_is_put_back(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_values_that_tuning_set_are_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE, TUNING)
     for command, message in TUNED.values():
         repaired.spoil_and_repair(command, message)
     repaired.reach("10.1.0.1")
 
 
-def test_rates_are_put_back(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_rates_of_bandwidth_are_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, reference_networks.PTP, reference_networks.BANDWIDTH)
     qdiscs = subprocess.run(["tc", "qdisc"], check=True, capture_output=True, text=True).stdout
     no_redirect = "interface {host} of the node does not redirect what it receives to {ifb}"
@@ -324,7 +324,7 @@ def _limits(text: str) -> list[str]:
     return [line.partition(" dev ")[2] for line in text.splitlines() if "tbf" in line or "ingress" in line]
 
 
-def test_routing_by_source_is_put_back(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_routing_by_source_is_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE, {"type": "sbr"})
     before = _routes(blue)
     rules = ip("rule", namespace=blue.name)
@@ -346,7 +346,7 @@ def _routes(namespace: Namespace) -> list[str]:
     return sorted(str({key: value for key, value in route.items() if key != "protocol"}) for route in routes)
 
 
-def test_drift_of_a_macvlan_is_put_back(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_drift_of_a_macvlan_is_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     reference_networks.make_uplink()
     repaired = Repaired(node, engine, blue, reference_networks.MACVLAN)
     repaired.spoil_and_repair(
@@ -360,7 +360,7 @@ def test_drift_of_a_macvlan_is_put_back(node: EngineNode, engine: Engine, blue: 
     repaired.reach(reference_networks.WORLD)
 
 
-def test_what_only_add_can_make_is_not_repairable(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_resources_that_only_add_can_make_are_not_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
     repaired.run("inside ip link delete eth0")
     repaired.snapshot = NodeSnapshot()
@@ -372,7 +372,7 @@ def test_what_only_add_can_make_is_not_repairable(node: EngineNode, engine: Engi
     assert "interface eth0 is gone: it cannot be put back without ADD" in map(str, failed.errors)
 
 
-def test_another_link_of_the_name_is_left_alone(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_another_link_with_the_same_name_is_not_changed(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
     repaired.run("ip link delete cni0")
     repaired.snapshot = NodeSnapshot()
@@ -392,7 +392,7 @@ def _replace_host_end(node: EngineNode, repaired: Repaired, name: str) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace(repaired.words["host"], name), encoding="utf-8")
 
 
-def test_a_network_card_that_a_record_names_is_left_alone(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_a_network_card_that_a_record_names_is_not_changed(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
     repaired.run("ip link add card type ifb")
     _replace_host_end(node, repaired, "card")
@@ -403,7 +403,7 @@ def test_a_network_card_that_a_record_names_is_left_alone(node: EngineNode, engi
     assert ip("link") == before
 
 
-def test_the_end_of_another_pair_is_left_alone_although_the_indexes_are_equal(
+def test_the_end_of_another_veth_pair_with_the_same_index_is_not_changed(
     node: EngineNode, engine: Engine, blue: Namespace
 ) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
@@ -417,7 +417,7 @@ def test_the_end_of_another_pair_is_left_alone_although_the_indexes_are_equal(
     assert (entry["action"], entry["reason"]) == ("drifted", "interface eth0 is another link than the recorded one")
 
 
-def test_a_bridge_with_another_address_is_left_alone(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_a_bridge_with_another_address_is_not_changed(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
     repaired.run("ip address replace 10.7.0.1/16 dev cni0")
     repaired.run("ip address delete 10.1.0.1/16 dev cni0")
@@ -427,7 +427,7 @@ def test_a_bridge_with_another_address_is_left_alone(node: EngineNode, engine: E
     assert not any(difference.is_repairable for difference in drift.differences)
 
 
-def test_without_the_library_all_but_rates_is_put_back(
+def test_everything_except_rates_is_repaired_without_the_library(
     node: EngineNode, engine: Engine, blue: Namespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE, reference_networks.BANDWIDTH)

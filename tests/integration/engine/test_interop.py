@@ -67,7 +67,7 @@ def case(
     return chosen
 
 
-def test_libcni_checks_and_deletes_what_the_engine_attached(
+def test_libcni_checks_and_deletes_attachments_of_the_engine(
     node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: InteropCase
 ) -> None:
     item = attachment("net", blue, **case.keys)
@@ -85,7 +85,7 @@ def test_libcni_checks_and_deletes_what_the_engine_attached(
     assert before.difference(node.state()) == ""
 
 
-def test_the_engine_checks_and_deletes_what_libcni_attached(
+def test_the_engine_checks_and_deletes_attachments_of_libcni(
     node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: InteropCase
 ) -> None:
     item = attachment("net", blue, **case.keys)

@@ -151,7 +151,7 @@ def test_two_containers_reach_each_other_and_a_mapped_port(node: EngineNode, blu
             assert client.recv(5) == b"hello"
 
 
-def test_an_interface_of_a_container_on_each_of_two_networks(node: EngineNode, blue: Namespace) -> None:
+def test_a_container_has_an_interface_on_each_of_two_networks(node: EngineNode, blue: Namespace) -> None:
     node.write(reference_networks.network(BRIDGE))
     node.write({**reference_networks.network(reference_networks.PTP), "name": "other"})
     items = [attachment("net", blue), attachment("other", blue, ifname="eth1")]

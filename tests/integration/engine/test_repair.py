@@ -48,7 +48,7 @@ def green() -> t.Iterator[Namespace]:
 
 
 @in_both_modes
-def test_rules_lost_in_a_flush_are_put_back_as_the_plugins_wrote_them(node: EngineNode, attached: JsonObject) -> None:
+def test_flushed_rules_are_repaired_exactly_as_the_plugins_wrote_them(node: EngineNode, attached: JsonObject) -> None:
     before, index = rules(), rtnetlink.link("eth0", attached["netns"])
     flush()
     (entry,) = node.attach(attached)
@@ -93,7 +93,7 @@ def test_the_module_repairs_attachments_of_every_runtime(node: EngineNode, attac
     assert (again.result["changed"], again.entries, again.result["summary"]) == (False, [], {"unchanged": 1})
 
 
-def test_an_attachment_is_repaired_in_the_namespace_of_its_result_if_its_record_names_none(
+def test_an_attachment_without_a_recorded_namespace_is_repaired_in_that_of_its_result(
     node: EngineNode, attached: JsonObject, blue: Namespace
 ) -> None:
     as_other_runtime(node, attached, has_netns=False)
@@ -120,7 +120,7 @@ def test_ports_are_repaired_if_the_record_has_the_names_of_containerd(node: Engi
 
 
 @in_both_modes
-def test_rules_of_others_keep_their_place(node: EngineNode, attached: JsonObject) -> None:
+def test_rules_of_other_programs_keep_their_position(node: EngineNode, attached: JsonObject) -> None:
     foreign = [
         "iptables -t nat -I POSTROUTING -d 192.0.2.1 -j ACCEPT",
         "iptables -t nat -A POSTROUTING -d 192.0.2.2 -j ACCEPT",
@@ -147,7 +147,7 @@ def test_rules_of_others_keep_their_place(node: EngineNode, attached: JsonObject
         ("/proc/1/ns/net", "CNI_NETNS: /proc/1/ns/net is the node's own network namespace"),
     ],
 )
-def test_an_attachment_without_its_namespace_is_named_and_left_alone(
+def test_an_attachment_without_its_namespace_is_named_and_not_repaired(
     node: EngineNode, attached: JsonObject, path: str, reason: str
 ) -> None:
     as_other_runtime(node, attached)
@@ -164,7 +164,7 @@ def test_an_attachment_without_its_namespace_is_named_and_left_alone(
     ("has_host_end", "reason"),
     [(True, "is another link than the recorded one"), (False, "belongs to another container")],
 )
-def test_a_namespace_of_another_container_at_the_path_is_left_alone(
+def test_a_namespace_of_another_container_at_the_path_is_not_changed(
     node: EngineNode, attached: JsonObject, green: Namespace, has_host_end: bool, reason: str
 ) -> None:
     as_other_runtime(node, attached)
@@ -181,7 +181,7 @@ def test_a_namespace_of_another_container_at_the_path_is_left_alone(
     assert reason in entries["blue"]["reason"]
 
 
-def test_a_container_whose_del_is_running_is_left_alone(node: EngineNode, attached: JsonObject) -> None:
+def test_a_container_whose_del_is_running_is_not_repaired(node: EngineNode, attached: JsonObject) -> None:
     as_other_runtime(node, attached)
     flush()
     environment = {"CNI_COMMAND": "DEL", "CNI_CONTAINERID": attached["container_id"], "PATH": "/usr/bin:/bin"}
@@ -205,7 +205,7 @@ BROKEN: dict[str, str] = {
 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
-def test_a_broken_record_does_not_keep_others_from_being_repaired(
+def test_repair_continues_after_a_broken_record(
     node: EngineNode, attached: JsonObject, green: Namespace, text: str
 ) -> None:
     other = mapped(green, 1)
@@ -271,9 +271,7 @@ def test_interfaces_are_repaired_and_those_of_other_runtimes_on_request(
         assert node.run("repair", **options).succeeded().entries == []
 
 
-def test_a_lease_that_another_container_has_by_now_is_named_and_left_to_it(
-    node: EngineNode, attached: JsonObject
-) -> None:
+def test_a_lease_that_another_container_has_obtained_is_named_and_kept(node: EngineNode, attached: JsonObject) -> None:
     lease = pathlib.Path("/var/lib/cni/networks/net/10.1.0.2")
     own = lease.read_bytes()
     lease.write_bytes(b"red\r\neth0")
@@ -375,7 +373,7 @@ def run_service(*, status: int = 0) -> list[str]:
 
 @REQUIRES_SYSTEMD
 @in_both_modes
-def test_the_service_puts_lost_rules_back_without_ansible(with_units: EngineNode, attached: JsonObject) -> None:
+def test_the_service_repairs_lost_rules_without_ansible(with_units: EngineNode, attached: JsonObject) -> None:
     with_units.run("repair", on_reload="present").succeeded()
     before = rules()
     flush()

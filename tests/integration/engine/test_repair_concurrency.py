@@ -63,7 +63,7 @@ def repeated(lines: t.Iterable[str]) -> list[str]:
     return [line for line, count in collections.Counter(lines).items() if count > 1]
 
 
-def test_what_is_put_back_while_a_del_begins_is_taken_back(node: EngineNode, items: list[JsonObject]) -> None:
+def test_a_repair_is_undone_if_a_del_begins_meanwhile(node: EngineNode, items: list[JsonObject]) -> None:
     for item in items[:2]:
         node.attach(item)
     records = RecordStore.of_records(NODE_PATHS.state_dir).read_all()[0]
@@ -88,9 +88,7 @@ def test_what_is_put_back_while_a_del_begins_is_taken_back(node: EngineNode, ite
     assert own == [False, True]
 
 
-def test_a_namespace_that_goes_away_during_a_repair_does_not_keep_others_from_it(
-    node: EngineNode, items: list[JsonObject]
-) -> None:
+def test_repair_continues_after_a_namespace_disappears(node: EngineNode, items: list[JsonObject]) -> None:
     with namespace("brief") as brief:
         for item in (mapped(99, brief), items[0]):
             node.attach(item)
@@ -109,7 +107,7 @@ def test_a_namespace_that_goes_away_during_a_repair_does_not_keep_others_from_it
         assert (other.error, other.repaired) == (None, ("the route to 0.0.0.0/0 is missing",))
 
 
-def test_of_several_repairs_at_once_one_puts_the_rules_back(node: EngineNode, items: list[JsonObject]) -> None:
+def test_one_of_several_simultaneous_repairs_restores_the_rules(node: EngineNode, items: list[JsonObject]) -> None:
     for item in items:
         node.attach(item)
     before = own_rules()
@@ -159,7 +157,7 @@ class Repairs:
 @pytest.mark.slow
 @pytest.mark.interop
 @pytest.mark.parametrize("seed", [SEED])
-def test_repairs_beside_libcni_lose_and_leave_nothing(
+def test_repairs_beside_libcni_neither_lose_nor_leak_resources(
     node: EngineNode, libcni: Libcni, items: list[JsonObject], seed: int
 ) -> None:
     """A flush may make a plugin's ADD or DEL fail; then libcni's caller repeats it."""

@@ -113,7 +113,7 @@ def repair_lost(node: EngineNode) -> None:
 @any_runtime
 @every_family
 @every_loss
-def test_a_connection_from_outside_to_a_mapped_port_goes_on(
+def test_repair_keeps_a_connection_from_outside_to_a_mapped_port(
     node: EngineNode, lan: Namespace, attached: JsonObject, web: Listener, family: int, lose: t.Callable[[], None]
 ) -> None:
     with ongoing(web.connect(lan.path, NODE[family], HOST_PORT, source=NEIGHBOUR[family])):
@@ -132,7 +132,7 @@ def test_a_mapped_port_accepts_new_connections_after_a_repair(
 @any_runtime
 @every_family
 @every_loss
-def test_a_connection_from_the_node_to_its_own_address_goes_on(
+def test_repair_keeps_a_connection_from_the_node_to_its_own_address(
     node: EngineNode, attached: JsonObject, web: Listener, family: int, lose: t.Callable[[], None]
 ) -> None:
     with ongoing(web.connect(HERE, NODE[family], HOST_PORT)):
@@ -143,7 +143,7 @@ def test_a_connection_from_the_node_to_its_own_address_goes_on(
 @any_runtime
 @every_family
 @every_loss
-def test_a_masqueraded_connection_goes_on_and_text_sent_meanwhile_arrives(
+def test_repair_keeps_a_masqueraded_connection_and_data_sent_meanwhile(
     node: EngineNode, attached: JsonObject, outside: Listener, family: int, lose: t.Callable[[], None]
 ) -> None:
     container = pathlib.Path(attached["netns"])
@@ -157,7 +157,7 @@ def test_a_masqueraded_connection_goes_on_and_text_sent_meanwhile_arrives(
 
 @any_runtime
 @pytest.mark.parametrize("family", [4])
-def test_a_connection_of_a_container_to_its_own_mapped_port_goes_on(
+def test_repair_keeps_a_connection_of_a_container_to_its_own_mapped_port(
     node: EngineNode, attached: JsonObject, web: Listener, family: int
 ) -> None:
     """Packets that enter and leave the bridge at the same port need the marks of portmap."""

@@ -87,7 +87,7 @@ def firewall() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(("tool", "failure"), CASES)
-def test_rules_of_other_tools_are_put_back_and_the_failing_tool_is_named(
+def test_rules_of_working_tools_are_repaired_and_the_failing_tool_is_named(
     node: EngineNode,
     attached: list[JsonObject],
     tmp_path: pathlib.Path,
@@ -124,7 +124,7 @@ def test_a_node_without_tools_for_ipv6_is_repaired_without_an_error(
     assert firewall() == {**before, "ip6tables": []}
 
 
-def test_rules_that_cannot_be_listed_are_named_and_all_others_are_put_back(
+def test_rules_that_cannot_be_listed_are_named_and_all_others_are_repaired(
     node: EngineNode, attached: list[JsonObject], tmp_path: pathlib.Path
 ) -> None:
     before = firewall()

@@ -51,7 +51,7 @@ def backend(request: pytest.FixtureRequest, node: EngineNode) -> t.Iterator[None
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("is_own", [True, False], ids=["own", "of another runtime"])
 @pytest.mark.parametrize("reload", ["--reload", "--complete-reload"])
-def test_connections_go_on_after_a_reload_of_firewalld_and_a_repair(
+def test_connections_survive_a_reload_of_firewalld_and_a_repair(
     node: EngineNode, blue: Namespace, reload: str, is_own: bool
 ) -> None:
     node.write(NETWORK)
@@ -95,7 +95,7 @@ def sources() -> str:
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize(("keys", "reload"), CHOICES.values(), ids=CHOICES)
 @pytest.mark.parametrize("is_own", [True, False], ids=["own", "of another runtime"])
-def test_a_source_that_a_zone_has_lost_is_put_back(
+def test_a_source_that_a_zone_has_lost_is_repaired(
     node: EngineNode, blue: Namespace, is_own: bool, keys: JsonObject, reload: str
 ) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "firewall", **keys}))
@@ -181,7 +181,7 @@ def process_named_firewalld(at: Namespace, directory: pathlib.Path) -> t.Iterato
             process.kill()
 
 
-def test_rules_of_the_plugin_are_put_back_when_firewalld_runs_in_another_namespace_only(
+def test_rules_of_the_plugin_are_repaired_if_firewalld_runs_only_in_another_namespace(
     node: EngineNode, blue: Namespace, tmp_path: pathlib.Path
 ) -> None:
     node.write(PLUGIN_CHOOSES)

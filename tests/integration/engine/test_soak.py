@@ -77,7 +77,7 @@ class Disorder:
 
 @pytest.mark.parametrize("node", ["never", "always"], indirect=True)
 @pytest.mark.parametrize("seed", [SEED])
-def test_a_run_after_disorder_establishes_exactly_the_requested_state(node: EngineNode, seed: int) -> None:
+def test_a_run_after_random_damage_establishes_exactly_the_requested_state(node: EngineNode, seed: int) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), reference_networks.PORTMAP))
     node.write(reference_networks.network(reference_networks.PTP, name="routed"))
     with namespaces(*(f"soak{number}" for number in range(CONTAINERS))) as made:

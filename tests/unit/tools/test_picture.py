@@ -46,7 +46,7 @@ def test_rooms_have_arrows_that_no_others_imply() -> None:
     assert rooms == {"boot": {"gc"}, "gc": {"attachments"}, "attachments": set()}
 
 
-def test_files_beside_the_rooms_are_in_none() -> None:
+def test_files_beside_the_rooms_belong_to_no_room() -> None:
     assert picture.room_of("plugins.module_utils._base.error", "_node") == ""
     assert picture.room_of("plugins.plugin_utils._validation.validate", "plugin_utils") == ""
     assert picture.room_of("plugins.plugin_utils._validation.rules.chain", "plugin_utils") == "rules"

@@ -69,6 +69,6 @@ def test_a_change_selects_its_tests(graph: dict[str, set[str]], changed: str, ex
     assert selected == {f"tests/unit/{name}" for name in (*expected, "test_docs.py", "test_floors.py")}
 
 
-def test_quick_fails_when_the_base_is_no_revision(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quick_fails_when_the_base_is_not_a_revision(capsys: pytest.CaptureFixture[str]) -> None:
     assert quick.main(["no-such-revision"]) == 1
     assert "make quick: " in capsys.readouterr().err

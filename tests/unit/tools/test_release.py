@@ -39,7 +39,7 @@ def test_a_version_without_changelog_is_refused(source: pathlib.Path) -> None:
     assert release.find_problems(source) == ["the changelog has no release 1.3.0: run make changelog"]
 
 
-def test_fragments_that_wait_are_refused_before_anything_is_built(source: pathlib.Path) -> None:
+def test_unreleased_fragments_are_refused_before_anything_is_built(source: pathlib.Path) -> None:
     (source / "changelogs" / "fragments" / "gc.yml").write_text("bugfixes: []\n", encoding="utf-8")
     with pytest.raises(Unavailable, match=r"the changelog lacks gc\.yml: run make changelog"):
         release.prepare(source / "dist", source, "nobody")

@@ -83,7 +83,7 @@ def test_objects_have_known_keys_and_names_of_their_own(kind: str) -> None:
     assert len({item["name"] for item in objects}) == len(objects)
 
 
-def test_what_is_configured_is_read_by_a_role() -> None:
+def test_configured_variables_are_read_by_a_role() -> None:
     assert {name for name in CONFIG if not name.startswith("cni_controller_")} == KEYS.keys()
 
 
@@ -216,7 +216,7 @@ def test_the_credential_of_a_mirror_sets_the_variables_of_its_user_and_hides_the
         ({"max": "9"}, "min or max is not a number"),
     ],
 )
-def test_what_the_controller_refuses_is_found(changes: JsonObject, problem: str) -> None:
+def test_surveys_that_the_controller_refuses_are_found(changes: JsonObject, problem: str) -> None:
     question = {
         "question_name": "Colour",
         "variable": "colour",
@@ -235,5 +235,5 @@ def test_what_the_controller_refuses_is_found(changes: JsonObject, problem: str)
     "rule",
     ["RRULE:FREQ=DAILY;INTERVAL=1", "DTSTART:20260101T000000Z RRULE:FREQ=DAILY", "DTSTART:20260101T000000 RRULE:x"],
 )
-def test_what_the_controller_refuses_as_a_schedule_is_found(rule: str) -> None:
+def test_schedules_that_the_controller_refuses_are_found(rule: str) -> None:
     assert awx.schedule_problems(rule) != []

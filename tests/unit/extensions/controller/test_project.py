@@ -49,7 +49,7 @@ def test_the_project_requires_this_release_or_a_newer_one() -> None:
         (".github/site.yml", "- hosts: all\n", False),
     ],
 )
-def test_which_files_are_offered(tmp_path: pathlib.Path, name: str, text: str, is_offered: bool) -> None:
+def test_only_playbooks_are_offered(tmp_path: pathlib.Path, name: str, text: str, is_offered: bool) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")

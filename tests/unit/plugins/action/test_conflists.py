@@ -122,13 +122,13 @@ def test_an_item_without_a_template_reaches_the_node_unchanged(
     assert controller.sent(item) == item
 
 
-def test_data_from_text_is_data(controller: ConflistsController) -> None:
+def test_content_given_as_text_is_parsed(controller: ConflistsController) -> None:
     """Before ansible-core 2.19, a variable with JSON text has become data before any plugin sees it."""
     assert controller.sent({"content": CONFIG, "priority": 5}) == {"config": CONFIG, "priority": 5}
 
 
 @pytest.mark.parametrize("form", [str, Encrypted])
-def test_text_that_the_module_would_make_data_of_is_data_here(controller: ConflistsController, form: type) -> None:
+def test_text_that_the_module_parses_is_parsed_on_the_controller(controller: ConflistsController, form: type) -> None:
     """Since ansible-core 2.19, a variable with JSON text stays text."""
     assert controller.sent({"config": form(TEXT)}) == {"config": CONFIG}
     assert controller.sent(form(json.dumps({"config": CONFIG}))) == {"config": CONFIG}
@@ -140,7 +140,7 @@ def test_an_encrypted_path_of_a_template_is_rendered(controller: ConflistsContro
     assert controller.sent({"template": Encrypted("net.j2")}) == {"content": TEXT}
 
 
-def test_a_template_becomes_content_and_all_else_stays(controller: ConflistsController) -> None:
+def test_a_template_becomes_content_and_other_keys_are_unchanged(controller: ConflistsController) -> None:
     controller.write("templates/net.j2")
     item = {"template": "net.j2", "vars": {"name": "db"}, "priority": 5, "name": "db"}
     expected = {
@@ -151,7 +151,7 @@ def test_a_template_becomes_content_and_all_else_stays(controller: ConflistsCont
     assert controller.sent(item, type="lab", name="of the task") == expected
 
 
-def test_vars_are_of_one_item(controller: ConflistsController) -> None:
+def test_vars_apply_to_one_item(controller: ConflistsController) -> None:
     controller.write("templates/net.j2")
     items = [{"template": "net.j2", "vars": {"name": "one"}}, {"template": "net.j2"}]
     dummy, sent = controller.run(*items, type="lab", name="of-the-task")
@@ -173,7 +173,7 @@ def test_templates_are_looked_for_in_the_role_first(controller: ConflistsControl
     assert json.loads(content)["name"] == "absolute"
 
 
-def test_rendered_text_stays_text_to_the_last_byte(controller: ConflistsController) -> None:
+def test_rendered_text_is_sent_byte_for_byte(controller: ConflistsController) -> None:
     """Ansible turns text that looks like data into data, `true` into True, and drops the surrounding text."""
     text = '\n{ "name": "net",  "cniVersion": "1.0.0",\n\t"plugins": [{"type": "lab", "flag": true, "big": 9007199254740993}] }\n\n'
     controller.write("templates/net.j2", text)
@@ -182,7 +182,7 @@ def test_rendered_text_stays_text_to_the_last_byte(controller: ConflistsControll
 
 
 @pytest.mark.parametrize("key", ["config", "content"])
-def test_two_forms_are_for_the_node_to_refuse(controller: ConflistsController, key: str) -> None:
+def test_an_item_with_two_forms_of_content_is_passed_to_the_module(controller: ConflistsController, key: str) -> None:
     item = {"template": "nowhere.j2", key: CONFIG}
     assert controller.sent(item) == item
 
@@ -223,14 +223,14 @@ def test_an_absent_network_needs_no_template(controller: ConflistsController) ->
 
 
 @pytest.mark.parametrize("items", ["text", None, 5, {"config": CONFIG}])
-def test_items_of_a_wrong_form_are_for_the_node_to_refuse(controller: ConflistsController, items: t.Any) -> None:
+def test_items_of_a_wrong_form_are_passed_to_the_module(controller: ConflistsController, items: t.Any) -> None:
     action = controller._action({"conflists": items}, {})
     assert action.run(task_vars={})["msg"] == "from the node"
     assert action.sent == {"conflists": items}
     assert controller.sent({"config": "text"}) == {"config": "text"}
 
 
-def test_an_item_that_is_no_mapping_is_for_the_node_to_refuse(controller: ConflistsController) -> None:
+def test_an_item_that_is_not_a_mapping_is_passed_to_the_module(controller: ConflistsController) -> None:
     dummy, sent = controller.run("text", 5)
     assert sent is not None
     assert sent["conflists"] == ["text", 5]
@@ -322,7 +322,7 @@ def test_the_errors_of_all_items_are_reported_at_once(controller: ConflistsContr
 
 @pytest.mark.parametrize("form", [str, Encrypted])
 @pytest.mark.parametrize("key", ["config", "content"])
-def test_a_network_given_as_text_is_validated_as_data_is(controller: ConflistsController, key: str, form: type) -> None:
+def test_a_network_given_as_text_is_validated_like_data(controller: ConflistsController, key: str, form: type) -> None:
     result, sent = controller.validated({key: form(json.dumps(TYPOS))})
     assert ([code for dummy, code in codes(result)], sent) == (["misspelled-key", "unknown-key", "out-of-range"], None)
 
@@ -332,7 +332,7 @@ def test_networks_of_one_node_are_compared(controller: ConflistsController) -> N
     assert (codes(result), sent) == ([("conflists[1]", "duplicate-network")], None)
 
 
-def test_a_warning_is_shown_and_stops_nothing(controller: ConflistsController) -> None:
+def test_a_warning_does_not_stop_the_task(controller: ConflistsController) -> None:
     result, sent = controller.validated({"config": ODD})
     assert (codes(result), result["msg"]) == ([("conflists[0]", "unknown-key")], "from the node")
     assert len(result["warnings"]) == 1
@@ -358,7 +358,7 @@ def test_only_the_requested_levels_are_checked(controller: ConflistsController) 
     ["levels=specification", '{"levels": "specification"}', {"levels": "specification,consistency"}],
     ids=str,
 )
-def test_levels_as_text_are_read_as_the_module_reads_them(controller: ConflistsController, validate: t.Any) -> None:
+def test_levels_given_as_text_are_read_as_in_the_module(controller: ConflistsController, validate: t.Any) -> None:
     action = controller._action({"conflists": [{"config": TYPOS}], "validate": validate}, {})
     result = action.run(task_vars={})
     assert (codes(result), result["msg"]) == ([], "from the node")
@@ -366,7 +366,7 @@ def test_levels_as_text_are_read_as_the_module_reads_them(controller: ConflistsC
     assert action.sent["validate"] == validate
 
 
-def test_the_option_as_text_stops_as_data_does(controller: ConflistsController) -> None:
+def test_an_option_given_as_text_stops_the_task_like_data(controller: ConflistsController) -> None:
     action = controller._action({"conflists": [{"config": ODD}], "validate": "strict=yes"}, {})
     assert (action.run(task_vars={})["failed"], action.sent) == (True, None)
 
@@ -400,14 +400,14 @@ def test_attachments_are_validated_with_their_network_and_not_sent(controller: C
     assert sent["validate"] == {}
 
 
-def test_attachments_of_a_wrong_form_are_for_the_node_to_refuse(controller: ConflistsController) -> None:
+def test_attachments_of_a_wrong_form_are_passed_to_the_module(controller: ConflistsController) -> None:
     for attachments in ("all", [5]):
         dummy, sent = controller.validated({"config": CONFIG}, attachments=attachments)
         assert sent is not None
         assert sent["validate"] == {"attachments": attachments}
 
 
-def test_a_level_that_is_none_is_refused(controller: ConflistsController) -> None:
+def test_an_unknown_level_is_refused(controller: ConflistsController) -> None:
     result, sent = controller.validated({"config": CONFIG}, levels=["scheme"])
     assert (result["failed"], sent) == (True, None)
     assert "expected: a list of schema, specification, consistency, node" in result["msg"]

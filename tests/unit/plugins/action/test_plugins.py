@@ -116,7 +116,7 @@ def test_a_node_that_has_the_archive_gets_one_call_and_no_file(
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_node_that_has_it_not_is_sent_the_archive(controller: PluginsController, check_mode: bool) -> None:
+def test_a_node_without_the_archive_is_sent_the_archive(controller: PluginsController, check_mode: bool) -> None:
     dummy, action = controller.run({"source": "x.tgz", "keep": 2}, check_mode=check_mode)
     known = {"reference": {"digest": digest(controller)}}
     sent = {"reference": {"digest": digest(controller), "archive": "/node/tmp/source-reference"}}
@@ -148,7 +148,7 @@ def test_credentials_of_a_set_are_moved_to_hidden_options(controller: PluginsCon
     assert (item["source"], item["url_username"], item["url_password"]) == ("https://mirror/tap.zip", "me", "secret")
 
 
-def test_names_and_digests_are_sent_where_they_will_do(controller: PluginsController) -> None:
+def test_names_and_digests_are_sent_if_the_content_is_not_needed(controller: PluginsController) -> None:
     for source, names in {"x.tgz": ["bridge"], "mine": ["bridge", "ptp"]}.items():
         dummy, action = controller.run({"source": source}, check_mode=True, needed="listing")
         listing = {name: hashlib.sha256(name.encode()).hexdigest() for name in names}
@@ -238,7 +238,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.parametrize("kind", [b"x", b"L", b"g"])
-def test_a_header_cannot_fill_the_controllers_memory(tmp_path: pathlib.Path, kind: bytes) -> None:
+def test_a_large_archive_header_does_not_fill_the_controllers_memory(tmp_path: pathlib.Path, kind: bytes) -> None:
     path, size = tmp_path / "a.tgz", 300_000_000
     with gzip.open(path, "wb", 1) as stream:
         stream.write(header(kind, size))

@@ -71,6 +71,8 @@ def test_a_misspelled_variable_is_refused_before_the_node_is_asked(module: str, 
     ],
     ids=["in no role", "in a role of others", "of another role", "known, internal and others"],
 )
-def test_other_variables_are_no_concern(module: str, variables: JsonObject, tmp_path: pathlib.Path) -> None:
+def test_variables_outside_the_collection_are_not_checked(
+    module: str, variables: JsonObject, tmp_path: pathlib.Path
+) -> None:
     result, requests = run(module, tmp_path, variables)
     assert (result["msg"], requests) == ("from the node", 1)

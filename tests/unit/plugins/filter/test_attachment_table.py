@@ -39,11 +39,11 @@ def test_the_first_line_names_the_columns() -> None:
     assert cells() == [["NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "MAC", "ACTION"]]
 
 
-def test_the_mac_is_the_one_inside_the_namespace() -> None:
+def test_the_mac_is_that_of_the_interface_in_the_namespace() -> None:
     assert cells(ATTACHED)[1] == ["dbnet", "red", "eth0", "10.1.0.2/16,fd00::2/64", "00:11:22:33:44:66", "added"]
 
 
-def test_a_result_of_old_has_its_address_shown() -> None:
+def test_a_result_of_an_old_version_shows_its_address() -> None:
     old = {**ATTACHED, "result": {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.2/16"}}}
     assert cells(old)[1][3] == "10.1.0.2/16"
 
@@ -75,6 +75,6 @@ def test_a_result_of_another_form_is_refused_with_its_place(result: object) -> N
 
 
 @pytest.mark.parametrize("nonsense", ["text", None, {"a": 1}, ["text"]])
-def test_anything_else_is_refused_in_a_sentence(nonsense: object) -> None:
+def test_input_of_another_type_is_refused_in_one_sentence(nonsense: object) -> None:
     with pytest.raises(AnsibleFilterError, match="expected a list of attachments"):
         attachment_table(nonsense)

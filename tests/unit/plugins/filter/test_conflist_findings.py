@@ -31,7 +31,7 @@ def codes(*arguments: t.Any, **keywords: t.Any) -> list[tuple[str, str]]:
     return [(finding["file"], finding["code"]) for finding in conflist_findings(*arguments, **keywords)]
 
 
-def test_a_finding_has_all_that_is_known_of_it() -> None:
+def test_a_finding_has_all_documented_keys() -> None:
     assert conflist_findings(json.dumps(TYPO, indent=2)) == [
         {
             "level": "schema",
@@ -48,11 +48,11 @@ def test_a_finding_has_all_that_is_known_of_it() -> None:
     ]
 
 
-def test_data_has_no_lines() -> None:
+def test_findings_in_data_have_no_lines() -> None:
     assert conflist_findings(TYPO)[0]["line"] is None
 
 
-def test_one_or_several_of_any_form() -> None:
+def test_one_or_several_networks_of_any_form_are_validated() -> None:
     assert codes(GOOD) == codes([GOOD]) == codes(json.dumps(GOOD)) == codes([]) == []
     assert codes([GOOD, json.dumps(TYPO), ODD]) == [("conflists[1]", "misspelled-key"), ("conflists[2]", "unknown-key")]
 
@@ -65,7 +65,7 @@ def test_files_are_read_and_those_of_one_directory_belong_together(tmp_path: pat
     assert codes([str(path) for path in paths], files=True) == [(str(paths[1]), "duplicate-network")]
 
 
-def test_levels_are_chosen() -> None:
+def test_only_the_chosen_levels_are_checked() -> None:
     assert codes(TYPO, ["specification", "consistency"]) == []
     assert codes(TYPO, levels=["schema"]) == [("conflists[0]", "misspelled-key")]
 
@@ -115,7 +115,7 @@ def test_invalid_levels_are_refused(levels: t.Any) -> None:
         conflist_findings(GOOD, levels)
 
 
-def test_data_that_is_no_json_is_refused() -> None:
+def test_data_without_a_json_form_is_refused() -> None:
     with pytest.raises(AnsibleFilterError, match="cannot be written as JSON"):
         conflist_findings({**GOOD, "x": {1, 2}})
 
@@ -129,7 +129,7 @@ def test_an_error_without_jsonschema_names_what_to_install(monkeypatch: pytest.M
     assert conflist_findings(GOOD, ["specification", "consistency"]) == []
 
 
-def test_errors_make_it_invalid_and_warnings_when_strict() -> None:
+def test_errors_make_a_network_invalid_and_warnings_only_if_strict() -> None:
     assert valid_conflist(GOOD, strict=True)
     assert valid_conflist(ODD)
     assert not valid_conflist(ODD, strict=True)
@@ -137,7 +137,7 @@ def test_errors_make_it_invalid_and_warnings_when_strict() -> None:
     assert valid_conflist(TYPO, levels=["consistency"])
 
 
-def test_a_file_can_be_tested(tmp_path: pathlib.Path) -> None:
+def test_the_jinja_test_accepts_a_file(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "10-net.conflist"
     assert not valid_conflist(str(path), files=True)
     path.write_text(json.dumps(GOOD), encoding="utf-8")
@@ -170,7 +170,7 @@ def test_networks_that_are_not_grouped_by_host_are_refused_with_a_message(networ
         conflist_findings({"a": 5}, by_host=True)
 
 
-def test_results_of_the_module_are_put_together() -> None:
+def test_results_of_several_hosts_are_merged() -> None:
     (finding,) = conflist_findings([TYPO])
     results = {
         "a": {"findings": [finding], "msg": "2 errors"},

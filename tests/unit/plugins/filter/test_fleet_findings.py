@@ -39,7 +39,7 @@ def test_a_broken_network_is_found_and_stops_no_other() -> None:
 
 
 @pytest.mark.parametrize("nonsense", [5, None, [], {"a": 5}, {"a": [[]]}])
-def test_anything_else_is_refused_in_a_sentence(nonsense: t.Any) -> None:
+def test_input_of_another_type_is_refused_in_one_sentence(nonsense: t.Any) -> None:
     with pytest.raises(AnsibleFilterError, match=r"fleet_findings: .*found "):
         fleet_findings(nonsense)
 
@@ -66,6 +66,6 @@ def test_plugins_of_the_nodes_are_compared() -> None:
 
 
 @pytest.mark.parametrize("nonsense", [5, [], {"a": 5}, {"a": {"plugins": 5}}, {"a": {"releases": [5]}}])
-def test_anything_else_for_the_nodes_is_refused_in_a_sentence(nonsense: t.Any) -> None:
+def test_nodes_of_another_type_are_refused_in_one_sentence(nonsense: t.Any) -> None:
     with pytest.raises(AnsibleFilterError, match=r"fleet_findings: .*found "):
         fleet_findings({}, nonsense)

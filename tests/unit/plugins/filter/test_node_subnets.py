@@ -61,7 +61,7 @@ def test_hosts_keep_their_assigned_subnets(cut: tuple[str, int], times: list[set
         assert len(set(known.values())) == len(known)
 
 
-def test_without_memory_hosts_whose_names_do_not_collide_stay_as_well() -> None:
+def test_hosts_whose_names_do_not_collide_keep_their_subnets_without_a_file() -> None:
     hosts = [f"node-{number}" for number in range(40)]
     alone = {host: node_subnets("10.0.0.0/8", [host], 24)[host] for host in hosts}
     assert node_subnets("10.0.0.0/8", hosts, 24) == alone
@@ -143,7 +143,7 @@ class TestFile:
         with pytest.raises(AnsibleFilterError, match=f"no subnet for e(?s:.*)read from {file}$"):
             node_subnets("192.0.2.0/28", ["e"], 30, file=file)
 
-    def test_it_is_readable_and_has_any_number_of_ranges(self, tmp_path: pathlib.Path) -> None:
+    def test_the_file_of_subnets_is_readable_and_has_any_number_of_ranges(self, tmp_path: pathlib.Path) -> None:
         file = tmp_path / "subnets.json"
         subnet = node_subnets("10.244.0.0/16", ["a"], 24, file=str(file))
         shared = node_subnets(LAN, ["a"], 28, shared=True, file=str(file))
@@ -152,7 +152,7 @@ class TestFile:
         assert ipaddress.ip_address(shared["a"]["rangeEnd"]) in ipaddress.ip_network(kept[LAN]["a"])
         assert (file.stat().st_mode & 0o777, [path.name for path in tmp_path.iterdir()]) == (0o644, ["subnets.json"])
 
-    def test_it_is_written_only_for_new_hosts(self, tmp_path: pathlib.Path) -> None:
+    def test_the_file_of_subnets_is_written_only_for_new_hosts(self, tmp_path: pathlib.Path) -> None:
         file = tmp_path / "subnets.json"
         unsaved = node_subnets(LAN, ["a"], 28, file=str(file), save=False)
         assert not file.exists()
@@ -166,14 +166,14 @@ class TestFile:
         node_subnets(LAN, ["b"], 28, file=str(file))
         assert file.stat().st_mode == before.st_mode
 
-    def test_a_link_stays_a_link(self, tmp_path: pathlib.Path) -> None:
+    def test_a_symbolic_link_to_the_file_of_subnets_is_kept(self, tmp_path: pathlib.Path) -> None:
         real, link = tmp_path / "real.json", tmp_path / "link.json"
         link.symlink_to(real)
         node_subnets(LAN, ["a"], 28, file=str(link))
         assert link.is_symlink()
         assert real.is_file()
 
-    def test_runs_at_once_agree(self, tmp_path: pathlib.Path) -> None:
+    def test_simultaneous_runs_assign_the_same_subnets(self, tmp_path: pathlib.Path) -> None:
         """The hashes of some names select the same subnet; the first run gets it."""
         file = str(tmp_path / "subnets.json")
         with concurrent.futures.ProcessPoolExecutor(4) as pool:
@@ -201,7 +201,7 @@ class TestFile:
         assert str(file) in str(refused.value)
         assert file.read_text(encoding="utf-8") == content
 
-    def test_a_path_is_absolute_and_in_a_directory(self, tmp_path: pathlib.Path) -> None:
+    def test_a_path_must_be_absolute_and_in_an_existing_directory(self, tmp_path: pathlib.Path) -> None:
         with pytest.raises(AnsibleFilterError, match=r"'None/subnets.json' is not absolute; expected: .*inventory_dir"):
             node_subnets(LAN, ["a"], 28, file="None/subnets.json")
         with pytest.raises(AnsibleFilterError, match=f"there is no directory {tmp_path}/x"):
@@ -228,7 +228,7 @@ OPTIONS_REFUSED: dict[str, tuple[JsonObject, str]] = {
 
 
 @pytest.mark.parametrize(("options", "message"), OPTIONS_REFUSED.values(), ids=OPTIONS_REFUSED)
-def test_any_other_option_is_refused_in_a_sentence(options: JsonObject, message: str) -> None:
+def test_an_unknown_option_is_refused_in_one_sentence(options: JsonObject, message: str) -> None:
     with pytest.raises(AnsibleFilterError) as refused:
         node_subnets(LAN, ["a"], 28, **options)
     assert message in str(refused.value)
@@ -264,7 +264,7 @@ REFUSED: dict[str, tuple[tuple[t.Any, ...], str]] = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
-def test_anything_else_is_refused_in_a_sentence(arguments: tuple[t.Any, ...], message: str) -> None:
+def test_input_of_another_type_is_refused_in_one_sentence(arguments: tuple[t.Any, ...], message: str) -> None:
     with pytest.raises(AnsibleFilterError) as refused:
         node_subnets(*arguments)
     assert message in str(refused.value)

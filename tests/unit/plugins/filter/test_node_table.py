@@ -45,11 +45,11 @@ def test_each_node_has_a_line_below_the_names_of_the_columns() -> None:
     assert others == [["n1", "1.9.1", "dbnet", "2", "none", "-"], ["n2", "-", "-", "-", "-", "-"]]
 
 
-def test_plugins_that_came_in_another_way_are_counted() -> None:
+def test_plugins_from_other_sources_are_counted() -> None:
     assert row(releases=[], plugins=[{"error": None}] * 3)[1:3] == ["3", "found"]
 
 
-def test_a_network_that_does_not_win_is_not_shown() -> None:
+def test_a_shadowed_network_is_not_shown() -> None:
     assert row(networks=[NETWORK, {**NETWORK, "shadowed": True}, {"path": "x", "error": {"msg": "no"}}])[2] == "dbnet"
 
 
@@ -78,7 +78,7 @@ def test_a_network_that_does_not_win_is_not_shown() -> None:
         ),
     ],
 )
-def test_trouble_is_counted_by_its_kind(facts: JsonObject, trouble: str) -> None:
+def test_problems_are_counted_by_kind(facts: JsonObject, trouble: str) -> None:
     facts.setdefault("networks", [])
     assert row(**facts)[5] == trouble
 
@@ -133,13 +133,13 @@ def test_attachments_have_lines_of_their_own() -> None:
     ]
 
 
-def test_no_more_drift_is_listed_than_one_reads() -> None:
+def test_the_list_of_drift_has_a_limited_length() -> None:
     nodes = {"n1": {"attachments": [DRIFTED] * 23}}
     assert node_table(nodes)[-1] == "and 3 more"
     assert len(node_table(nodes)) == 2 + 2 + 20 + 1
     assert len(node_table(nodes, attachments="all")) == 2 + 2 + 23
 
 
-def test_another_choice_of_attachments_is_refused() -> None:
+def test_an_unknown_selection_of_attachments_is_refused() -> None:
     with pytest.raises(AnsibleFilterError, match="node_table: attachments: 'some'; expected: all or drifted"):
         node_table({}, "some")

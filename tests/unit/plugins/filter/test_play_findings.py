@@ -55,7 +55,7 @@ def test_a_finding_of_several_hosts_is_reported_once(variables: JsonObject, mess
     assert play_findings({"one": {}}, ["one"], given=variables)["errors"] == [of_all]
 
 
-def test_hosts_that_have_it_are_named_where_others_do_not() -> None:
+def test_a_finding_names_its_hosts_if_other_hosts_do_not_have_it() -> None:
     hostvars = {**all_have(cni_node_check="drift"), "two": {"cni_node_check": "often"}}
     (error,) = play_findings(hostvars, HOSTS)["errors"]
     assert error.startswith("two: value of cni_node_check must be one of")
@@ -68,7 +68,7 @@ def test_nodes_of_one_lan_with_the_same_addresses_are_found(networks: object) ->
     assert all("node-subnets-collide" in error and "cni.node.node_subnets" in error for error in errors)
 
 
-def test_addresses_of_each_nodes_own_are_no_fault() -> None:
+def test_different_addresses_on_each_node_cause_no_finding() -> None:
     hostvars = {host: {"cni_node_conflists": own(number)} for number, host in enumerate(HOSTS, 1)}
     assert play_findings(hostvars, HOSTS) == {"errors": [], "warnings": []}
 
@@ -112,7 +112,7 @@ def test_a_host_whose_networks_cannot_be_evaluated_is_named() -> None:
     }
 
 
-def test_an_unrendered_template_is_no_value() -> None:
+def test_an_unrendered_template_is_not_compared_as_a_value() -> None:
     hostvars = {"one": {"cni_node_conflists": "{{ later }}"}, "two": {"cni_node_conflists": lan()}}
     findings = play_findings(hostvars, ["one", "two"])
     assert (findings["errors"], [warning[:9] for warning in findings["warnings"]]) == ([], ["one: its "])

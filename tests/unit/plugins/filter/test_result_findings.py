@@ -81,7 +81,7 @@ def test_a_finding_names_the_attachment() -> None:
 
 
 @pytest.mark.parametrize("nonsense", [5, "text", [[]], [None]])
-def test_anything_else_is_refused_in_a_sentence(nonsense: t.Any) -> None:
+def test_input_of_another_type_is_refused_in_one_sentence(nonsense: t.Any) -> None:
     with pytest.raises(AnsibleFilterError, match=r"result_findings: found (a|null).*; expected: attachments"):
         result_findings(nonsense)
 

@@ -45,7 +45,7 @@ CALLS: dict[str, t.Callable[[str], object]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_message_has_visible_text_only(tmp_path: pathlib.Path, name: str) -> None:
+def test_a_message_has_only_visible_characters(tmp_path: pathlib.Path, name: str) -> None:
     (tmp_path / ODD).write_text(f'["{ODD[:3]}"]', encoding="utf-8")
     with pytest.raises(AnsibleFilterError) as caught:
         CALLS[name](str(tmp_path))

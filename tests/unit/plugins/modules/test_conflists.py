@@ -150,7 +150,7 @@ def test_files_of_two_simultaneous_runs_are_both_owned(
     assert os.listdir(tmp_path / "net.d") == []
 
 
-def test_a_file_that_another_run_just_wrote_is_no_change(ensure: Ensure, overtake: Overtake) -> None:
+def test_a_file_that_another_run_just_wrote_is_not_a_change(ensure: Ensure, overtake: Overtake) -> None:
     overtake(lambda: ensure({"config": CONFIG}).ok())
     done = ensure({"config": CONFIG}).ok()
     assert (done["changed"], done["conflists"][0]["action"]) == (False, "unchanged")

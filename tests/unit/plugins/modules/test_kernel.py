@@ -163,7 +163,7 @@ def test_check_mode_creates_no_lock_file(ensure: Ensure, tmp_path: pathlib.Path)
     assert not (tmp_path / "run").exists()
 
 
-def test_what_a_runtime_needs_is_added_with_the_reason(kernel: ToyKernel, ensure: Ensure) -> None:
+def test_settings_that_a_runtime_needs_are_added_with_the_reason(kernel: ToyKernel, ensure: Ensure) -> None:
     kernel.has_on_disk("overlay")
     done = ensure(runtime="kubelet", check_mode=True).ok()
     reasons = ["needed by kubelet with containerd"]

@@ -26,7 +26,7 @@ def write(
     return lambda **options: run("metrics", **{**fixed, **options})
 
 
-def test_a_second_run_writes_the_time_and_is_no_change(write: Write, tmp_path: pathlib.Path) -> None:
+def test_a_second_run_writes_the_time_and_reports_no_change(write: Write, tmp_path: pathlib.Path) -> None:
     assert write().ok()["changed"]
     file = tmp_path / "textfile" / "cni.prom"
     assert stat.S_IMODE(file.stat().st_mode) == 0o644

@@ -37,7 +37,7 @@ def test_check_mode_predicts_removal(run: ModuleRunner, directory: pathlib.Path)
     assert (directory / "red").exists()
 
 
-def test_an_existing_namespace_is_no_change(run: ModuleRunner, directory: pathlib.Path) -> None:
+def test_an_existing_namespace_is_not_a_change(run: ModuleRunner, directory: pathlib.Path) -> None:
     calls: list[JsonObject] = [{"names": ["red"]}, {"names": ["nobody"], "state": "absent"}, {"names": []}]
     for arguments in calls:
         done = run("netns", **arguments).ok()

@@ -29,7 +29,7 @@ def look(run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
     return lambda **options: run("node_info", **{**fixed, **options})
 
 
-def test_an_empty_node_is_no_error(look: Look, tmp_path: pathlib.Path) -> None:
+def test_an_empty_node_is_not_an_error(look: Look, tmp_path: pathlib.Path) -> None:
     for check_mode in (False, True):
         done = look(check_mode=check_mode).ok()
         assert (done["changed"], {name: done[name] for name in SECTIONS}) == (False, {name: [] for name in SECTIONS})

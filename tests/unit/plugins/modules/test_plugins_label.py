@@ -115,7 +115,7 @@ AGREEING = {
 
 @pytest.mark.parametrize("check_mode", [True, False])
 @pytest.mark.parametrize(("version", "own", "protocols"), AGREEING.values(), ids=AGREEING)
-def test_a_label_that_is_no_version_is_accepted(
+def test_a_label_that_is_not_a_version_is_accepted(
     place: PluginSource, version: str, own: str, protocols: str, check_mode: bool
 ) -> None:
     place.put("bridge", plugin("bridge", own, protocols))

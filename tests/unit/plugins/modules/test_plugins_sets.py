@@ -118,7 +118,7 @@ def test_one_set_is_upgraded_rolled_back_and_removed_without_the_others(place: S
     assert place.installed() == ["bridge", "ptp"]
 
 
-def test_runs_for_different_sets_write_nothing_when_there_is_nothing_to_do(place: SetsNode) -> None:
+def test_converged_runs_for_different_sets_write_no_file(place: SetsNode) -> None:
     put(place.directory / "mine", "tap", "vlan")
     mine = {"name": "mine", "source": str(place.directory / "mine"), "remote_src": True}
     runs: list[JsonObject] = [place.reference, {"sets": [mine]}]

@@ -44,7 +44,7 @@ def test_a_node_without_a_runtime_has_nothing_to_check(look: Look) -> None:
     ]
 
 
-def test_a_runtime_that_is_asked_for_and_not_there_is_missing(look: Look) -> None:
+def test_a_requested_runtime_that_is_not_installed_is_missing(look: Look) -> None:
     done = look("podman", runtime="nomad").ok()
     (check,) = done["checks"]
     assert (check["runtime"], check["state"], done["missing"]) == ("nomad", "missing", 1)
@@ -54,13 +54,13 @@ def test_a_runtime_that_is_asked_for_and_not_there_is_missing(look: Look) -> Non
     assert [runtime["name"] for runtime in done["runtimes"]] == ["podman"]
 
 
-def test_only_the_runtime_that_is_asked_for_is_checked(look: Look) -> None:
+def test_only_the_requested_runtime_is_checked(look: Look) -> None:
     done = look("nerdctl", "podman", runtime="podman").ok()
     assert {check["runtime"] for check in done["checks"]} == {"podman"}
     assert {check["runtime"] for check in look("nerdctl", "podman").ok()["checks"]} == {"nerdctl", "podman"}
 
 
-def test_what_is_missing_comes_first_in_the_table_and_each_line_of_the_message_says_what_to_do(look: Look) -> None:
+def test_missing_requirements_come_first_and_each_line_says_what_to_do(look: Look) -> None:
     done = look("podman").ok()
     states = [line.split()[2] for line in preflight_table({"node1": done})[1:]]
     assert states == sorted(states, key=["missing", "warning", "ok"].index)

@@ -49,7 +49,7 @@ def make_batch(*results: JsonObject) -> Batch:
     return batch
 
 
-def test_a_result_by_several_calls_is_that_of_one() -> None:
+def test_the_result_of_several_calls_equals_that_of_one_call() -> None:
     entries = [entry("a"), entry("b", "failed"), entry("c", "removed"), entry("d", "checked"), entry("e")]
     several = make_batch(
         result(entries[0], entries[3], remaining=[1, 2, 4], timing=timing(1.0, "portmap"), warnings=["x", "y"]),
@@ -126,7 +126,7 @@ def test_progress_has_the_rate_and_the_slowest_plugin(seconds: float, names: boo
     assert batch.progress(seconds, names=names) == line
 
 
-def test_progress_names_no_plugin_where_none_was_run() -> None:
+def test_progress_names_no_plugin_if_no_plugin_ran() -> None:
     nothing = {**timing(0.0), "slowest": None}
     batch = make_batch(
         result(entry("a", "unchanged"), remaining=[1], timing=nothing),

@@ -48,7 +48,7 @@ def test_a_misspelled_variable_is_found_with_the_one_that_was_meant() -> None:
     ) == {"cni_kernel_sysctl": "cni_kernel_sysctls"}
 
 
-def test_the_refusal_names_all_of_them() -> None:
+def test_the_error_names_all_misspelled_variables() -> None:
     text = variables.refusal({"cni_node_prge": "cni_node_purge", "cni_node_zzz": ""})
     assert text.startswith("unknown variables: cni_node_prge (did you mean cni_node_purge?), cni_node_zzz; ")
     assert "names that begin with cni_node_ belong to" in text
@@ -56,6 +56,6 @@ def test_the_refusal_names_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("names", ["cni_node_prge", [5], None], ids=str)
-def test_values_that_are_no_names_are_refused_with_a_message(names: object) -> None:
+def test_values_that_are_not_names_are_refused_with_a_message(names: object) -> None:
     with pytest.raises(AnsibleFilterError, match="expected: a list of names"):
         unknown_variables(names)

@@ -84,7 +84,7 @@ def test_a_node_whose_module_has_run_is_not_asked(monkeypatch: pytest.MonkeyPatc
     assert run(monkeypatch, result, "cni.node Python 3.6.0\n")[1] == 0
 
 
-def test_the_question_is_understood() -> None:
+def test_the_probe_of_the_python_version_is_valid_shell() -> None:
     argv = [sys.executable, "-c", PROGRAM]
     answer = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
     assert answer.startswith("cni.node Python 3.")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Run a piece of the engine in other processes."""
+"""Run a piece of the engine in other processes and threads."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
@@ -44,6 +45,35 @@ def read_line(process: subprocess.Popen[str]) -> str:
 def close_stdin(process: subprocess.Popen[str]) -> str:
     """Close the process's standard input and return the rest of its output."""
     return process.communicate(timeout=60)[0].strip()
+
+
+@contextlib.contextmanager
+def enter_in_thread(context: t.ContextManager[t.Any]) -> t.Iterator[None]:
+    """Enter a context in another thread, and leave it at the end of the block."""
+    is_entered, is_done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with context:
+            is_entered.set()
+            is_done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert is_entered.wait(60)
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def run_holder(program: str, *arguments: str | os.PathLike[str]) -> t.Iterator[None]:
+    """Run a program that prints `held` and holds something until its standard input is closed."""
+    with child(program, *arguments) as process:
+        assert read_line(process) == "held"
+        yield
+        close_stdin(process)
 
 
 def is_dead(pid: int) -> bool:

@@ -27,7 +27,7 @@ def find_writable(path: pathlib.Path, root: pathlib.Path) -> dict[str, bool]:
     return {os.path.relpath(exposure.path, root): exposure.is_world_writable for exposure in below}
 
 
-def test_a_file_that_only_root_can_write_is_no_exposure(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_a_file_that_only_root_can_write_is_not_an_exposure(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
     assert find_writable(plugin, tmp_path) == {}
 
 
@@ -43,7 +43,7 @@ def test_a_file_that_only_root_can_write_is_no_exposure(plugin: pathlib.Path, tm
         (".", 0o1777, {}),
     ],
 )
-def test_a_plugin_and_its_directories(
+def test_exposures_of_a_plugin_include_its_directories(
     plugin: pathlib.Path, tmp_path: pathlib.Path, where: str, mode: int, expected: dict[str, bool]
 ) -> None:
     (tmp_path / where).chmod(mode)
@@ -64,7 +64,7 @@ def test_directories_behind_a_link_are_checked(plugin: pathlib.Path, tmp_path: p
     assert find_writable(tmp_path / "bin" / "linked", tmp_path) == {"other": True}
 
 
-def test_a_link_to_itself_ends(tmp_path: pathlib.Path) -> None:
+def test_a_link_to_itself_ends_the_search(tmp_path: pathlib.Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     assert find_writable(tmp_path / "loop", tmp_path) == {}
 

@@ -18,8 +18,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 # Seconds of a flush of a slow disk.
 SLOW_FLUSH = 0.001
@@ -78,7 +78,7 @@ def test_the_mode_is_as_requested_under_any_umask(tmp_path: pathlib.Path, mode: 
     assert (tmp_path / "file").stat().st_mode & 0o7777 == mode
 
 
-def test_mode_is_private_unless_asked(tmp_path: pathlib.Path) -> None:
+def test_a_written_file_is_private_by_default(tmp_path: pathlib.Path) -> None:
     durable.write(str(tmp_path / "file"), b"")
     assert (tmp_path / "file").stat().st_mode & 0o7777 == 0o600
 
@@ -91,7 +91,7 @@ def test_an_open_reader_keeps_the_old_content(file: pathlib.Path) -> None:
     assert file.read_bytes() == NEW
 
 
-def test_another_process_reads_old_or_new_and_never_half(file: pathlib.Path) -> None:
+def test_another_process_reads_the_old_or_the_new_content(file: pathlib.Path) -> None:
     with child(READER, file) as reader:
         assert read_line(reader) == "read"
         for content in (NEW, OLD) * 30:
@@ -145,7 +145,7 @@ def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize(("flush", "asked"), [(True, ["sync file", "rename", "sync directory"]), (False, ["rename"])])
-def test_content_is_on_disk_before_its_name_and_its_name_before_the_end(
+def test_content_is_flushed_before_the_rename_and_the_directory_after_it(
     file: pathlib.Path, order: list[str], flush: bool, asked: list[str]
 ) -> None:
     durable.write(str(file), NEW, flush=flush)
@@ -153,12 +153,12 @@ def test_content_is_on_disk_before_its_name_and_its_name_before_the_end(
 
 
 @pytest.mark.parametrize(("flush", "asked"), [(True, ["remove", "sync directory"]), (False, ["remove"])])
-def test_a_removal_is_on_disk_at_the_end(file: pathlib.Path, order: list[str], flush: bool, asked: list[str]) -> None:
+def test_a_removal_is_flushed_to_disk(file: pathlib.Path, order: list[str], flush: bool, asked: list[str]) -> None:
     durable.remove(str(file), flush=flush)
     assert order == asked
 
 
-def test_as_many_threads_flush_at_the_same_time_as_wait_for_a_slow_disk(
+def test_threads_that_wait_for_a_slow_disk_flush_at_the_same_time(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("a", "b", "c")
@@ -181,12 +181,12 @@ def test_a_missing_directory_is_an_error_that_names_the_file(tmp_path: pathlib.P
 
 
 @pytest.mark.parametrize("ending", [".conf", ".conflist", ".json"])
-def test_no_runtime_takes_the_temporary_name_for_a_configuration(ending: str) -> None:
+def test_runtimes_ignore_the_name_of_a_temporary_file(ending: str) -> None:
     assert not durable.TEMPORARY_SUFFIX.endswith(ending)
 
 
 @pytest.mark.parametrize("name", ["10-net.conflist", ".cni.node-x", "x.tmp", "net-c-eth0", ""])
-def test_other_files_are_not_taken_for_temporary_ones(name: str) -> None:
+def test_other_files_are_not_recognized_as_temporary(name: str) -> None:
     assert not durable.is_temporary(name)
 
 
@@ -199,12 +199,12 @@ def test_remove_does_not_remove_a_directory(tmp_path: pathlib.Path) -> None:
     assert error_of(durable.remove, str(tmp_path / "directory")).code == Code.IO_FAILURE
 
 
-def test_read_of_a_missing_file_is_nothing(tmp_path: pathlib.Path) -> None:
+def test_read_of_a_missing_file_returns_none(tmp_path: pathlib.Path) -> None:
     assert durable.read(str(tmp_path / "missing"), limit=1) is None
 
 
 @pytest.mark.parametrize(("limit", "fits"), [(len(OLD), True), (len(OLD) - 1, False)])
-def test_read_takes_no_more_than_its_limit(file: pathlib.Path, limit: int, fits: bool) -> None:
+def test_read_refuses_more_bytes_than_its_limit(file: pathlib.Path, limit: int, fits: bool) -> None:
     if fits:
         assert durable.read(str(file), limit=limit) == OLD
     else:
@@ -267,5 +267,5 @@ def test_an_existing_directory_keeps_its_mode(tmp_path: pathlib.Path) -> None:
     assert (tmp_path / "a").stat().st_mode & 0o7777 == 0o750
 
 
-def test_a_file_in_the_place_of_a_directory_is_an_error(file: pathlib.Path) -> None:
+def test_a_file_in_place_of_a_directory_is_refused(file: pathlib.Path) -> None:
     assert error_of(durable.make_directory, str(file)).code == Code.IO_FAILURE

@@ -27,7 +27,7 @@ SPECIFICATION = {
 
 
 @pytest.mark.parametrize(("number", "code"), SPECIFICATION.items())
-def test_codes_are_the_specifications(number: int, code: Code) -> None:
+def test_codes_equal_those_of_the_specification(number: int, code: Code) -> None:
     assert code == number
 
 
@@ -39,7 +39,7 @@ def test_a_plugins_own_code_is_kept() -> None:
     assert CniError(117, "no").code == 117
 
 
-def test_text_is_message_and_details() -> None:
+def test_the_text_of_an_error_has_message_and_details() -> None:
     assert str(CniError(7, "no subnet", "give one")) == "no subnet; give one"
 
 
@@ -55,12 +55,12 @@ def test_dictionary_has_the_keys_of_an_error_result() -> None:
     }
 
 
-def test_context_is_put_before_the_message_and_the_rest_is_kept() -> None:
+def test_context_is_prepended_to_the_message_of_an_error() -> None:
     outer = CniError(Code.TRY_AGAIN, "busy", "later").within("GC of network n")
     assert outer.as_dict() == {"code": 11, "msg": "GC of network n: busy", "details": "later"}
 
 
-def test_it_survives_the_way_between_processes() -> None:
+def test_an_error_can_be_pickled() -> None:
     error = CniError(7, "no subnet", "give one")
     assert pickle.loads(pickle.dumps(error)).as_dict() == error.as_dict()
 
@@ -79,7 +79,9 @@ def test_an_error_of_the_system_without_a_number_keeps_its_text() -> None:
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM])
 @pytest.mark.parametrize("user", [0, 1000])
-def test_an_error_without_root_asks_for_root(monkeypatch: pytest.MonkeyPatch, number: int, user: int) -> None:
+def test_a_permission_error_without_root_suggests_become(
+    monkeypatch: pytest.MonkeyPatch, number: int, user: int
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
     error = io_error("open", "/x", OSError(number, os.strerror(number)))
     assert ("become: true" in error.details) is (user != 0)

@@ -52,13 +52,13 @@ def submit_behind(disk: SlowDisk, *items: str) -> dict[str, concurrent.futures.F
     return futures
 
 
-def test_what_waits_for_a_commit_goes_into_the_next_one_together(disk: SlowDisk) -> None:
+def test_waiting_jobs_are_committed_together_by_the_next_commit(disk: SlowDisk) -> None:
     futures = submit_behind(disk, "a", "b", "c")
     assert [future.result() for future in futures.values()] == [None] * 4
     assert [sorted(group) for group in disk.groups] == [["first"], ["a", "b", "c"]]
 
 
-def test_one_that_fails_does_not_fail_the_others_of_its_group(disk: SlowDisk) -> None:
+def test_a_job_that_fails_does_not_fail_the_others_of_its_group(disk: SlowDisk) -> None:
     futures = submit_behind(disk, "a", "bad one", "bad other", "b")
     assert {name: str(future.exception()) for name, future in futures.items() if future.exception()} == {
         "bad one": "bad one",
@@ -66,7 +66,7 @@ def test_one_that_fails_does_not_fail_the_others_of_its_group(disk: SlowDisk) ->
     }
 
 
-def test_a_commit_that_fails_as_a_whole_fails_its_group_and_no_later_one(disk: SlowDisk) -> None:
+def test_a_failed_commit_fails_its_group_but_no_later_group(disk: SlowDisk) -> None:
     futures = submit_behind(disk, "breaks the disk", "a")
     assert [isinstance(future.exception(), OSError) for future in futures.values()] == [False, True, True]
     GroupCommit(disk.commit).submit("later")
@@ -77,14 +77,14 @@ def run(places: int, jobs: t.Iterable[t.Callable[[], None]], most: int = 64) -> 
     Workers(places, most).run(jobs)
 
 
-def test_threads_that_wait_for_a_commit_lend_their_places_and_are_committed_together(disk: SlowDisk) -> None:
+def test_threads_that_wait_for_a_commit_free_their_slots_and_are_committed_together(disk: SlowDisk) -> None:
     commits = GroupCommit(disk.commit)
     disk.goes_on.set()
     run(1, [functools.partial(commits.submit, item) for item in "abc"])
     assert [sorted(group) for group in disk.groups] == [["a", "b", "c"]]
 
 
-def test_no_more_threads_wait_than_there_may_be(disk: SlowDisk) -> None:
+def test_the_number_of_waiting_threads_is_limited(disk: SlowDisk) -> None:
     commits = GroupCommit(disk.commit)
     disk.goes_on.set()
     run(1, [functools.partial(commits.submit, item) for item in "abcde"], most=2)
@@ -92,13 +92,13 @@ def test_no_more_threads_wait_than_there_may_be(disk: SlowDisk) -> None:
     assert max(map(len, disk.groups)) == 2
 
 
-def test_a_commit_does_not_wait_for_ever(disk: SlowDisk) -> None:
+def test_a_commit_waits_for_a_limited_time(disk: SlowDisk) -> None:
     disk.goes_on.set()
     run(2, [functools.partial(GroupCommit(disk.commit).submit, "a"), disk.wait_for_a_commit])
     assert disk.groups == [["a"]]
 
 
-def test_while_one_thread_waits_for_a_process_another_one_computes() -> None:
+def test_a_thread_that_waits_for_a_process_frees_its_slot() -> None:
     order: list[str] = []
 
     def wait_for_a_process() -> None:
@@ -110,7 +110,7 @@ def test_while_one_thread_waits_for_a_process_another_one_computes() -> None:
     assert order == ["computed", "process"]
 
 
-def test_a_thread_that_has_waited_does_not_wait_for_one_that_needs_its_lock() -> None:
+def test_a_thread_that_has_waited_does_not_wait_for_a_thread_that_needs_its_lock() -> None:
     lock, is_wanted = threading.Lock(), threading.Event()
 
     def hold_the_lock() -> None:
@@ -125,7 +125,7 @@ def test_a_thread_that_has_waited_does_not_wait_for_one_that_needs_its_lock() ->
     run(2, [hold_the_lock, want_the_lock])
 
 
-def test_no_more_threads_work_than_there_are_places() -> None:
+def test_the_number_of_working_threads_is_limited() -> None:
     working, most = 0, 0
     lock = threading.Lock()
 
@@ -155,13 +155,13 @@ def test_after_an_exception_no_other_job_begins_and_it_is_raised() -> None:
     assert began == ["fails"]
 
 
-def test_one_place_needs_no_thread_but_the_calling_one() -> None:
+def test_a_single_slot_runs_jobs_in_the_calling_thread() -> None:
     threads: set[int] = set()
     run(1, [lambda: threads.add(threading.get_ident())] * 3)
     assert threads == {threading.get_ident()}
 
 
-def test_jobs_run_also_where_no_thread_can_be_started(disk: SlowDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_run_if_no_thread_can_be_started(disk: SlowDisk, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(dummy: threading.Thread) -> t.NoReturn:
         raise RuntimeError("can't start new thread")
 

@@ -28,7 +28,7 @@ def test_an_address_is_parsed(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", [*NOT_TEXT, *NOT_ADDRESSES])
-def test_text_that_go_rejects_is_no_address(value: object) -> None:
+def test_text_that_go_rejects_is_not_an_address(value: object) -> None:
     assert parse_address(value) is None
 
 
@@ -39,6 +39,6 @@ def test_an_address_with_a_prefix_length_is_parsed_with_its_network(value: str) 
 
 
 @pytest.mark.parametrize("value", [*NOT_TEXT, *NOT_INTERFACES])
-def test_text_that_go_rejects_is_no_address_with_a_prefix_length(value: object) -> None:
+def test_text_that_go_rejects_is_not_an_address_with_a_prefix_length(value: object) -> None:
     assert parse_interface(value) is None
     assert parse_network(value) is None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, spoiled
 
@@ -24,7 +24,7 @@ def decoded(text: str) -> t.Any:
 
 
 @given(json_values)
-def test_written_values_are_read_again(value: object) -> None:
+def test_written_values_are_read_back_unchanged(value: object) -> None:
     assert json_text.decode(json_text.encode(value), "x", unique_keys=True) == value
 
 
@@ -50,7 +50,7 @@ def test_no_bytes_raise_anything_but_cni_error(content: bytes) -> None:
 @pytest.mark.parametrize(
     "text", ["{}", " [1]\n", '"a"', "null", "true", "1E2", "-0", '"\\ud83d\\ude00"', '{"a":{"a":1}}']
 )
-def test_json_is_read(text: str) -> None:
+def test_valid_json_is_read(text: str) -> None:
     decoded(text)
 
 
@@ -62,7 +62,7 @@ LENIENT = (
 
 
 @pytest.mark.parametrize("text", LENIENT)
-def test_nothing_more_lenient_is_read(text: str) -> None:
+def test_extensions_of_json_are_refused(text: str) -> None:
     assert error_of(decoded, text).code == Code.DECODE_FAILURE
 
 
@@ -89,18 +89,18 @@ def test_the_error_names_the_byte_that_is_not_text() -> None:
     assert "byte 2 is not UTF-8" in error_of(json_text.decode, b'{"\xff"', "x").msg
 
 
-def test_a_key_given_twice_is_refused_where_people_write() -> None:
+def test_a_duplicate_key_in_a_users_file_is_refused() -> None:
     content = b'{"a": 1, "b": {"a": 1, "c": 1, "c": 1}}'
     assert "the key 'c' is given twice" in error_of(json_text.decode, content, "x", unique_keys=True).msg
 
 
-def test_a_key_given_twice_by_a_plugin_has_its_last_value() -> None:
+def test_a_duplicate_key_in_a_plugins_output_has_its_last_value() -> None:
     assert decoded('{"a": 1, "a": 2}') == {"a": 2}
 
 
 @pytest.mark.parametrize(("depth", "taken"), [(190, True), (191, False)])
 @pytest.mark.parametrize("brackets", ["[]", '{"a":}'])
-def test_nesting_has_a_limit_that_leaves_room_around_it(depth: int, taken: bool, brackets: str) -> None:
+def test_the_nesting_limit_leaves_room_for_enclosing_objects(depth: int, taken: bool, brackets: str) -> None:
     text = brackets[:-1] * depth + ("0" if taken or "a" in brackets else "") + brackets[-1] * depth
     if taken:
         assert decoded(json_text.encode({"prevResult": decoded(text)}).decode()[len('{"prevResult":') : -1]) == decoded(
@@ -130,12 +130,12 @@ def test_every_written_value_can_be_read(container: t.Callable[[object], object]
 VALUES = [0, 0.0, False, 1, 1.0, True, "1", "", None, [], {}, [1], [True], {"a": 1}, {"a": True}, {"b": 1}, [1, 1]]
 
 
-def test_values_are_the_same_where_their_texts_are() -> None:
+def test_values_are_equal_if_their_texts_are_equal() -> None:
     for first, second in itertools.product(VALUES, repeat=2):
         assert json_text.is_same(first, second) is (json_text.encode(first) == json_text.encode(second))
 
 
-def test_bottomless_nesting_is_an_error() -> None:
+def test_infinite_nesting_is_an_error() -> None:
     assert "nested too deeply" in error_of(decoded, "[" * 200_000).msg
 
 
@@ -160,6 +160,6 @@ def test_kind_returns_the_name_of_the_json_type(value: object, name: str) -> Non
     assert json_text.kind(value) == name
 
 
-def test_only_an_object_is_an_object() -> None:
+def test_as_object_accepts_only_an_object() -> None:
     assert json_text.as_object({}, "x") == {}
     assert "expected an object, found a list" in error_of(json_text.as_object, [], "x").msg

@@ -15,8 +15,14 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import (
+    child,
+    close_stdin,
+    enter_in_thread,
+    read_line,
+    run_holder,
+)
 
 HOLDER = """
 import sys
@@ -50,50 +56,25 @@ def take(path: pathlib.Path, kind: Kind, timeout: float = 0) -> None:
         pass
 
 
-@contextlib.contextmanager
-def hold_elsewhere(path: pathlib.Path, kind: Kind, by: str) -> t.Iterator[None]:
+def hold_elsewhere(path: pathlib.Path, kind: Kind, by: str) -> t.ContextManager[None]:
     """Hold a lock in another process or in another thread."""
     if by == "process":
-        with child(HOLDER, path, kind) as process:
-            assert read_line(process) == "held"
-            yield
-            close_stdin(process)
-    else:
-        with in_thread(path, kind):
-            yield
-
-
-@contextlib.contextmanager
-def in_thread(path: pathlib.Path, kind: Kind) -> t.Iterator[None]:
-    has, done = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with hold_lock(str(path), exclusive=kind == "exclusive", timeout=0, what="it"):
-            has.set()
-            done.wait(60)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert has.wait(60)
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+        return run_holder(HOLDER, path, kind)
+    return enter_in_thread(hold_lock(str(path), exclusive=kind == "exclusive", timeout=0, what="it"))
 
 
 @pytest.mark.parametrize("by", ["process", "thread"])
 @pytest.mark.parametrize(
     ("holder", "asker"), [("exclusive", "exclusive"), ("exclusive", "shared"), ("shared", "exclusive")]
 )
-def test_an_exclusive_lock_is_alone(path: pathlib.Path, by: str, holder: Kind, asker: Kind) -> None:
+def test_an_exclusive_lock_excludes_every_other_lock(path: pathlib.Path, by: str, holder: Kind, asker: Kind) -> None:
     with hold_elsewhere(path, holder, by):
         assert error_of(take, path, asker).code == Code.TRY_AGAIN
     take(path, asker)
 
 
 @pytest.mark.parametrize("by", ["process", "thread"])
-def test_shared_locks_go_together(path: pathlib.Path, by: str) -> None:
+def test_shared_locks_do_not_exclude_each_other(path: pathlib.Path, by: str) -> None:
     with hold_elsewhere(path, "shared", by):
         take(path, "shared")
 
@@ -135,14 +116,14 @@ def test_a_waiting_process_gets_the_lock_once_it_is_free(path: pathlib.Path) -> 
     waiter.join()
 
 
-def test_waiting_has_an_end(path: pathlib.Path) -> None:
+def test_waiting_for_a_lock_ends_at_the_timeout(path: pathlib.Path) -> None:
     with hold_elsewhere(path, "exclusive", "process"):
         start = time.monotonic()
         assert "waited 0.2 s" in error_of(take, path, "exclusive", timeout=0.2).msg
         assert 0.2 <= time.monotonic() - start < 5
 
 
-def test_no_other_process_writes_between_reading_and_writing(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_an_exclusive_lock_makes_read_and_write_atomic(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0", encoding="ascii")
     with contextlib.ExitStack() as stack:
@@ -164,7 +145,7 @@ def test_a_process_started_meanwhile_does_not_keep_the_lock(path: pathlib.Path) 
         take(path, "exclusive")
 
 
-def test_locks_are_for_their_owner_alone(path: pathlib.Path) -> None:
+def test_lock_files_are_private(path: pathlib.Path) -> None:
     with hold_lock(str(path), exclusive=True, timeout=0, what="it"):
         assert [entry.stat().st_mode & 0o777 for entry in (path, path.parent)] == [0o600, 0o700]
 

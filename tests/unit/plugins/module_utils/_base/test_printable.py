@@ -44,12 +44,12 @@ def test_plain_text_of_any_language_is_unchanged(text: str) -> None:
         assert show(text) is text
 
 
-def test_only_a_line_has_no_ends_of_lines_and_no_tabs() -> None:
+def test_a_printable_line_has_no_line_breaks_and_no_tabs() -> None:
     assert printable.lines(SEVERAL) == SEVERAL
     assert printable.line(SEVERAL) == r"first\n\tsecond"
 
 
-def test_texts_and_keys_at_any_depth_are_made_safe_and_all_else_stays() -> None:
+def test_texts_and_keys_are_made_safe_at_any_depth() -> None:
     value = {"a\x1b": [{"\udce9": ("\x07", 1, 1.5, True, None)}]}
     assert printable.escape_all(value) == {r"a\x1b": [{r"\udce9": [r"\x07", 1, 1.5, True, None]}]}
 

@@ -80,10 +80,10 @@ class TestEnd:
         assert run(script(f"echo out; echo err >&2; exit {status}")) == ProcessResult(status, b"out\n", b"err\n")
 
     @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGTERM])
-    def test_a_signal_is_a_negative_status(self, script: Script, number: signal.Signals) -> None:
+    def test_the_status_after_a_signal_is_negative(self, script: Script, number: signal.Signals) -> None:
         assert run(script(f"echo out; kill -{int(number)} $$")) == ProcessResult(-number, b"out\n", b"")
 
-    def test_its_own_end_counts_and_not_that_of_a_child_that_holds_its_output(self, script: Script) -> None:
+    def test_a_run_ends_with_its_process_although_a_child_holds_the_output(self, script: Script) -> None:
         outcome = run(script("sleep 60 & echo $!"))
         orphan = int(outcome.stdout)
         was_alive = not is_dead(orphan)
@@ -96,14 +96,14 @@ class TestEnd:
         for pid in outcome.stdout.split():
             wait_until_dead(int(pid))
 
-    def test_the_time_limit_holds_for_one_that_has_closed_its_output(self, script: Script) -> None:
+    def test_the_time_limit_applies_to_a_process_that_has_closed_its_output(self, script: Script) -> None:
         assert run(script("exec >&- 2>&-; exec sleep 60"), timeout=0.3).stopped == "ran out of time"
 
-    def test_a_time_limit_has_no_limit(self, script: Script) -> None:
+    def test_a_time_limit_can_have_any_length(self, script: Script) -> None:
         outcome = run(script("sleep 0.2; echo done"), timeout=1e300)
         assert (outcome.status, outcome.stdout) == (0, b"done\n")
 
-    def test_a_process_that_ended_in_time_is_no_timeout(
+    def test_a_process_that_ended_in_time_is_not_a_timeout(
         self, script: Script, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         os.mkfifo(tmp_path / "end")
@@ -128,7 +128,7 @@ class TestEnd:
         monkeypatch.setattr(time, "monotonic", stand_still)
         assert run(path) == ProcessResult(3, b"out\n", b"")
 
-    def test_no_descriptor_and_no_process_is_left_behind(self, script: Script) -> None:
+    def test_a_run_leaves_no_descriptor_and_no_process(self, script: Script) -> None:
         before = len(os.listdir("/proc/self/fd"))
         for body, timeout in (
             ("exit 0", 30),
@@ -147,7 +147,7 @@ class TestEnd:
 
 class TestInput:
     @pytest.mark.parametrize("content", [b"", b"{}", b"\0\xff" * 100, b"x" * 10 * MIB], ids=len)
-    def test_it_reads_exactly_its_input(self, script: Script, content: bytes) -> None:
+    def test_a_process_reads_exactly_its_input(self, script: Script, content: bytes) -> None:
         assert run(script("wc -c"), content).stdout.strip() == str(len(content)).encode()
         assert run("/bin/cat", content[:1000]).stdout == content[:1000]
 
@@ -157,14 +157,14 @@ class TestInput:
 
 
 class TestSurroundings:
-    def test_the_environment_is_exactly_the_one_given(self) -> None:
+    def test_a_process_has_exactly_the_given_environment(self) -> None:
         assert run("/usr/bin/env", A="1", B="ä;=").stdout.decode().splitlines() == [
             f"PATH={DEFAULT_PATH}",
             "A=1",
             "B=ä;=",
         ]
 
-    def test_it_has_a_process_group_of_its_own(self, script: Script) -> None:
+    def test_a_process_has_its_own_process_group(self, script: Script) -> None:
         pid, dummy, dummy, dummy, group = run(script("exec cat /proc/self/stat")).stdout.split()[:5]
         assert pid == group != str(os.getpgrp()).encode()
 
@@ -185,14 +185,14 @@ class TestSurroundings:
 
 class TestOutput:
     @pytest.mark.parametrize("size", [0, 1, 65536, 65537, OUTPUT_LIMIT])
-    def test_output_up_to_the_limit_is_whole(self, script: Script, size: int) -> None:
+    def test_output_up_to_the_limit_is_complete(self, script: Script, size: int) -> None:
         outcome = run(script(f"head -c {size} /dev/zero"))
         assert (outcome.status, outcome.stopped, outcome.stdout) == (0, "", b"\0" * size)
 
     @pytest.mark.parametrize(
         "body", ["exec yes", f"head -c {OUTPUT_LIMIT + 1} /dev/zero; exec sleep 60", "yes & exec sleep 60"]
     )
-    def test_more_output_ends_the_whole_group(self, script: Script, body: str) -> None:
+    def test_output_beyond_the_limit_kills_the_whole_group(self, script: Script, body: str) -> None:
         outcome = run(script(body))
         assert outcome.stopped == f"printed more than {OUTPUT_LIMIT} bytes"
         assert len(outcome.stdout) <= OUTPUT_LIMIT + 64 * 1024
@@ -218,7 +218,7 @@ class TestStart:
         with pytest.raises(PermissionError):
             run(str(tmp_path / "plugin"))
 
-    def test_a_file_that_is_no_program_is_an_error(self, tmp_path: pathlib.Path) -> None:
+    def test_a_file_that_is_not_a_program_is_an_error(self, tmp_path: pathlib.Path) -> None:
         (tmp_path / "plugin").touch(mode=0o755)
         with pytest.raises(OSError, match="Exec format error"):
             run(str(tmp_path / "plugin"))
@@ -271,7 +271,7 @@ def test_an_interruption_of_the_caller_kills_the_whole_group(script: Script, tmp
         wait_until_dead(int(pid))
 
 
-def test_a_descriptor_that_was_inherited_is_not_handed_on(script: Script) -> None:
+def test_an_inherited_descriptor_is_not_passed_to_a_child(script: Script) -> None:
     with open("/dev/null", "rb") as anything:
         os.dup2(anything.fileno(), 50, inheritable=True)
     try:
@@ -281,7 +281,7 @@ def test_a_descriptor_that_was_inherited_is_not_handed_on(script: Script) -> Non
         os.close(50)
 
 
-def test_an_ignored_sigchld_is_undone_where_it_was_inherited() -> None:
+def test_an_inherited_ignored_sigchld_is_reset() -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         process.prepare()

@@ -13,7 +13,7 @@ from hypothesis import given
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import attachments
 
 VALID = Attachment("net", "blue", "eth0", "/run/netns/blue", {"K": "V"}, {"mac": 1})
@@ -24,7 +24,7 @@ def test_network_container_and_interface_identify_an_attachment(attachment: Atta
     assert attachment.key == (attachment.network, attachment.container_id, attachment.ifname)
 
 
-def test_it_is_named_as_people_would() -> None:
+def test_the_name_of_an_attachment_is_readable() -> None:
     assert str(VALID) == "attachment of blue (eth0) to network net"
 
 
@@ -52,7 +52,7 @@ def test_every_identifier_and_argument_is_validated(attachment: Attachment, code
     assert named in error.msg
 
 
-def test_identity_stays_while_the_namespace_does(tmp_path: pathlib.Path) -> None:
+def test_identity_is_stable_while_the_namespace_exists(tmp_path: pathlib.Path) -> None:
     (tmp_path / "blue").touch()
     assert netns_identity(str(tmp_path / "blue")) == netns_identity(str(tmp_path / "blue")) != ""
 
@@ -84,7 +84,7 @@ def test_identity_of_a_processs_namespace_stays_between_look_ups(tmp_path: pathl
     assert netns_identity(named) == before != ""
 
 
-def test_identity_belongs_to_this_boot(tmp_path: pathlib.Path) -> None:
+def test_identity_differs_after_a_reboot(tmp_path: pathlib.Path) -> None:
     boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     assert netns_identity(str(tmp_path)).startswith(boot)
 

@@ -149,12 +149,12 @@ _JSON = st.recursive(
 
 
 @pytest.mark.parametrize("aliases", [["web"], {"n": ["web"]}])
-def test_the_schema_takes_names_of_either_form(aliases: t.Any) -> None:
+def test_the_schema_accepts_names_of_both_forms(aliases: t.Any) -> None:
     assert schema_findings((), [{"network": "n", "capability_args": {"aliases": aliases}}]) == []
 
 
 @given(name=st.sampled_from([key for key in KNOWN if key != "dns"]), value=_JSON)
-def test_the_schema_takes_nothing_that_is_refused(name: str, value: t.Any) -> None:
+def test_the_schema_rejects_values_that_the_engine_refuses(name: str, value: t.Any) -> None:
     try:
         check_capability_args(NETWORK, normalize_capability_args({name: value}))
     except CniError:

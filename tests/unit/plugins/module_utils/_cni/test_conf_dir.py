@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE
 
 
@@ -61,7 +61,7 @@ def test_a_list_wins_over_a_single_plugin_of_any_file_name(tmp_path: pathlib.Pat
     assert types(tmp_path, "n") == ("list",)
 
 
-def test_conf_and_json_are_in_one_order(tmp_path: pathlib.Path) -> None:
+def test_conf_and_json_files_are_sorted_together(tmp_path: pathlib.Path) -> None:
     put(tmp_path, {"20-b.conf": single("n", "conf"), "10-a.json": single("n", "json")})
     assert types(tmp_path, "n") == ("json",)
 
@@ -106,7 +106,7 @@ def test_the_error_for_a_missing_network_lists_networks_and_unreadable_files(tmp
     assert str(tmp_path / "20-b.conflist") in error.details
 
 
-def test_plugins_of_the_directory_beside_come_after_the_inlined_ones(tmp_path: pathlib.Path) -> None:
+def test_plugins_of_the_sibling_directory_come_after_the_inlined_ones(tmp_path: pathlib.Path) -> None:
     put(tmp_path, {"10-a.conflist": listed("n", "inlined")})
     (tmp_path / "n").mkdir()
     put(
@@ -118,7 +118,7 @@ def test_plugins_of_the_directory_beside_come_after_the_inlined_ones(tmp_path: p
     assert [(plugin.index, plugin.type) for plugin in network.plugins] == [(0, "inlined"), (1, "first"), (2, "second")]
 
 
-def test_a_network_may_have_all_its_plugins_in_the_directory_beside(tmp_path: pathlib.Path) -> None:
+def test_a_network_may_have_all_its_plugins_in_the_sibling_directory(tmp_path: pathlib.Path) -> None:
     put(tmp_path, {"10-a.conflist": json.dumps({"name": "n", "cniVersion": "1.1.0"})})
     (tmp_path / "n").mkdir()
     put(tmp_path / "n", {"10-a.conf": '{"type": "a"}'})
@@ -132,7 +132,7 @@ def test_the_plugin_directory_is_ignored_with_load_only_inlined_plugins(tmp_path
     assert types(tmp_path, "n") == ("inlined",)
 
 
-def test_the_directory_beside_is_not_a_single_plugins(tmp_path: pathlib.Path) -> None:
+def test_a_single_plugin_ignores_the_sibling_directory(tmp_path: pathlib.Path) -> None:
     put(tmp_path, {"10-a.conf": single("n", "single")})
     (tmp_path / "n").mkdir()
     put(tmp_path / "n", {"10-a.conf": '{"type": "more"}'})
@@ -140,7 +140,7 @@ def test_the_directory_beside_is_not_a_single_plugins(tmp_path: pathlib.Path) ->
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"type": "../x"}', '{"type": "a", "type": "a"}'])
-def test_a_broken_plugin_in_the_directory_beside_breaks_its_network(tmp_path: pathlib.Path, content: str) -> None:
+def test_a_broken_plugin_in_the_sibling_directory_breaks_its_network(tmp_path: pathlib.Path, content: str) -> None:
     put(tmp_path, {"10-a.conflist": listed("n", "inlined"), "20-b.conflist": listed("other", "b")})
     (tmp_path / "n").mkdir()
     put(tmp_path / "n", {"10-a.conf": content})
@@ -163,6 +163,6 @@ def test_an_endless_file_is_an_error(tmp_path: pathlib.Path) -> None:
     assert error_of(conf_dir.load_file, str(tmp_path / "a.conflist")).code == Code.IO_FAILURE
 
 
-def test_a_pipe_does_not_stop_the_reading(tmp_path: pathlib.Path) -> None:
+def test_reading_does_not_wait_for_a_pipe(tmp_path: pathlib.Path) -> None:
     os.mkfifo(tmp_path / "a.conflist")
     assert list(conf_dir.load(str(tmp_path)).broken) == [str(tmp_path / "a.conflist")]

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni import config, request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE, encoded
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, spoiled
 
@@ -31,7 +31,7 @@ def with_plugin(**keys: object) -> JsonObject:
     return {"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "noop", **keys}]}
 
 
-def test_a_list_is_read_whole() -> None:
+def test_all_keys_of_a_list_are_read() -> None:
     network = parse(LIST)
     assert (network.name, network.version, network.source, network.is_list) == ("dbnet", "1.1.0", SOURCE, True)
     assert network.versions == ("0.3.1", "0.4.0", "1.0.0", "1.1.0")
@@ -44,7 +44,7 @@ def test_capabilities_are_those_declared_true() -> None:
     assert [plugin.capabilities for plugin in parse(LIST).plugins] == [frozenset(), {"mac"}, {"portMappings"}]
 
 
-def test_every_executable_is_named_once_delegated_ones_included() -> None:
+def test_every_executable_is_listed_once_including_delegated_ones() -> None:
     plugins = [{"type": "bridge", "ipam": {"type": "host-local"}}, {"type": "tuning", "ipam": {}}, {"type": "bridge"}]
     assert parse({"name": "n", "plugins": plugins}).plugin_types == ("bridge", "host-local", "tuning")
 
@@ -56,7 +56,7 @@ def test_a_single_plugins_configuration_is_a_list_of_one(own: str) -> None:
 
 
 @pytest.mark.parametrize("own", ["1.0.0", "1.1.0"])
-def test_a_single_plugins_configuration_ended_with_1_0_0(own: str) -> None:
+def test_a_single_plugins_configuration_is_refused_since_1_0_0(own: str) -> None:
     error = error_of(parse, {**SINGLE, "cniVersion": own})
     assert error.code == Code.INVALID_CONFIG
     assert "move the plugin into 'plugins'" in error.details
@@ -67,7 +67,7 @@ def test_a_recorded_single_plugins_configuration_is_read_at_any_version() -> Non
 
 
 @pytest.mark.parametrize("document", [LIST, SINGLE])
-def test_the_content_gives_the_same_configuration_again(document: JsonObject) -> None:
+def test_the_content_is_parsed_to_the_same_configuration(document: JsonObject) -> None:
     network = parse(document)
     assert config.parse(network.content, "elsewhere", recorded=True) == network
 
@@ -107,7 +107,7 @@ NO_VERSIONS: t.Final = ("latest", "v1.0.0", "1.1.0-dev", "1.0.0.0", "1..0", " 1.
 
 
 @pytest.mark.parametrize("entry", NO_VERSIONS)
-def test_an_entry_that_is_no_version_is_refused_as_libcni_does(entry: str) -> None:
+def test_an_entry_that_is_not_a_version_is_refused_as_in_libcni(entry: str) -> None:
     several = {"cniVersions": ["1.0.0", entry], "name": "n", "plugins": []}
     error = error_of(parse, several)
     assert error.msg == f"{SOURCE}: /cniVersions/1: {entry!r} is not a version of the CNI specification"
@@ -205,13 +205,13 @@ def test_well_known_objects_may_be_empty(key: str, empty: object) -> None:
     assert parse(with_plugin(**{key: empty})).plugin_types == ("noop",)
 
 
-def test_a_key_given_twice_is_refused_in_a_file_and_taken_in_a_record() -> None:
+def test_a_duplicate_key_is_refused_in_a_file_and_accepted_in_a_record() -> None:
     content = b'{"name": "n", "name": "n", "plugins": []}'
     assert error_of(config.parse, content, SOURCE).code == Code.DECODE_FAILURE
     assert config.parse(content, SOURCE, recorded=True).name == "n"
 
 
-def test_a_network_without_plugins_is_read_and_not_run() -> None:
+def test_a_network_without_plugins_is_read_but_cannot_be_run() -> None:
     error = error_of(parse({"name": "n", "plugins": []}).require_plugins)
     assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"{SOURCE}: /plugins: the network has no plugin")
 

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
-import threading
 import typing as t
 
 import pytest
@@ -14,8 +12,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin, read_line
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import enter_in_thread, run_holder
 
 HOLDER = """
 import sys
@@ -60,55 +58,35 @@ def take(exclusion: Exclusion, what: What) -> None:
         pass
 
 
-@contextlib.contextmanager
-def elsewhere(exclusion: Exclusion, directory: pathlib.Path, what: What, by: str) -> t.Iterator[None]:
-    if by == "process":
-        with child(HOLDER, directory, *what) as process:
-            assert read_line(process) == "held"
-            yield
-            close_stdin(process)
-        return
-    has, done = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with take_lock(exclusion, what):
-            has.set()
-            done.wait(60)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert has.wait(60)
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+def hold_elsewhere(exclusion: Exclusion, directory: pathlib.Path, what: What, by: str) -> t.ContextManager[None]:
+    """Hold a lock in another process or in another thread."""
+    return run_holder(HOLDER, directory, *what) if by == "process" else enter_in_thread(take_lock(exclusion, what))
 
 
 @pytest.mark.parametrize("by", ["process", "thread"])
 @pytest.mark.parametrize(("held", "requested"), GOES_TOGETHER)
-def test_different_containers_and_networks_do_not_wait(
+def test_operations_on_different_containers_and_networks_do_not_wait(
     directory: pathlib.Path, by: str, held: What, requested: What
 ) -> None:
     exclusion = Exclusion(str(directory), 0)
-    with elsewhere(exclusion, directory, held, by):
+    with hold_elsewhere(exclusion, directory, held, by):
         take(exclusion, requested)
 
 
 @pytest.mark.parametrize("by", ["process", "thread"])
 @pytest.mark.parametrize(("held", "requested"), EXCLUDES)
-def test_a_container_has_one_operation_and_gc_its_network_alone(
+def test_operations_on_one_container_and_gc_of_its_network_exclude_each_other(
     directory: pathlib.Path, by: str, held: What, requested: What
 ) -> None:
     exclusion = Exclusion(str(directory), 0)
-    with elsewhere(exclusion, directory, held, by):
+    with hold_elsewhere(exclusion, directory, held, by):
         assert error_of(take, exclusion, requested).code == Code.TRY_AGAIN
     take(exclusion, requested)
 
 
 def test_the_error_names_the_locked_object(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
-    with elsewhere(exclusion, directory, BLUE, "thread"):
+    with hold_elsewhere(exclusion, directory, BLUE, "thread"):
         assert "container blue is in use" in error_of(take, exclusion, BLUE).msg
         assert "network net is in use" in error_of(take, exclusion, ("net",)).msg
 
@@ -118,18 +96,18 @@ def test_a_thread_may_take_a_lock_again_that_it_holds(directory: pathlib.Path, o
     exclusion = Exclusion(str(directory), 0)
     with take_lock(exclusion, outer):
         take(exclusion, inner)
-        with elsewhere(Exclusion(str(directory), 0), directory, ("third",), "thread"):
+        with hold_elsewhere(Exclusion(str(directory), 0), directory, ("third",), "thread"):
             assert error_of(take, Exclusion(str(directory), 0), outer).code == Code.TRY_AGAIN
     take(Exclusion(str(directory), 0), outer)
 
 
-def test_gc_inside_an_operation_on_its_network_is_refused_and_not_run_along(directory: pathlib.Path) -> None:
+def test_gc_during_an_operation_of_the_same_thread_on_its_network_is_an_error(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
     with take_lock(exclusion, BLUE):
         assert error_of(take, exclusion, ("net",)).code == Code.INTERNAL
 
 
-def test_an_exception_frees_everything(directory: pathlib.Path) -> None:
+def test_an_exception_releases_all_locks(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
     with pytest.raises(ZeroDivisionError), take_lock(exclusion, BLUE):
         raise ZeroDivisionError
@@ -137,14 +115,14 @@ def test_an_exception_frees_everything(directory: pathlib.Path) -> None:
     take(exclusion, ("net",))
 
 
-def test_a_network_that_cannot_be_had_leaves_the_container_free(directory: pathlib.Path) -> None:
+def test_the_container_is_unlocked_if_its_network_cannot_be_locked(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
-    with elsewhere(exclusion, directory, ("net",), "process"):
+    with hold_elsewhere(exclusion, directory, ("net",), "process"):
         error_of(take, exclusion, BLUE)
         take(exclusion, ("other", "blue"))
 
 
 def test_names_of_a_network_and_a_container_are_not_confused(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
-    with elsewhere(exclusion, directory, ("blue",), "thread"):
+    with hold_elsewhere(exclusion, directory, ("blue",), "thread"):
         take(exclusion, BLUE)

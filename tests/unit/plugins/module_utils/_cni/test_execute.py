@@ -15,8 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, close_stdin
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 ATTACHMENT = Attachment("net", "blue", "eth0", "/run/netns/blue", {"IgnoreUnknown": "1", "K": "V"})
 STATUS = Parameters("STATUS")
@@ -41,7 +41,7 @@ def put(directory: pathlib.Path, name: str, body: str, mode: int = 0o755) -> pat
 
 
 class TestLookUp:
-    def test_the_first_directory_that_has_it_wins(self, tmp_path: pathlib.Path) -> None:
+    def test_a_plugin_is_taken_from_the_first_directory_that_has_it(self, tmp_path: pathlib.Path) -> None:
         directories = [tmp_path / name for name in ("missing", "a", "b")]
         for directory in directories[1:]:
             put(directory, "plugin", "")
@@ -56,7 +56,7 @@ class TestLookUp:
         path = put(tmp_path / "d", "plugin", "")
         assert ProcessExecutor([str(tmp_path / name) for name in "abcd"], 1).require("plugin") == str(path)
 
-    def test_a_link_to_a_file_is_one(self, tmp_path: pathlib.Path) -> None:
+    def test_a_link_to_an_executable_is_a_plugin(self, tmp_path: pathlib.Path) -> None:
         os.symlink(put(tmp_path / "a", "other", ""), tmp_path / "a" / "plugin")
         assert ProcessExecutor([str(tmp_path / "a")], 1).require("plugin") == str(tmp_path / "a" / "plugin")
 
@@ -70,7 +70,7 @@ class TestLookUp:
         assert (error.code, error.msg) == (Code.INVALID_CONFIG, "plugin 'plugin' is not installed")
         assert "/nowhere, /at/all" in error.details
 
-    def test_without_a_directory_nothing_is_found(self) -> None:
+    def test_no_plugin_is_found_without_directories(self) -> None:
         assert "no directory at all" in error_of(ProcessExecutor([], 1).require, "plugin").details
 
     @pytest.mark.parametrize("plugin_type", ["../plugin", "b/plugin", "/bin/sh", "", ".", ".."])
@@ -106,7 +106,7 @@ class TestEnvironment:
         return {key: value for key, value in environment.items() if key.startswith("CNI_")}
 
     @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-    def test_an_attachments_parameters(
+    def test_operations_on_an_attachment_have_its_parameters(
         self, environment: t.Callable[..., dict[str, str]], tmp_path: pathlib.Path, command: str
     ) -> None:
         assert self.protocol(environment(Parameters(command, ATTACHMENT))) == {
@@ -126,7 +126,7 @@ class TestEnvironment:
         assert (variables["CNI_IFNAME"], variables["CNI_ARGS"]) == ("é0", "K=5 €")
 
     @pytest.mark.parametrize("command", ["GC", "STATUS"])
-    def test_a_networks_parameters(
+    def test_operations_on_a_network_have_no_attachment_parameters(
         self, environment: t.Callable[..., dict[str, str]], tmp_path: pathlib.Path, command: str
     ) -> None:
         assert self.protocol(environment(Parameters(command))) == {
@@ -140,13 +140,11 @@ class TestEnvironment:
         variables = environment(Parameters("VERSION"))
         assert [variables[f"CNI_{name}"] for name in ("CONTAINERID", "NETNS", "IFNAME")] == ["dummy"] * 3
 
-    def test_nothing_of_the_protocol_is_inherited(self, environment: t.Callable[..., dict[str, str]]) -> None:
+    def test_variables_of_the_protocol_are_not_inherited(self, environment: t.Callable[..., dict[str, str]]) -> None:
         variables = environment(STATUS, CNI_ARGS="K=V", CNI_NETNS="/x", CNI_OTHER="x", CNI_COMMAND="DEL")
         assert sorted(self.protocol(variables)) == ["CNI_COMMAND", "CNI_PATH"]
 
-    def test_the_override_that_plugins_read_and_all_else_is_inherited(
-        self, environment: t.Callable[..., dict[str, str]]
-    ) -> None:
+    def test_all_other_variables_are_inherited(self, environment: t.Callable[..., dict[str, str]]) -> None:
         variables = environment(STATUS, CNI_NETNS_OVERRIDE="1", http_proxy="x")
         assert (variables["CNI_NETNS_OVERRIDE"], variables["http_proxy"]) == ("1", "x")
 
@@ -168,7 +166,7 @@ class TestFailure:
 
         return fail
 
-    def test_the_plugins_own_error_is_kept_and_the_rest_is_added(
+    def test_a_plugins_error_is_kept_and_completed(
         self, fail: t.Callable[..., CniError], tmp_path: pathlib.Path
     ) -> None:
         error = fail(
@@ -209,7 +207,7 @@ class TestFailure:
         error = fail(f"exec /bin/sh -c 'kill -{number} $$'")
         assert (error.code, error.msg) == (Code.IO_FAILURE, f"plugin plugin failed (DEL): killed by {name}")
 
-    def test_the_last_ten_lines_of_complaints_are_shown_as_text(self, fail: t.Callable[..., CniError]) -> None:
+    def test_the_last_ten_lines_of_stderr_are_shown_as_text(self, fail: t.Callable[..., CniError]) -> None:
         details = fail("seq 100 >&2; printf 'a\\033[31m\\377b' >&2; exit 1").details
         assert details.endswith("\n".join(["stderr (last lines): 92", *map(str, range(93, 101)), "a\\x1b[31m\ufffdb"]))
 
@@ -241,7 +239,7 @@ class TestFailure:
         assert error.code == Code.IO_FAILURE
         assert error.msg == f"plugin {tmp_path}/plugin cannot be started for STATUS: Exec format error"
 
-    def test_a_node_that_has_no_room_for_another_process_is_not_blamed_on_the_plugin(
+    def test_a_lack_of_resources_for_a_process_is_reported_as_an_error_of_the_node(
         self, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(*dummy: object, **dummies: object) -> t.NoReturn:
@@ -260,7 +258,7 @@ class TestFailure:
         assert error_of(ProcessExecutor([str(tmp_path)], 1).execute, "plugin", b"", huge).code == Code.IO_FAILURE
 
 
-def test_stdout_is_the_result_of_success_whatever_stderr_has(tmp_path: pathlib.Path) -> None:
+def test_stdout_is_the_result_regardless_of_stderr(tmp_path: pathlib.Path) -> None:
     put(tmp_path, "plugin", "cat; echo complaint >&2")
     assert ProcessExecutor([str(tmp_path)], 30).execute("plugin", b"request", STATUS) == b"request"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import identifier
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import names
 
 ALPHANUMERIC = frozenset(string.ascii_letters + string.digits)
@@ -69,7 +69,7 @@ def is_ifname(text: str) -> bool:
 @pytest.mark.parametrize("check", CHECKS)
 class TestNames:
     @given(text=st.text(st.sampled_from("aZ09_.-/ \n:") | st.characters(), max_size=6))
-    def test_exactly_the_specifications_grammar_is_accepted(self, check: Check, text: str) -> None:
+    def test_exactly_the_grammar_of_the_specification_is_accepted(self, check: Check, text: str) -> None:
         assert accepts(check, text) == is_name(text)
 
     @given(name=names)
@@ -77,18 +77,18 @@ class TestNames:
         assert check(name) == name
 
     @pytest.mark.parametrize("value", [*NOT_NAMES, *NOT_TEXT])
-    def test_anything_else_is_refused_with_the_value_and_the_rule(self, check: Check, value: object) -> None:
+    def test_the_error_for_an_invalid_identifier_has_the_value_and_the_rule(self, check: Check, value: object) -> None:
         error = error_of(check, value)
         assert repr(value) in error.msg
         assert "letters, digits" in error.details
 
 
-def test_a_network_name_is_a_matter_of_configuration() -> None:
+def test_an_invalid_network_name_is_a_configuration_error() -> None:
     error = error_of(identifier.check_network_name, "a b", "10-net.conflist: /name")
     assert (error.code, error.msg) == (Code.INVALID_CONFIG, "10-net.conflist: /name: 'a b' is not a network name")
 
 
-def test_a_container_id_is_a_matter_of_the_environment() -> None:
+def test_an_invalid_container_id_is_an_environment_error() -> None:
     error = error_of(identifier.check_container_id, "")
     assert (error.code, error.msg) == (Code.INVALID_ENVIRONMENT, "CNI_CONTAINERID: '' is not a container id")
 

@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config, network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryAnswer,
@@ -81,7 +81,7 @@ def test_plugins_get_valid_attachments_without_a_record(tmp_path: pathlib.Path) 
     assert node.valid() == [["blue", "foreign", "red"]] * 2
 
 
-def test_nothing_valid_is_not_the_same_as_no_list(tmp_path: pathlib.Path) -> None:
+def test_an_empty_list_of_valid_attachments_differs_from_no_list(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
     network_operations.gc(node.runtime, network(), [])
     assert (node.deleted(), node.valid(), node.recorded()) == ({"blue", "red"}, [[], []], ["green"])
@@ -135,14 +135,14 @@ def test_a_plugin_before_1_1_0_keeps_a_network_of_several_versions_from_gc(tmp_p
     assert node.executor.run("GC") == []
 
 
-def test_nothing_is_done_where_gc_is_disabled(tmp_path: pathlib.Path) -> None:
+def test_gc_does_nothing_if_it_is_disabled(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
     assert network_operations.gc(node.runtime, network(disableGC=True), []) is False
     assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
 
 
 @pytest.mark.parametrize("valid", [None, [], [("red", "eth0")]])
-def test_nothing_is_done_while_a_record_is_broken(tmp_path: pathlib.Path, valid: list[tuple[str, str]] | None) -> None:
+def test_gc_does_nothing_while_a_record_is_broken(tmp_path: pathlib.Path, valid: list[tuple[str, str]] | None) -> None:
     node = PopulatedRuntime(tmp_path)
     broken = tmp_path / "cache" / "results" / "net-black-eth0"
     broken.write_bytes(b"")

@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config, plugi
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryExecutor,
@@ -35,12 +35,12 @@ def test_the_highest_version_that_all_support_is_selected() -> None:
     assert versions.select(network("0.3.1", "0.4.0", "1.0.0", "1.1.0")) == "1.0.0"
 
 
-def test_a_delegated_plugins_versions_count() -> None:
+def test_versions_of_delegated_plugins_limit_the_selected_version() -> None:
     executor = MemoryExecutor(a=succeeds, b=succeeds, ipam=supports("0.4.0"))
     assert PluginVersions(executor).select(network("0.4.0", "1.0.0", ipam="ipam")) == "0.4.0"
 
 
-def test_without_a_choice_no_plugin_is_asked() -> None:
+def test_no_plugin_is_probed_if_only_one_version_is_possible() -> None:
     executor = MemoryExecutor(a=supports("0.4.0"), b=supports("0.4.0"))
     assert PluginVersions(executor).select(network("1.0.0")) == "1.0.0"
     assert executor.calls == []
@@ -60,7 +60,7 @@ def test_without_a_common_version_the_error_lists_the_versions_of_each_plugin() 
     assert error.details.splitlines() == ["a supports 0.3.1", "b supports 1.0.0"]
 
 
-def test_a_plugin_is_asked_once() -> None:
+def test_the_versions_of_a_plugin_are_cached() -> None:
     executor = MemoryExecutor(a=succeeds, b=succeeds)
     versions = PluginVersions(executor)
     for dummy in range(3):
@@ -68,7 +68,7 @@ def test_a_plugin_is_asked_once() -> None:
     assert executor.run() == [("VERSION", "a"), ("VERSION", "b")]
 
 
-def test_a_plugin_that_was_replaced_is_asked_again(tmp_path: pathlib.Path) -> None:
+def test_a_replaced_plugin_is_probed_again(tmp_path: pathlib.Path) -> None:
     versions = PluginVersions(ProcessExecutor([str(tmp_path)], 30))
     for own in ("0.4.0", "1.0.0"):
         new = tmp_path / "new"
@@ -80,7 +80,7 @@ def test_a_plugin_that_was_replaced_is_asked_again(tmp_path: pathlib.Path) -> No
         assert versions.get_supported("plugin") == (own,)
 
 
-def test_a_version_that_the_engine_does_not_know_is_no_harm() -> None:
+def test_a_version_that_the_engine_does_not_know_is_ignored() -> None:
     assert PluginVersions(MemoryExecutor(a=supports("0.-42.0", "1.0.0", "2.0.0"))).get_supported("a") == (
         "0.-42.0",
         "1.0.0",
@@ -95,7 +95,7 @@ def test_a_plugin_that_does_not_know_the_command_is_of_0_1_0(msg: str) -> None:
     assert PluginVersions(MemoryExecutor(a=lambda call: CniError(4, msg))).get_supported("a") == ("0.1.0",)
 
 
-def test_another_failure_is_not_taken_for_an_answer_and_not_remembered() -> None:
+def test_a_failed_probe_is_an_error_and_is_not_cached() -> None:
     executor = MemoryExecutor(a=lambda call: CniError(5, "no disk"))
     versions = PluginVersions(executor)
     assert error_of(versions.get_supported, "a").msg == "no disk"
@@ -116,7 +116,7 @@ def test_a_missing_plugin_is_an_error() -> None:
         ({"cniVersion": "0.2.0", "supportedVersions": []}, ("0.1.0", "0.2.0")),
     ],
 )
-def test_an_answer_is_read(answer: object, versions: tuple[str, ...]) -> None:
+def test_a_version_result_is_read(answer: object, versions: tuple[str, ...]) -> None:
     assert plugin_version.decode(encoded(answer), "the answer") == versions
 
 

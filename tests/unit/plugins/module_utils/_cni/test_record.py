@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import record
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
     LIBCNI_RECORD,
     LIST,
@@ -38,7 +38,7 @@ def decode(document: object) -> Record:
 
 
 @given(records())
-def test_written_values_are_read_again(original: Record) -> None:
+def test_written_values_are_read_back_unchanged(original: Record) -> None:
     again = record.decode(original.encode(), SOURCE)
     assert again == original
     assert list(again.attachment.args) == list(original.attachment.args)
@@ -184,7 +184,7 @@ def test_a_recorded_single_plugins_configuration_is_run_at_any_version(own: str)
     ("own", "result_version", "negotiated"),
     [("1.0.0", "0.4.0", "1.0.0"), ("", "0.4.0", "0.4.0"), ("", "0.2.0", "1.1.0"), ("", None, "1.1.0")],
 )
-def test_it_gets_the_version_of_add(own: str, result_version: str | None, negotiated: str) -> None:
+def test_an_operation_on_a_record_has_the_version_of_add(own: str, result_version: str | None, negotiated: str) -> None:
     result = Result(result_version, {"cniVersion": result_version}) if result_version else None
     read = Record(ATTACHMENT, encoded(LIST), result, own)
     assert read.negotiated_version(read.network()) == negotiated

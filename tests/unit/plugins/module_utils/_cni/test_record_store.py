@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIBCNI_RECORD, encoded
 
 # "a-b" + "c" and "a" + "b-c" join to the same name.
@@ -40,7 +40,7 @@ def put(store: RecordStore, name: str, content: bytes) -> pathlib.Path:
     return path
 
 
-def test_a_record_has_libcnis_place_and_name(tmp_path: pathlib.Path) -> None:
+def test_a_record_has_the_path_that_libcni_uses(tmp_path: pathlib.Path) -> None:
     RecordStore.of_records(str(tmp_path)).write(ONE)
     assert [path.relative_to(tmp_path) for path in tmp_path.rglob("*eth0")] == [pathlib.Path("results/a-b-c-eth0")]
 
@@ -50,7 +50,7 @@ def test_intents_are_not_among_the_records(tmp_path: pathlib.Path) -> None:
     assert RecordStore.of_records(str(tmp_path)).read_all() == ([], {})
 
 
-def test_records_are_for_their_owner_alone(store: RecordStore) -> None:
+def test_record_files_are_private(store: RecordStore) -> None:
     store.write(ONE)
     path = pathlib.Path(store.directory)
     assert [entry.stat().st_mode & 0o777 for entry in (path, path / "a-b-c-eth0")] == [0o700, 0o600]
@@ -93,7 +93,9 @@ def test_two_records_with_one_file_name_are_kept_apart_when_written_at_the_same_
 
 
 @pytest.mark.parametrize(("first", "second"), [(ONE, OTHER), (OTHER, ONE)])
-def test_two_that_share_a_name_are_forgotten_one_by_one(store: RecordStore, first: Record, second: Record) -> None:
+def test_records_that_share_a_file_name_are_removed_one_by_one(
+    store: RecordStore, first: Record, second: Record
+) -> None:
     store.write(ONE)
     store.write(OTHER)
     store.remove(first.attachment.key)
@@ -111,7 +113,7 @@ def test_a_record_that_shares_a_name_is_replaced_in_place(store: RecordStore) ->
     assert store.read_all() == ([changed], {})
 
 
-def test_a_record_is_not_taken_for_that_of_its_namesake(store: RecordStore) -> None:
+def test_records_that_share_a_file_name_are_not_confused(store: RecordStore) -> None:
     store.write(ONE)
     assert store.read(OTHER.attachment.key) is None
     store.remove(OTHER.attachment.key)
@@ -146,7 +148,7 @@ def test_a_record_is_removed_beside_a_broken_one_of_the_same_name(store: RecordS
 
 
 @pytest.mark.parametrize("content", [b"", encoded(LIBCNI_RECORD)[:100], b"\0" * 512])
-def test_a_broken_record_is_reported_survived_and_replaced(store: RecordStore, content: bytes) -> None:
+def test_a_broken_record_is_reported_and_can_be_replaced(store: RecordStore, content: bytes) -> None:
     path = put(store, "a-b-c-eth0", content)
     assert error_of(store.read, ONE.attachment.key).code == Code.DECODE_FAILURE
     assert list(store.read_all()[1]) == [str(path)]
@@ -154,7 +156,7 @@ def test_a_broken_record_is_reported_survived_and_replaced(store: RecordStore, c
     assert (store.read(ONE.attachment.key), store.read_all()) == (ONE, ([ONE], {}))
 
 
-def test_a_broken_record_is_forgotten(store: RecordStore) -> None:
+def test_a_broken_record_can_be_removed(store: RecordStore) -> None:
     put(store, "a-b-c-eth0", b"{")
     store.remove(ONE.attachment.key)
     assert names(store) == []
@@ -174,7 +176,7 @@ def test_records_of_libcni_are_read(store: RecordStore) -> None:
     assert not record.is_own
 
 
-def test_a_temporary_file_is_no_record(store: RecordStore) -> None:
+def test_a_temporary_file_is_not_a_record(store: RecordStore) -> None:
     put(store, f"{durable.TEMPORARY_PREFIX}x{durable.TEMPORARY_SUFFIX}", b"")
     assert store.read_all() == ([], {})
 
@@ -216,7 +218,7 @@ def test_a_directory_that_is_a_file_is_an_error(store: RecordStore) -> None:
     assert error_of(store.write, ONE).code == Code.IO_FAILURE
 
 
-def test_a_networks_records_come_with_each_file_that_may_be_one(store: RecordStore) -> None:
+def test_records_of_a_network_include_unreadable_files_that_may_belong_to_it(store: RecordStore) -> None:
     store.write(ONE)
     store.write(OTHER)
     broken = put(store, "a-b-d-eth0", b"")

@@ -136,7 +136,7 @@ def test_the_previous_result_is_passed_on_unchanged() -> None:
     assert derived(NETWORK, prev_result=RESULT_1_1_0)["prevResult"] == RESULT_1_1_0
 
 
-def test_gc_names_the_valid_attachments_under_both_keys_that_1_1_0_has_had() -> None:
+def test_gc_sends_valid_attachments_under_both_keys_of_1_1_0() -> None:
     keys = json.loads(request.for_gc(NETWORK, TUNING, "1.1.0", [("blue", "eth0"), ("red", "net1")]))
     valid = [{"containerID": "blue", "ifname": "eth0"}, {"containerID": "red", "ifname": "net1"}]
     assert keys == {
@@ -155,7 +155,7 @@ def test_gc_sends_an_empty_list_without_valid_attachments() -> None:
     assert (keys["cni.dev/valid-attachments"], keys["cni.dev/attachments"]) == ([], [])
 
 
-def test_status_has_nothing_of_an_attachment() -> None:
+def test_the_request_of_status_has_no_keys_of_an_attachment() -> None:
     keys = json.loads(request.for_network(NETWORK, PORTMAP, "1.1.0"))
     assert keys == {**PORTMAP.keys, "name": "dbnet", "cniVersion": "1.1.0"}
 

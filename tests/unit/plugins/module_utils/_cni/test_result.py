@@ -10,7 +10,7 @@ from hypothesis import given
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import result, version
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
     RESULT_0_2_0,
     RESULT_0_4_0,
@@ -28,7 +28,7 @@ def test_a_result_is_read_unchanged(document: JsonObject) -> None:
 
 
 @pytest.mark.parametrize("named", [{}, {"cniVersion": ""}, {"cniVersion": None}])
-def test_a_result_that_names_no_version_has_the_requests(named: JsonObject) -> None:
+def test_a_result_without_a_version_has_the_version_of_the_request(named: JsonObject) -> None:
     assert result.decode(encoded(named), "0.4.0", "x").keys == {"cniVersion": "0.4.0"}
 
 
@@ -100,7 +100,7 @@ def test_the_error_names_the_plugin_and_the_place(own: str, pointer: str, docume
 
 
 @pytest.mark.parametrize("empty", [None, ""])
-def test_an_empty_gateway_is_none(empty: object) -> None:
+def test_an_empty_gateway_is_a_missing_gateway(empty: object) -> None:
     document = {"ips": [{"address": "10.1.0.5/16", "gateway": empty}], "routes": [{"dst": "0.0.0.0/0", "gw": empty}]}
     assert result.from_keys(document, "1.0.0", "x").keys["ips"] == document["ips"]
 
@@ -162,7 +162,7 @@ def converted(read: result.Result, target: str) -> str | int:
 @pytest.mark.parametrize(
     ("document", "target"), [(RESULT_1_1_0, "0.2.0"), (RESULT_0_4_0, "1.0.0"), (RESULT_0_2_0, "1.1.0")]
 )
-def test_a_conversion_leaves_its_original_alone(document: JsonObject, target: str) -> None:
+def test_a_conversion_does_not_change_the_original(document: JsonObject, target: str) -> None:
     original = result.from_keys(document, "", "x")
     original.to(target)
     assert original.keys == document

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import form, results, versions
 
 newest = st.sampled_from(["1.0.0", "1.1.0"])
@@ -67,7 +67,7 @@ def test_only_a_result_without_an_address_has_no_form_in_the_first_versions(orig
 
 
 @given(results(), st.sampled_from(["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"]))
-def test_addresses_interfaces_and_name_servers_survive_between_lists(original: Result, target: str) -> None:
+def test_conversion_between_list_forms_keeps_addresses_interfaces_and_dns(original: Result, target: str) -> None:
     assume(form(original.version) > 0)
     converted = original.to(target).keys
     assert [ip["address"] for ip in converted.get("ips", [])] == [ip["address"] for ip in original.keys.get("ips", [])]
@@ -85,7 +85,7 @@ def test_addresses_name_their_family_from_0_3_0_to_0_4_0_only(original: Result, 
 
 
 @pytest.mark.parametrize("path", [("0.4.0", "1.1.0"), ("0.3.0", "0.3.1"), ("1.1.0", "1.0.0"), ("1.0.0", "0.3.1")])
-def test_interface_0_survives_and_an_absent_one_stays_absent(path: tuple[str, str]) -> None:
+def test_conversion_keeps_interface_0_and_a_missing_interface(path: tuple[str, str]) -> None:
     keys = {"ips": [{"address": "10.1.0.5/16", "interface": 0}, {"address": "10.1.0.6/16"}], "cniVersion": path[0]}
     assert [ip.get("interface") for ip in Result(path[0], keys).to(path[1]).keys["ips"]] == [0, None]
 
@@ -117,7 +117,7 @@ def test_the_first_versions_need_an_address() -> None:
     assert error_of(to_0_2_0, interfaces=[{"name": "eth0"}]).code == Code.INCOMPATIBLE_VERSION
 
 
-def test_a_gateway_of_a_family_becomes_its_addresss_and_a_routes_stays_its_own() -> None:
+def test_conversion_keeps_the_gateways_of_addresses_and_of_routes() -> None:
     ip4 = {
         "ip": "10.1.0.5/16",
         "gateway": "10.1.0.1",

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import network_opera
 from ansible_collections.cni.node.plugins.module_utils._cni.conversation import AddNotUndone, retry
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryAnswer,
     MemoryCall,
@@ -92,7 +92,7 @@ def test_between_two_adds_the_intent_has_the_restoration(tmp_path: pathlib.Path)
 
 
 @pytest.mark.parametrize("command", ["CHECK", "DEL"])
-def test_one_plugins_check_and_del_are_repeated(tmp_path: pathlib.Path, command: str) -> None:
+def test_check_and_del_of_a_single_plugin_are_retried(tmp_path: pathlib.Path, command: str) -> None:
     node = patient(tmp_path, 20, b=later(command, 2))
     record = node.added()
     if command == "CHECK":
@@ -104,14 +104,14 @@ def test_one_plugins_check_and_del_are_repeated(tmp_path: pathlib.Path, command:
 
 
 @pytest.mark.parametrize("command", ["GC", "STATUS"])
-def test_gc_and_status_are_not(tmp_path: pathlib.Path, command: str) -> None:
+def test_gc_and_status_are_not_retried(tmp_path: pathlib.Path, command: str) -> None:
     node = patient(tmp_path, 20, b=later(command, 1))
     operation = {"GC": network_operations.gc, "STATUS": network_operations.status}[command]
     assert error_of(operation, node.runtime, network()).code == Code.TRY_AGAIN
     assert [plugin for dummy, plugin in node.executor.run()].count("b") == 1
 
 
-def test_pauses_grow() -> None:
+def test_pauses_between_retries_grow() -> None:
     times: list[float] = []
 
     def fails() -> None:

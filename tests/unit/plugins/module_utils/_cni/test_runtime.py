@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryAnswer,
     MemoryCall,
@@ -29,7 +29,7 @@ def answers_with(**keys: object) -> MemoryAnswer:
     return lambda call: {**call.request.get("prevResult", {}), **keys} if call.command == "ADD" else None
 
 
-def test_add_runs_the_plugins_in_order_and_hands_results_on(tmp_path: pathlib.Path) -> None:
+def test_add_runs_the_plugins_in_order_and_passes_results_on(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, a=answers_with(dns={"domain": "a"}), b=answers_with(vendor=1))
     final = node.runtime.add(network(), node.attachment)
     assert node.executor.run() == [("ADD", "a"), ("ADD", "b"), ("ADD", "c")]
@@ -133,7 +133,7 @@ def test_an_executable_does_not_get_a_built_in_ipam_plugin(tmp_path: pathlib.Pat
     assert (attached.executor.calls, attached.record, attached.intent) == ([], None, None)
 
 
-def test_check_asks_every_plugin_in_order_with_the_final_result(tmp_path: pathlib.Path) -> None:
+def test_check_runs_every_plugin_in_order_with_the_final_result(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, c=answers_with(vendor=1))
     checked = node.runtime.check(node.added())
     assert (checked.was_run, checked.ignored_errors) == (True, ())
@@ -144,7 +144,7 @@ def test_check_asks_every_plugin_in_order_with_the_final_result(tmp_path: pathli
     assert all(call.attachment == node.attachment for call in node.executor.calls)
 
 
-def test_check_leaves_out_built_in_plugins_that_the_caller_has_compared(tmp_path: pathlib.Path) -> None:
+def test_check_skips_built_in_plugins_that_the_caller_has_compared(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path)
     node.executor.builtin = {"a", "c"}
     record = node.added()
@@ -155,21 +155,21 @@ def test_check_leaves_out_built_in_plugins_that_the_caller_has_compared(tmp_path
     assert node.executor.run("CHECK") == [("CHECK", "b")]
 
 
-def test_check_stops_at_the_first_fault(tmp_path: pathlib.Path) -> None:
+def test_check_stops_at_the_first_failure(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, b=fails_at("CHECK"))
     assert error_of(node.runtime.check, node.added()).msg == "b fails at CHECK"
     assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b")]
     assert node.record is not None
 
 
-def test_an_excused_fault_is_returned_and_the_other_plugins_run(tmp_path: pathlib.Path) -> None:
+def test_a_tolerated_failure_of_check_is_returned_and_the_other_plugins_run(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, a=fails_at("CHECK"))
     checked = node.runtime.check(node.added(), lambda record, plugin, error: plugin.type == "a")
     assert [error.msg for error in checked.ignored_errors] == ["a fails at CHECK"]
     assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
 
 
-def test_del_runs_the_plugins_backwards_and_forgets(tmp_path: pathlib.Path) -> None:
+def test_del_runs_the_plugins_in_reverse_order_and_removes_the_record(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path)
     node.runtime.delete(node.added())
     assert node.executor.run() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
@@ -185,7 +185,7 @@ def test_del_continues_after_failures_reports_all_and_keeps_the_record(tmp_path:
     assert (node.record is not None, node.intent and node.intent.command) == (True, "DEL")
 
 
-def test_the_error_has_both_failures_if_cleaning_up_fails(tmp_path: pathlib.Path) -> None:
+def test_the_error_has_both_failures_if_the_del_of_a_failed_add_fails(tmp_path: pathlib.Path) -> None:
     def cleans_up(error: CniError | None) -> bool:
         raise CniError(Code.IO_FAILURE, "the rules cannot be listed")
 
@@ -196,7 +196,7 @@ def test_the_error_has_both_failures_if_cleaning_up_fails(tmp_path: pathlib.Path
     assert node.intent is not None
 
 
-def test_a_plugin_that_does_not_know_the_container_has_nothing_to_clean_up(tmp_path: pathlib.Path) -> None:
+def test_del_accepts_a_plugin_that_does_not_know_the_container(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, b=fails_at("DEL", code=Code.UNKNOWN_CONTAINER))
     node.runtime.delete(node.added())
     assert (len(node.executor.calls), node.record) == (3, None)
@@ -241,7 +241,7 @@ def test_a_restoration_is_on_disk_at_every_moment(tmp_path: pathlib.Path) -> Non
     assert marks == [True] * 6
 
 
-def test_an_add_that_fails_again_is_still_to_be_restored(tmp_path: pathlib.Path) -> None:
+def test_a_failed_restoration_leaves_an_intent_to_restore(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, b=fails_at("ADD"))
     error_of(node.runtime.add, network(), node.attachment, RESTORATION, is_replacement=True)
     assert node.record is None
@@ -300,7 +300,7 @@ def test_an_add_that_fails_at_first_is_not_restored(tmp_path: pathlib.Path) -> N
     assert (node.record, node.intent) == (None, None)
 
 
-def test_a_del_for_good_is_for_good_at_once(tmp_path: pathlib.Path) -> None:
+def test_a_final_del_discards_the_restoration_before_any_plugin_runs(tmp_path: pathlib.Path) -> None:
     """A reboot in the middle of DEL must not restore the attachment."""
     node = AttachedRuntime(tmp_path, a=fails_at("DEL"))
     node.runtime.add(network(), node.attachment, RESTORATION)

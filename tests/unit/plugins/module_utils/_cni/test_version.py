@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import version
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 RELEASED = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 
@@ -24,7 +24,7 @@ def test_a_known_version_is_used_unchanged(known: str) -> None:
     assert version.require_known(known, "x") == known
 
 
-def test_no_version_means_the_first() -> None:
+def test_a_missing_version_means_the_first_version() -> None:
     assert version.require_known("", "x") == "0.1.0"
 
 
@@ -49,7 +49,7 @@ def test_sort_known_drops_unknown_versions_and_duplicates() -> None:
 
 
 @pytest.mark.parametrize("own", RELEASED)
-def test_operations_came_with_their_versions(own: str) -> None:
+def test_each_operation_exists_since_its_version(own: str) -> None:
     since_0_4_0, since_1_1_0 = own in ("0.4.0", "1.0.0", "1.1.0"), own == "1.1.0"
     assert (version.has_check(own), version.has_prev_result_on_delete(own)) == (since_0_4_0, since_0_4_0)
     assert version.has_gc_and_status(own) == since_1_1_0

@@ -12,7 +12,7 @@ import unittest.mock
 
 from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.test_rtnetlink import (
     DONE,
     NEWLINK,
@@ -35,7 +35,7 @@ def read(*messages: bytes) -> dict[int, PortVlans]:
         return bridge_vlans.read()
 
 
-def test_ranges_stand_for_all_their_vlans() -> None:
+def test_a_range_has_all_vlans_from_its_first_to_its_last() -> None:
     assert read(port(7, (0x6, 100), (0x4, 1), (0x8, 5), (0x10, 7), (0, 9), (0xC, 20), (0x14, 21))) == {
         7: PortVlans(100, frozenset((1, 20, 21, 100)), frozenset((5, 6, 7, 9)))
     }

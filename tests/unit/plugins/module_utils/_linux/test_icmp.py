@@ -62,7 +62,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
 
 
 @pytest.mark.parametrize("timeout", [5, 100], ids=["before it asks", "while it asks"])
-def test_an_answer_is_read_where_the_time_passes(connections: list[Connection], timeout: float) -> None:
+def test_a_ping_returns_when_the_reply_arrives(connections: list[Connection], timeout: float) -> None:
     assert icmp.ping("10.1.0.1", icmp.Sender("eth0"), timeout)
     assert connections == []
 

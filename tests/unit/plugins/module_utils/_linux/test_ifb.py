@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._linux import ifb
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 pytestmark = pytest.mark.usefixtures("program_dir")
 REDIRECT = "action order 1: mirred (Egress Redirect to device {}) stolen"
@@ -54,7 +54,7 @@ def test_an_unreadable_link_is_an_error(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     "name", [b"it's", b'quo"te\\', b"caf\xe9", b"a\x85b", b"c\xc2\x85d", b"\xc2\xa0", b"\x1b[2J", b"a\x1cb"]
 )
-def test_a_link_of_any_name_may_send(tmp_path: pathlib.Path, name: bytes) -> None:
+def test_a_link_with_any_name_can_redirect_to_an_ifb(tmp_path: pathlib.Path, name: bytes) -> None:
     shown = os.fsdecode(name)
     tc(tmp_path, [shown], later=[shown])
     (tmp_path / f"filters.{shown}").write_text(REDIRECT.format("bwp1"), encoding="utf-8")

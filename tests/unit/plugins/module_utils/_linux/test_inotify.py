@@ -31,7 +31,7 @@ def watch(directory: pathlib.Path) -> t.Iterator[DirectoryWatch]:
     made.close()
 
 
-def test_every_kind_of_change_is_told_once(
+def test_every_kind_of_change_is_reported_once(
     directory: pathlib.Path, watch: DirectoryWatch, tmp_path: pathlib.Path
 ) -> None:
     assert watch.changed_names() == set()
@@ -46,19 +46,19 @@ def test_every_kind_of_change_is_told_once(
     assert watch.changed_names() == set()
 
 
-def test_reading_changes_nothing(directory: pathlib.Path, watch: DirectoryWatch) -> None:
+def test_reading_a_directory_is_not_reported_as_a_change(directory: pathlib.Path, watch: DirectoryWatch) -> None:
     (directory / "file").write_text("x")
     assert watch.changed_names() == {"file"}
     (directory / "file").read_text()
     assert watch.changed_names() == set()
 
 
-def test_a_removed_directory_cannot_be_followed(directory: pathlib.Path, watch: DirectoryWatch) -> None:
+def test_a_removed_directory_cannot_be_watched(directory: pathlib.Path, watch: DirectoryWatch) -> None:
     directory.rmdir()
     assert watch.changed_names() is None
 
 
-def test_more_changes_than_the_kernel_notes_are_told_as_such(directory: pathlib.Path, watch: DirectoryWatch) -> None:
+def test_an_overflow_of_the_kernels_queue_is_reported(directory: pathlib.Path, watch: DirectoryWatch) -> None:
     limit = int(pathlib.Path("/proc/sys/fs/inotify/max_queued_events").read_text(encoding="ascii"))
     for number in range(limit // 2):  # each makes at least two events
         (directory / str(number)).touch()

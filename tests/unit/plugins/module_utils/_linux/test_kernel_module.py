@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module import State
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 
 
@@ -114,7 +114,7 @@ def test_an_error_without_the_right_to_load_modules_names_the_right(kernel: ToyK
     assert error.msg.endswith("may not load modules (CAP_SYS_MODULE): in a container, load it on the host")
 
 
-def test_a_load_that_fails_gives_modprobes_own_words(kernel: ToyKernel) -> None:
+def test_the_error_of_a_failed_load_has_modprobes_output(kernel: ToyKernel) -> None:
     kernel.has_on_disk("ifb")
     error = error_of(kernel_module.load, ["ifb", "gone"])
     assert error.msg == "modprobe -a ifb gone failed"
@@ -127,7 +127,7 @@ def test_an_invalid_name_is_refused(name: str) -> None:
     assert error.code == Code.INVALID_CONFIG
 
 
-def test_a_name_is_as_the_kernel_shows_it() -> None:
+def test_a_module_name_is_normalized_as_in_the_kernel() -> None:
     assert [kernel_module.canonical(name) for name in ("br-netfilter", "xt_MASQUERADE", "8021q")] == [
         "br_netfilter",
         "xt_MASQUERADE",

@@ -50,7 +50,7 @@ def test_a_socket_is_found_with_its_address(kind: int, address: str, expected: t
         assert find_socket(opened) == [expected]
 
 
-def test_connected_sockets_are_no_listeners() -> None:
+def test_connected_sockets_are_not_listeners() -> None:
     with (
         listening(socket.SOCK_DGRAM, "127.0.0.1") as server,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,

@@ -96,7 +96,7 @@ def test_a_namespace_is_entered_through_another_process_when_one_ends(paths: Pat
     assert paths.list_paths() == [other]
 
 
-def test_a_file_that_a_removed_namespace_left_is_no_namespace(paths: Paths) -> None:
+def test_the_file_of_a_removed_namespace_is_not_a_namespace(paths: Paths) -> None:
     leftover = paths.make("left")
     paths.listings = [{inode(leftover) + 1: leftover}] * 2
     paths.failures = {leftover: OSError(errno.EINVAL, "Invalid argument")}

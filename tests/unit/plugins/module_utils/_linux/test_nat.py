@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 HOOK = "POSTROUTING"
 CHAIN = "CNI-0a1b2c3d4e5f6a7b8c9d0e1f"
@@ -86,7 +86,7 @@ def test_a_chain_is_removed_together_with_its_last_jump(tools: Tools) -> None:
     assert log.read_text(encoding="utf-8") == f'{COMMANDS}"-F" "{CHAIN}"\n"-X" "{CHAIN}"\nCOMMIT\n'
 
 
-def test_a_containers_chain_that_no_rule_leads_to_is_left_over(tools: Tools) -> None:
+def test_a_containers_chain_that_no_rule_leads_to_is_a_leak(tools: Tools) -> None:
     tools()
     assert [nat.list_rules_with_orphan(4, HOOK, chain)[1] for chain in (CHAIN, CHAIN[:-1], "CNI-0")] == [
         False,
@@ -110,7 +110,7 @@ COMMIT
 """
 
 
-def test_the_ways_into_the_chains_of_containers_come_with_the_containers_address(tools: Tools) -> None:
+def test_jumps_to_the_chains_of_containers_have_the_containers_address(tools: Tools) -> None:
     tools(saved=SAVED + MAPPED)
     rules = [(rule.chain, rule.target, rule.address, rule.comment) for rule in entrances()]
     assert rules == [
@@ -160,7 +160,7 @@ def test_a_node_without_the_tool_has_no_rules(tools: Tools) -> None:
     assert nat.rules(6, HOOK) == []
 
 
-def test_a_tool_that_fails_is_an_error_with_its_words(tools: Tools) -> None:
+def test_the_error_of_a_failed_tool_has_its_output(tools: Tools) -> None:
     tools(status=4)
     error = error_of(nat.rules, 4, HOOK)
     assert (error.code, error.msg, error.details) == (Code.IO_FAILURE, "iptables-save -t nat failed", "no")

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 OWN = "/proc/self/ns/net"
 
@@ -40,7 +40,7 @@ def test_this_process_is_in_a_network_namespace() -> None:
     assert netns.is_namespace(OWN) is True
 
 
-def test_a_link_to_a_namespace_is_one(tmp_path: pathlib.Path) -> None:
+def test_a_link_to_a_namespace_is_a_namespace(tmp_path: pathlib.Path) -> None:
     (tmp_path / "link").symlink_to(OWN)
     assert netns.is_namespace(str(tmp_path / "link")) is True
 
@@ -60,7 +60,7 @@ NONE: dict[str, t.Callable[[pathlib.Path], object]] = {
 
 
 @pytest.mark.parametrize("make", NONE.values(), ids=NONE)
-def test_other_files_are_no_namespaces(tmp_path: pathlib.Path, make: t.Callable[[pathlib.Path], object]) -> None:
+def test_other_files_are_not_namespaces(tmp_path: pathlib.Path, make: t.Callable[[pathlib.Path], object]) -> None:
     path = tmp_path / "x"
     make(path)
     assert netns.is_namespace(str(path)) is False

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 OWN = "/proc/self/ns/net"
 
@@ -37,14 +37,14 @@ def directory(paths: NodePaths) -> pathlib.Path:
     return path
 
 
-def test_names_are_those_of_namespaces(directory: pathlib.Path, namespaces: NetnsDirectory) -> None:
+def test_only_namespaces_are_listed(directory: pathlib.Path, namespaces: NetnsDirectory) -> None:
     for name in ("b", "a"):
         (directory / name).symlink_to(OWN)
     (directory / "left-behind").touch()
     assert namespaces.names() == ["a", "b"]
 
 
-def test_a_node_without_the_directory_has_none(directory: pathlib.Path, namespaces: NetnsDirectory) -> None:
+def test_a_node_without_the_directory_has_no_namespaces(directory: pathlib.Path, namespaces: NetnsDirectory) -> None:
     directory.rmdir()
     assert namespaces.names() == []
 
@@ -87,6 +87,8 @@ def test_a_namespace_that_another_run_has_just_created_is_kept(
     assert os.readlink(directory / "there") == OWN
 
 
-def test_no_lock_is_left(directory: pathlib.Path, namespaces: NetnsDirectory, paths: NodePaths) -> None:
+def test_the_lock_file_of_namespaces_is_removed(
+    directory: pathlib.Path, namespaces: NetnsDirectory, paths: NodePaths
+) -> None:
     namespaces.delete("nobody")
     assert not os.path.lexists(paths.netns_lock)

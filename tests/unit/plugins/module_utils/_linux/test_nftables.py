@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables, rtnetlink, veth
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 DAEMON = {"match": {"op": "==", "left": {"payload": {"protocol": "ip", "field": "saddr"}}, "right": "127.0.0.1"}}
 OUTSIDE = {"match": {"op": "!=", "left": {}, "right": {"prefix": {"addr": "10.1.0.0", "len": 16}}}}
@@ -66,7 +66,7 @@ def test_output_that_is_not_json_is_an_error(prints: t.Callable[..., None]) -> N
     assert (error.code, "is not JSON" in error.msg) == (Code.DECODE_FAILURE, True)
 
 
-def test_only_ends_whose_other_end_is_elsewhere_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_veths_whose_peer_is_in_another_namespace_count(monkeypatch: pytest.MonkeyPatch) -> None:
     bridge = rtnetlink.Link(7, "cni0", "", 1500, True, 0, 0, "bridge")
     there = rtnetlink.Link(3, "veth0", "", 1500, True, 7, 2, "veth", is_peer_elsewhere=True)
     here = rtnetlink.Link(5, "veth1", "", 1500, True, 0, 4, "veth")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 KERNEL, PORT = 0, 4711
 NEWLINK, ERROR, DONE, OVERRUN = 16, 2, 3, 4

@@ -56,7 +56,7 @@ def program(tmp_path: pathlib.Path) -> t.Iterator[str]:
         ([("loaded", "inactive", 0.0), ("loaded", "failed", 0.0)], None),
     ],
 )
-def test_the_units_of_systemd_decide(
+def test_the_state_of_systemd_units_decides(
     systemctl: t.Callable[..., None], states: list[tuple[str, str, float]], expected: float | None
 ) -> None:
     systemctl(*states)

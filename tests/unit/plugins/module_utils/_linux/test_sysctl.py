@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 
 
@@ -30,7 +30,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_ker
         ),
     ],
 )
-def test_a_key_has_two_spellings_and_one_file(given: str, key: str, path: str) -> None:
+def test_both_spellings_of_a_key_name_the_same_file(given: str, key: str, path: str) -> None:
     assert sysctl.canonical(given) == key
     assert sysctl.path_of(key) == f"/proc/sys/{path}"
 
@@ -39,14 +39,14 @@ PART = st.text("abcz09_-.", min_size=1).filter(lambda part: part not in (".", ".
 
 
 @hypothesis.given(st.lists(PART, min_size=2))
-def test_a_path_comes_back_from_its_key(parts: list[str]) -> None:
+def test_a_path_is_converted_to_its_key_and_back(parts: list[str]) -> None:
     path = "/".join(parts)
     hypothesis.assume("." not in parts[0])
     assert sysctl.path_of(sysctl.canonical(path)) == f"/proc/sys/{path}"
 
 
 @hypothesis.given(st.text(max_size=40))
-def test_no_key_leaves_proc_sys(key: str) -> None:
+def test_no_key_names_a_file_outside_proc_sys(key: str) -> None:
     try:
         path = sysctl.path_of(sysctl.canonical(key))
     except CniError:

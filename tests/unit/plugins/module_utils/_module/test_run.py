@@ -65,7 +65,7 @@ def test_an_unexpected_error_is_reported_without_a_traceback() -> None:
     assert result["msg"].startswith("unexpected ValueError: no closing quotation; in operation, test_run.py:")
 
 
-def test_a_result_is_returned() -> None:
+def test_the_result_of_a_module_is_returned() -> None:
     assert _ran(lambda module: {"changed": True, "msg": "phrase_action"}) == (
         "exit",
         {"changed": True, "msg": "phrase_action"},
@@ -77,7 +77,7 @@ def test_a_result_marked_as_failed_fails_with_all_its_keys() -> None:
     assert _ran(lambda module: result) == ("fail", result)
 
 
-def test_an_error_is_one_sentence_and_the_specifications_keys() -> None:
+def test_a_failed_module_returns_one_sentence_and_the_keys_of_an_error_result() -> None:
     def fails(module: AnsibleModule) -> JsonObject:
         raise CniError(7, "what", "expected")
 

@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import StderrLog
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 BLUE, RED = (Attachment("net", name, "eth0") for name in ("blue", "red"))
 REQUEST = b'{"cniVersion": "1.0.0", "name": "net", "type": "lab"}'
@@ -29,7 +29,7 @@ def executor(plugins: ScriptedPlugins, log: StderrLog | None) -> ProcessExecutor
     return ProcessExecutor([str(plugins.path)], 30, listener=log)
 
 
-def test_each_call_is_kept_with_its_attachment(plugins: ScriptedPlugins) -> None:
+def test_stderr_of_each_call_is_kept_with_its_attachment(plugins: ScriptedPlugins) -> None:
     plugins.write(
         "lab",
         ADD=ScriptedAnswer(stderr="no \x1b[2J IPv6\n\n"),
@@ -52,7 +52,7 @@ def test_output_of_a_failed_plugin_is_only_in_its_error(plugins: ScriptedPlugins
     assert ("why" in error.details, log.entries(BLUE.key)) == (True, [])
 
 
-def test_the_output_of_a_plugin_and_of_many_is_cut(plugins: ScriptedPlugins) -> None:
+def test_the_output_of_one_and_of_all_plugins_is_limited(plugins: ScriptedPlugins) -> None:
     plugins.write("lab", ADD=ScriptedAnswer(stderr_bytes=1024 * 1024))
     log = StderrLog(40 * 1024)
     for dummy in range(4):

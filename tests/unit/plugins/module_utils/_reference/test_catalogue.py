@@ -184,5 +184,5 @@ SETS = {
 
 
 @pytest.mark.parametrize("trait", SETS)
-def test_a_trait_is_that_of_these_plugins(trait: str) -> None:
+def test_each_trait_belongs_to_the_listed_plugins(trait: str) -> None:
     assert {row.name for row in CATALOGUE.values() if getattr(row, trait)} == SETS[trait]

@@ -39,7 +39,7 @@ def test_del_of_sbr_succeeds_without_a_netns() -> None:
 
 
 @pytest.mark.parametrize("parameters", [DEL, Parameters("ADD", ATTACHMENT.with_netns("")), Parameters("VERSION")])
-def test_sbr_runs_otherwise(parameters: Parameters) -> None:
+def test_del_of_sbr_runs_the_plugin_if_the_netns_exists(parameters: Parameters) -> None:
     memory = MemoryExecutor(sbr=succeeds)
     DefectTolerance(memory).execute("sbr", b"{}", parameters)
     assert memory.run() == [(parameters.command, "sbr")]

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
 
-def test_names_are_those_of_the_plugins() -> None:
+def test_chain_names_equal_those_of_the_plugins() -> None:
     assert firewall_names.masquerade_chain("net", "blue") == "CNI-c6552c4eb66f3dfcaf7de560"
     assert firewall_names.ports_chain("net", "blue") == "CNI-DN-c6552c4eb66f3dfcaf7de"
     assert firewall_names.ifb("net", "blue") == "bwpc6552c4eb66f"

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._linux.inotify import DirectoryWatch
 from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory, lease_index
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 ADDRESS = "10.1.0.2"
 OWN = "blue\r\neth0"
@@ -115,7 +115,7 @@ def index(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 
 @pytest.mark.usefixtures("index")
-def test_leases_of_a_container_are_found_whoever_wrote_or_removed_them(tmp_path: pathlib.Path) -> None:
+def test_leases_of_a_container_are_found_although_other_processes_change_them(tmp_path: pathlib.Path) -> None:
     with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
         assert directory.leases_of("blue", "eth0") == []
         assert directory.reserve("10.1.0.2", "blue", "eth0")
@@ -166,7 +166,7 @@ def test_a_forked_process_learns_of_changes_too(tmp_path: pathlib.Path) -> None:
         assert [lease.address for lease in directory.leases_of("b7", "eth0")] == ["10.2.0.7"]
 
 
-def test_files_that_are_no_leases_are_not_found(tmp_path: pathlib.Path) -> None:
+def test_files_that_are_not_leases_are_ignored(tmp_path: pathlib.Path) -> None:
     with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
         for name in ("last_reserved_ip.0", "lock", "copy of 10.1.0.2", "0"):
             (tmp_path / "net" / name).write_bytes(b"blue\r\neth0")

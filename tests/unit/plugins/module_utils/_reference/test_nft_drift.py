@@ -141,7 +141,7 @@ UNRULED: dict[str, tuple[list[JsonObject], tuple[str, ...]]] = {
 }
 
 
-def test_rules_of_the_plugins_are_no_drift(node: NftablesNode) -> None:
+def test_rules_of_the_plugins_are_not_drift(node: NftablesNode) -> None:
     assert node.lost(RULESET) == ()
 
 
@@ -163,7 +163,7 @@ def test_a_chain_may_be_reached_directly(node: NftablesNode) -> None:
     assert node.lost(ruleset) == ()
 
 
-def test_without_snat_no_masquerading_is_missed(node: NftablesNode) -> None:
+def test_no_masquerade_rule_is_expected_without_snat(node: NftablesNode) -> None:
     assert node.lost(without("ip", "masquerading"), BRIDGE, {**PORTMAP, "snat": False}) == ()
 
 

@@ -71,7 +71,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), ENDS.values(), ids=ENDS)
-def test_a_del_that_failed_for_its_chain_is_recognized_by_its_message(text: str, expected: bool) -> None:
+def test_a_del_that_failed_because_of_its_chain_is_recognized_by_its_message(text: str, expected: bool) -> None:
     what, dummy, details = text.partition(": ")
     assert should_repeat_del(CniError(999, what, details)) is expected
 
@@ -110,7 +110,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("error", "expected"), REFUSALS.values(), ids=REFUSALS)
-def test_a_del_that_was_refused_is_known_only_where_nothing_else_failed(error: CniError, expected: bool) -> None:
+def test_a_refused_del_is_recognized_only_if_no_other_plugin_failed(error: CniError, expected: bool) -> None:
     assert is_input_rejection(error) is expected
 
 
@@ -176,14 +176,14 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object
 }  # fmt: skip
 
 
-def test_the_family_of_an_address_is_that_of_its_text() -> None:
+def test_the_family_of_an_address_follows_from_its_text() -> None:
     given = result.from_keys({"cniVersion": "0.4.0", "ips": [{"address": V4}]}, "0.4.0", "test")
     record = _record(("portmap",), None)._replace(result=given)
     assert is_false_alarm(record, record.network().plugins[0], CniError(0, MISSED_V6))
 
 
 @pytest.mark.parametrize(("types", "addresses", "keys", "complaint", "expected"), CASES.values(), ids=CASES)
-def test_a_complaint_is_known_to_be_wrong_by_the_facts_of_the_record(
+def test_a_false_alarm_is_recognized_by_the_record(
     types: tuple[str, ...], addresses: tuple[str, ...] | None, keys: dict[str, object], complaint: str, expected: bool
 ) -> None:
     record = _record(types, addresses, **keys)

@@ -65,7 +65,7 @@ def test_nothing_that_may_be_a_secret_is_in_the_report_or_its_page() -> None:
     assert SECRET not in page.render(report)
 
 
-def test_what_a_node_says_is_escaped() -> None:
+def test_texts_from_a_node_are_escaped() -> None:
     hostile = facts(attachments=[attachment("net\x1b[31m", "\u202eevil")])
     (described,) = fleet({"n\x1b1": hostile})["nodes"]
     assert described["name"] == "n\\x1b1"
@@ -84,12 +84,12 @@ def test_the_error_of_a_search_for_leaks_is_kept() -> None:
     assert "leaks unknown" in page.render(report)
 
 
-def test_a_search_for_leaks_that_was_skipped_is_no_error() -> None:
+def test_a_search_for_leaks_that_was_skipped_is_not_an_error() -> None:
     (node,) = fleet({"one": facts()}, one={"skipped": True, "changed": False})["nodes"]
     assert node["leaks_error"] is None
 
 
-def test_a_check_that_failed_is_no_leak() -> None:
+def test_a_failed_check_is_not_a_leak() -> None:
     failed = {**LEAK, "kind": "network", "action": "failed", "error": {"msg": "nft does not answer"}}
     (node,) = fleet({"one": facts()}, one={"findings": [failed]})["nodes"]
     assert (len(node["leaks"]), node["summary"]["leaks"]) == (1, 0)
@@ -200,7 +200,7 @@ def test_a_plugin_without_a_release_differs_where_it_is_missing() -> None:
         facts(leases=[{"network": "x", "range": "y", "size": float("nan"), "taken": 0, "free": 0}]),
     ],
 )
-def test_a_node_that_answers_nonsense_does_not_hide_the_others(info: t.Any) -> None:
+def test_a_node_with_an_invalid_answer_does_not_hide_the_others(info: t.Any) -> None:
     report = fleet_report({"one": {"node": info}, "two": {"node": facts()}}, ["one", "two"], "node")
     first, second = report["nodes"]
     assert first["error"].startswith("its results have an unexpected form: ")
@@ -208,7 +208,7 @@ def test_a_node_that_answers_nonsense_does_not_hide_the_others(info: t.Any) -> N
     assert "its results have an unexpected form" in page.render(report)
 
 
-def test_a_circle_of_links_is_drawn() -> None:
+def test_links_that_refer_to_each_other_in_a_circle_are_drawn() -> None:
     links = [link("a", parent="b", uplink=True), link("b", parent="a"), link("c", parent="c", uplink=True)]
     assert ">c<" in page.render(fleet({"one": facts(links=links)}))
 

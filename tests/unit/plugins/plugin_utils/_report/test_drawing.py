@@ -69,7 +69,7 @@ def test_two_networks_on_one_bridge_are_one_segment_with_the_paths_of_both(names
     assert [(path.uplink, path.how) for path in segment.paths] == [("eth0", "masquerade")]
 
 
-def test_a_port_of_a_bridge_that_is_no_veth_joins_it_with_the_network_outside() -> None:
+def test_a_bridge_port_other_than_a_veth_joins_the_bridge_with_the_outside_network() -> None:
     links = [*LINKS, link("eth1", master="cni0")]
     (segment,) = read(networks=[network("a", bridge(ipMasq=False))], attachments=[], links=links).segments
     assert [(path.uplink, path.how) for path in segment.paths] == [("eth1", "joined"), ("eth0", "routed")]

@@ -109,7 +109,7 @@ def check(findings: list[Finding], content: bytes) -> None:
 
 
 @given(spoiled(LIST, *GOOD))
-def test_any_bytes_the_engine_refuses_have_a_finding_and_none_cause_a_traceback(content: bytes) -> None:
+def test_any_bytes_that_the_engine_refuses_have_a_finding_without_a_traceback(content: bytes) -> None:
     findings = validate([Source("x", content)])
     check(findings, content)
     assert not is_refused(content) or any(
@@ -118,7 +118,7 @@ def test_any_bytes_the_engine_refuses_have_a_finding_and_none_cause_a_traceback(
 
 
 @given(st.lists(networks, min_size=1, max_size=3), attachments)
-def test_any_values_the_engine_refuses_have_a_finding_and_none_cause_a_traceback(
+def test_any_values_that_the_engine_refuses_have_a_finding_without_a_traceback(
     several: list[JsonObject], items: list[t.Any]
 ) -> None:
     contents = [text(network) for network in several]
@@ -131,7 +131,7 @@ def test_any_values_the_engine_refuses_have_a_finding_and_none_cause_a_traceback
 
 
 @given(st.sampled_from(GOOD), st.permutations(["schema", "specification", "consistency"]))
-def test_each_level_stands_by_itself(network: JsonObject, levels: list[str]) -> None:
+def test_each_level_can_be_checked_alone(network: JsonObject, levels: list[str]) -> None:
     source = Source("x", text(network))
     whole = validate([source], levels)
     apart = [finding for level in ("schema", "specification", "consistency") for finding in validate([source], [level])]
@@ -140,7 +140,7 @@ def test_each_level_stands_by_itself(network: JsonObject, levels: list[str]) -> 
 
 
 @given(plugins())
-def test_parts_hidden_from_the_library_would_pass_it(plugin: JsonObject) -> None:
+def test_the_validator_finds_the_same_violations_as_the_plain_library(plugin: JsonObject) -> None:
     name = schemas.name_for_plugin(plugin["type"])
     own: t.Any = schemas.validator(name)
     extend: t.Any = jsonschema.validators.extend

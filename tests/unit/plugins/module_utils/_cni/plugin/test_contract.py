@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
     RESULT_0_2_0,
     RESULT_0_4_0,
@@ -47,7 +47,7 @@ def test_a_request_has_the_configuration_and_its_sections() -> None:
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_a_request_for_an_attachment_has_it(command: str) -> None:
+def test_a_request_for_an_attachment_has_its_parameters(command: str) -> None:
     assert read_request(command).attachment == ATTACHMENT
 
 
@@ -61,7 +61,7 @@ def test_known_cni_args_are_returned_without_those_that_are_missing_or_empty() -
     assert request_with_args(IP="10.1.0.5", MAC="").cni_args("IP", "MAC", "GATEWAY") == {"IP": "10.1.0.5"}
 
 
-def test_unknown_cni_args_are_refused_by_their_names() -> None:
+def test_the_error_for_unknown_cni_args_names_them() -> None:
     error = error_of(request_with_args(IP="10.1.0.5", K8S_POD_UID="1", A="2").cni_args, "IP")
     assert (error.code, error.msg) == (Code.INTERNAL, "CNI_ARGS has unknown keys: A, K8S_POD_UID")
     assert "IgnoreUnknown=1" in error.details
@@ -99,7 +99,7 @@ def test_prev_result_without_a_version_has_that_of_the_request() -> None:
 
 
 @pytest.mark.parametrize("keys", [{}, {"prevResult": None}], ids=["missing", "null"])
-def test_a_request_without_prev_result_has_none(keys: JsonObject) -> None:
+def test_a_request_without_prev_result_has_no_result(keys: JsonObject) -> None:
     request = read_request(**keys)
     assert request.prev_result is None
     assert error_of(request.require_prev_result).msg == "the request has no prevResult"
@@ -178,7 +178,7 @@ def test_the_result_of_a_delegated_plugin_without_a_version_has_that_of_the_requ
     assert read_request(cniVersion="0.2.0", executor=executor).delegate("ipam").addresses == ("10.1.0.5",)
 
 
-def test_what_another_operation_prints_is_no_result() -> None:
+def test_output_of_another_operation_is_not_a_result() -> None:
     executor = MemoryExecutor(ipam=lambda made: "done")
     assert read_request("CHECK", executor=executor).delegate("ipam") == Result(version.LATEST, {})
 

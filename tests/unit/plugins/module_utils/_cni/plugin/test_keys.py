@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import (
     read_interface,
     refuse,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values
 
 READERS: dict[str, t.Callable[[Keys, str], object]] = {

@@ -171,7 +171,7 @@ def test_an_invalid_variable_is_refused(executable: Executable, variables: dict[
 
 
 @pytest.mark.parametrize("args", ["K", "K=V=W", "K=V;L"])
-def test_cni_args_that_are_no_pairs_are_refused(executable: Executable, args: str) -> None:
+def test_cni_args_that_are_not_pairs_are_refused(executable: Executable, args: str) -> None:
     error = executable.error(FakePlugin(), "ADD", CNI_ARGS=args)
     assert (error["code"], error["msg"]) == (999, "CNI_ARGS is not a list of pairs")
 
@@ -184,7 +184,7 @@ def test_an_unknown_operation_is_refused(executable: Executable, command: str | 
 
 @pytest.mark.parametrize("command", ["ADD", "GC"])
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff"])
-def test_a_request_that_is_no_json_object_is_refused(executable: Executable, content: bytes, command: str) -> None:
+def test_a_request_that_is_not_a_json_object_is_refused(executable: Executable, content: bytes, command: str) -> None:
     error = executable.error(FakePlugin(), command, content)
     assert (error["code"], error["cniVersion"]) == (6, "1.1.0")
 

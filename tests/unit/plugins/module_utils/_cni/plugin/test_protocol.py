@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
     RESULT_0_2_0,
     RESULT_0_4_0,
@@ -64,7 +64,7 @@ def output(result: Result, requested: str) -> JsonObject:
 
 @pytest.mark.parametrize("command", OPERATIONS)
 @pytest.mark.parametrize("requested", version.KNOWN)
-def test_an_operation_exists_since_its_version(command: str, requested: str) -> None:
+def test_an_operation_is_refused_before_its_first_version(command: str, requested: str) -> None:
     plugin = FakePlugin(lambda request: RESULT)
     if version.at_least(requested, SINCE[command]):
         call(plugin, command, config(cniVersion=requested))
@@ -122,7 +122,7 @@ def test_a_request_without_the_key_name_is_refused() -> None:
 
 @pytest.mark.parametrize("content", [b"", b" ", b"{", b"[]", b"null", b'"x"', b"\xff{}", b'{"name": NaN}'])
 @pytest.mark.parametrize("command", OPERATIONS)
-def test_a_request_that_is_no_json_object_is_refused(command: str, content: bytes) -> None:
+def test_a_request_that_is_not_a_json_object_is_refused(command: str, content: bytes) -> None:
     plugin = FakePlugin()
     error = error_of(call, plugin, command, content)
     assert error.code == 6
@@ -180,7 +180,7 @@ def test_dns_settings_stay_in_every_version() -> None:
         assert output(Result(version.LATEST, {**RESULT.keys, "dns": dns}), requested)["dns"] == dns
 
 
-def test_a_plugin_may_answer_in_any_version() -> None:
+def test_a_plugin_may_return_a_result_of_any_version() -> None:
     assert output(Result("0.4.0", RESULT_0_4_0), "0.4.0") == RESULT_0_4_0
     assert output(Result("0.2.0", RESULT_0_2_0), "1.1.0")["ips"][0] == {
         "address": "10.1.0.5/16",
@@ -206,7 +206,7 @@ CODES = {
 
 @pytest.mark.parametrize("command", OPERATIONS)
 @pytest.mark.parametrize("code", CODES)
-def test_an_error_of_a_plugin_has_its_code_if_it_says_what_to_do(code: int, command: str) -> None:
+def test_a_plugins_error_code_is_kept_if_the_runtime_acts_on_it(code: int, command: str) -> None:
     def fail(request: PluginRequest) -> None:
         raise CniError(code, "it failed", "why")
 

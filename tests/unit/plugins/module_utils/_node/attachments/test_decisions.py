@@ -246,7 +246,7 @@ def test_a_missing_namespace_or_network_fails_without_running_a_plugin(node: Fak
     assert (node.commands(), node.files()) == ([], before)
 
 
-def test_a_del_that_could_not_begin_is_no_change(node: FakeNode) -> None:
+def test_a_del_that_could_not_begin_is_not_a_change(node: FakeNode) -> None:
     _attached(node)
     node.intent_file().parent.rmdir()
     node.intent_file().parent.touch()
@@ -305,7 +305,7 @@ def test_a_value_of_another_type_is_a_change(node: FakeNode, before: object, aft
     assert node.ensure(node.attachment(capability_args={"y": after})).reason == "its capability arguments have changed"
 
 
-def test_an_equivalent_port_mapping_is_no_change(node: FakeNode) -> None:
+def test_an_equivalent_port_mapping_is_not_a_change(node: FakeNode) -> None:
     """Records of other runtimes and of earlier releases have values that are not normalized."""
     node.make_namespace()
     node.write(plugins=[{"type": "a", "capabilities": {"portMappings": True}}, {"type": "b"}])

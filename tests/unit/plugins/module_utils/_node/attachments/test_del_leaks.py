@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 BY_IPTABLES: JsonObject = {"type": "bridge", "ipMasq": True}
 BY_NFTABLES: JsonObject = {**BY_IPTABLES, "ipMasqBackend": "nftables"}
@@ -71,7 +71,7 @@ def test_no_rules_are_listed_if_the_namespace_exists(
     assert not tool.exists()
 
 
-def test_no_rules_are_listed_if_the_network_has_none(
+def test_no_rules_are_listed_if_the_network_makes_no_rules(
     records: RecordStore, paths: NodePaths, tool: pathlib.Path
 ) -> None:
     for plugin in ({"type": "bridge"}, {**BY_NFTABLES, "ipMasq": False}, {**CHECKED, "macspoofchk": False}):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""When CHECK is run, what a failed one leads to, and what a failed ADD or DEL leaves behind."""
+"""Decisions after a failed CHECK or drift in the kernel, and the state after a failed ADD or DEL."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentState, DesiredAttachment
+from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryAnswer, MemoryCall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
@@ -47,7 +48,7 @@ def node(make_node: MakeNode, plugin: Plugin) -> FakeNode:
     return made
 
 
-# What a failed CHECK of an attachment that is there leads to: action, changed, error.
+# The decision after a failed CHECK of an existing attachment: action, changed, error.
 EXISTING = {
     ("always", "recreate"): ("recreated", True, False),
     ("always", "fail"): ("failed", False, True),
@@ -183,7 +184,7 @@ def test_a_removal_that_fails_keeps_the_record(node: FakeNode, plugin: Plugin) -
     assert node.files() == {}
 
 
-def test_the_cni_result_is_that_of_add(node: FakeNode) -> None:
+def test_the_result_of_an_attachment_is_the_result_of_add(node: FakeNode) -> None:
     added, checked = node.ensure(node.attachment()), node.ensure(node.attachment())
     unchecked = node.ensure(node.attachment(), check="never")
     removed = node.ensure(node.attachment(), present=False)
@@ -202,3 +203,74 @@ def test_an_attachment_that_fails_check_after_add_is_recorded_for_restoration(no
     assert record is not None
     assert (outcome.action, outcome.after) == ("failed", AttachmentState(record.restoration))
     assert record.restoration == restoration
+
+
+@pytest.fixture
+def drifted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
+    """Return a node with a drifted attachment."""
+    node.make_namespace()
+    node.ensure(node.attachment())
+    monkeypatch.setattr(
+        interface_drift,
+        "find_drift",
+        lambda record, network, node: interface_drift.LinkDrift(("eth0 is gone", "so is its address"), ()),
+    )
+    return node
+
+
+MESSAGES = "eth0 is gone; so is its address"
+
+
+@pytest.mark.parametrize("check", ["always", "drift"])
+@pytest.mark.parametrize("on_drift", ["recreate", "fail", "report"])
+def test_on_drift_decides_the_action_for_drift_in_the_kernel(drifted: FakeNode, check: str, on_drift: str) -> None:
+    outcome = drifted.ensure(drifted.attachment(), check=check, on_drift=on_drift, dry_run=True)
+    assert (outcome.action, outcome.changed, outcome.error is not None) == EXISTING["always", on_drift]
+    assert (outcome.reason.startswith(MESSAGES), drifted.commands()) == (True, [])
+
+
+PLACES = {
+    "in the container": (interface_drift.LinkDrift(("eth0 is gone",), ()), "looked for in {netns}"),
+    "on the node": (interface_drift.LinkDrift((), ("cni0 is gone",)), "looked for on the node"),
+    "in both": (
+        interface_drift.LinkDrift(("eth0 is gone",), ("cni0 is gone",)),
+        "looked for in {netns} and on the node",
+    ),
+}
+
+
+@pytest.mark.parametrize(("drift", "details"), PLACES.values(), ids=PLACES)
+def test_the_details_of_drift_name_the_place(
+    drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, drift: interface_drift.LinkDrift, details: str
+) -> None:
+    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: drift)
+    outcome = drifted.ensure(drifted.attachment(), on_drift="fail")
+    netns = drifted.attachment().netns
+    assert outcome.error is not None
+    assert outcome.error.details == details.format(netns=netns)
+
+
+@pytest.mark.parametrize("check", ["changed", "never"])
+def test_some_values_of_check_ignore_drift(drifted: FakeNode, check: str) -> None:
+    assert drifted.ensure(drifted.attachment(), check=check).action == "unchanged"
+
+
+def test_drift_right_after_add_is_an_error(drifted: FakeNode) -> None:
+    outcome = drifted.ensure(drifted.attachment())
+    assert (outcome.action, drifted.commands()) == ("failed", ["DEL", "ADD"])
+    assert f"right after ADD, so recreating the attachment will not help: {MESSAGES}" in str(outcome.error)
+
+
+def test_check_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: interface_drift.LinkDrift((), ()))
+    node.make_namespace()
+    assert node.ensure(node.attachment(), check="drift").action == "added"
+    again = node.ensure(node.attachment(), check="drift")
+    assert (again.action, again.changed, again.result is not None) == ("checked", False, True)
+    assert node.executor.calls == []
+
+
+def test_an_attachment_with_nothing_to_compare_is_unchanged(node: FakeNode) -> None:
+    node.make_namespace()
+    node.ensure(node.attachment(), check="drift")
+    assert node.ensure(node.attachment(), check="drift").action == "unchanged"

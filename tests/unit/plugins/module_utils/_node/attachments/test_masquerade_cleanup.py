@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_leaked_rules
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 CHAIN = firewall_names.masquerade_chain("net", "blue")
 RULE = f'-A POSTROUTING -s 10.1.0.2/32 -m comment --comment "name: \\"net\\" id: \\"blue\\"" -j {CHAIN}'
@@ -54,7 +54,7 @@ def tool(program_dir: pathlib.Path) -> t.Callable[..., pathlib.Path]:
     return make
 
 
-def test_a_family_that_cannot_be_listed_is_no_obstacle_unless_the_attachment_has_it(
+def test_del_fails_for_an_unlisted_family_only_if_the_attachment_has_addresses_of_it(
     tool: t.Callable[..., pathlib.Path], records: RecordStore
 ) -> None:
     tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)

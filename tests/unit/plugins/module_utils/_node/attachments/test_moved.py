@@ -149,7 +149,7 @@ def test_an_attachment_is_removed_when_its_replacement_is_added(make_node: MakeN
     assert (joined.action, former.action, node.record(), node.commands()) == ("added", "removed", None, ["DEL", "ADD"])
 
 
-def test_an_attachment_at_another_interface_is_no_replacement(make_node: MakeNode) -> None:
+def test_an_attachment_at_another_interface_is_not_a_replacement(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
     node.make_namespace()
     node.ensure(node.attachment(), check="never")

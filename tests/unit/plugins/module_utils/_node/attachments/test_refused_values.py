@@ -150,7 +150,7 @@ def test_del_keeps_the_recorded_values_unless_a_plugin_refused_them(make_node: M
     assert node.intent() is not None
 
 
-def test_the_error_tells_that_the_current_values_are_refused_too(node: FakeNode) -> None:
+def test_the_error_says_that_the_current_values_are_refused_too(node: FakeNode) -> None:
     _spoiled(node)
     node.executor.plugins["b"] = t.cast(t.Any, lambda call: CniError(999, SAID.format(call.command)))
     error = node.ensure(node.attachment()).error

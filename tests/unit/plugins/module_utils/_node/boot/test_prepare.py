@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._node.boot import prepare as boot_preparation
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 
 def attach(root: pathlib.Path, cache_dir: str) -> None:

@@ -51,7 +51,7 @@ def repair(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch, paths: No
 seen: list[Selection] = []
 
 
-def test_only_what_was_repaired_or_failed_has_a_line(
+def test_only_repaired_and_failed_attachments_have_a_line(
     repair: t.Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rule = "the masquerade rule of 10.1.0.2 is gone"
@@ -68,7 +68,7 @@ def test_only_what_was_repaired_or_failed_has_a_line(
     ]
 
 
-def test_an_unreadable_record_has_a_line_and_is_no_failure(
+def test_an_unreadable_record_has_a_line_and_does_not_fail_the_repair(
     repair: t.Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert repair(CniError(Code.DECODE_FAILURE, "/var/lib/cni/results/x is not JSON")) == 0

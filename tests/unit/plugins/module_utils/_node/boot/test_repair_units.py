@@ -54,7 +54,7 @@ def files_below(root: pathlib.Path) -> list[str]:
     return [str(path) for path in root.rglob("*") if not path.is_dir() or path.is_symlink()]
 
 
-def test_the_units_are_written_once_and_removed_without_a_trace(
+def test_the_units_are_written_once_and_removed_completely(
     root: pathlib.Path, units: RepairUnits, systemctl: list[str]
 ) -> None:
     created = settle(units, SETTINGS)
@@ -125,7 +125,7 @@ def test_the_program_is_moved_and_then_stays_where_it_is(
     assert not elsewhere.exists()
 
 
-def test_restoration_and_repair_do_not_need_each_other(unit: SystemdUnit, units: RepairUnits, paths: NodePaths) -> None:
+def test_restoration_and_repair_are_independent(unit: SystemdUnit, units: RepairUnits, paths: NodePaths) -> None:
     unit.carry_out(unit.plan_changes(["/var/lib/cni"]))
     settle(units, SETTINGS)
     programs = [pathlib.Path(path) for path in (paths.restore_program, paths.repair_program)]

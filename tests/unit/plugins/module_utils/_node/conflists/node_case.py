@@ -100,7 +100,8 @@ def check(findings: t.Iterable[Finding], expected: t.Iterable[ExpectedFinding]) 
         key = (finding.code, os.path.basename(finding.file), finding.path)
         places.setdefault(key, []).append(f"{finding.message}; {finding.hint}")
     keys = [key for key, texts in places.items() for dummy in texts]
-    assert sorted(keys) == sorted(finding[:3] for finding in expected)
+    expected_keys = sorted(finding[:3] for finding in expected)
+    assert sorted(keys) == expected_keys, f"{sorted(keys)} instead of {expected_keys}"
     for code, file, path, words in expected:
         texts = places[code, file, path]
         assert any(all(word in text for word in words) for text in texts), (words, texts)

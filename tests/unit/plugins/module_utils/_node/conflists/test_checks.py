@@ -119,7 +119,7 @@ def test_check_mode_tolerates_a_missing_link(lab: Lab) -> None:
     ]
 
 
-def test_a_missing_device_of_an_existing_network_is_no_finding(lab: Lab) -> None:
+def test_a_missing_device_of_an_existing_network_causes_no_finding(lab: Lab) -> None:
     lab.net_d.put("10-net.conflist", network("net", {"type": "host-device", "device": "eth7"}))
     assert lab.find_codes({"type": "host-device", "device": "eth7"}) == []
     assert lab.find_codes({"type": "host-device", "device": "eth8"}) == ["warning missing-device /plugins/0/device"]

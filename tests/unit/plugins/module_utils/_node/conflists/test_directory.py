@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     NetD,
     absent,
@@ -38,7 +38,7 @@ def test_a_plan_changes_no_file(net_d: NetD) -> None:
     assert not net_d.path.parent.exists()
 
 
-def test_names_follow_from_priority_network_and_form(net_d: NetD) -> None:
+def test_file_names_consist_of_priority_network_and_form(net_d: NetD) -> None:
     items = [
         present("a"),
         present("b", priority=5),
@@ -118,7 +118,7 @@ def test_content_and_mode_are_corrected(net_d: NetD) -> None:
     assert net_d.modes() == {0o600}
 
 
-def test_a_network_of_another_file_name_moves(net_d: NetD) -> None:
+def test_a_network_with_another_file_name_is_moved(net_d: NetD) -> None:
     net_d.ensure(present("a"), present("b"))
     moved = present("a", priority=20)
     assert net_d.ensure(moved, present("b")) == {
@@ -129,7 +129,7 @@ def test_a_network_of_another_file_name_moves(net_d: NetD) -> None:
     assert net_d.ensure(moved, present("b")) == {"20-a.conflist": "unchanged", "10-b.conflist": "unchanged"}
 
 
-def test_two_networks_change_places(net_d: NetD) -> None:
+def test_two_networks_can_swap_file_names(net_d: NetD) -> None:
     net_d.ensure(present("a", filename="1.conflist"), present("b", filename="2.conflist"))
     changed = dict.fromkeys(("1.conflist", "2.conflist"), "changed")
     assert net_d.ensure(present("b", filename="1.conflist"), present("a", filename="2.conflist")) == changed

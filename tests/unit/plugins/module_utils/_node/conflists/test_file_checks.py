@@ -138,7 +138,7 @@ def test_a_plugin_that_selects_networks_may_sort_first(net_d: NetD) -> None:
     assert find_messages(net_d, present("a")) == {}
 
 
-def test_an_unreadable_file_is_a_finding_that_tells_whether_it_sorts_first(net_d: NetD) -> None:
+def test_the_finding_of_an_unreadable_file_says_whether_it_sorts_first(net_d: NetD) -> None:
     net_d.put("00-broken.conflist", b"{")
     net_d.put("50-broken.conf", b"")
     messages = find_messages(net_d, present("a"))

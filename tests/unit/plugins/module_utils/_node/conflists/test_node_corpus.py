@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import pathlib
+import tempfile
 import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, NODE
+from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, NODE, Finding
+from ansible_collections.cni.node.tests.support.check_each import check_each
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists import (
     access_cases,
     address_cases,
@@ -27,62 +29,57 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.plugin_cases import PluginCase
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.runtime_cases import RuntimeCase
 
-C = t.TypeVar("C")
+AnyCase = t.Union[NodeCase, PluginCase, AccessCase, RuntimeCase]
 OF_NODES: t.Final = (link_cases, address_cases, bridge_cases, route_cases, file_cases)
 BROKEN: t.Final = {code: cases for table in OF_NODES for code, cases in table.BROKEN.items()}
 FINE: t.Final = {code: cases for table in OF_NODES for code, cases in table.FINE.items()}
 
 
-def name_cases(tables: t.Mapping[str, t.Mapping[str, C]]) -> list[t.Any]:
-    return [pytest.param(case, id=f"{code}: {name}") for code, cases in tables.items() for name, case in cases.items()]
+BROKEN_BY_CODE: t.Final[t.Mapping[str, t.Mapping[str, AnyCase]]] = {
+    **BROKEN,
+    **plugin_cases.BROKEN,
+    **access_cases.BROKEN,
+    **runtime_cases.BROKEN,
+}
+FINE_BY_CODE: t.Final[t.Mapping[str, t.Mapping[str, AnyCase]]] = {
+    **FINE,
+    **plugin_cases.FINE,
+    **access_cases.FINE,
+    **runtime_cases.FINE,
+}
 
 
-@pytest.mark.parametrize("case", name_cases(BROKEN))
-def test_a_wrong_case_has_exactly_the_expected_findings(
-    case: NodeCase, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("code", sorted(BROKEN_BY_CODE))
+def test_broken_cases_have_exactly_the_expected_findings(
+    code: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check(case.findings(tmp_path / "net.d", monkeypatch), case.expected)
+    def check_findings(case: AnyCase) -> None:
+        check(find_in(case, tmp_path, monkeypatch), case.expected)
+
+    check_each(BROKEN_BY_CODE[code], check_findings)
 
 
-@pytest.mark.parametrize("case", name_cases(FINE))
-def test_a_correct_case_has_no_findings(
-    case: NodeCase, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    check(case.findings(tmp_path / "net.d", monkeypatch), [])
+@pytest.mark.parametrize("code", sorted(FINE_BY_CODE))
+def test_fine_cases_have_no_findings(code: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check_findings(case: AnyCase) -> None:
+        check(find_in(case, tmp_path, monkeypatch), [])
+
+    check_each(FINE_BY_CODE[code], check_findings)
 
 
-@pytest.mark.parametrize("case", name_cases({**plugin_cases.BROKEN, **access_cases.BROKEN, **runtime_cases.BROKEN}))
-def test_a_wrong_plugin_case_has_exactly_the_expected_findings(
-    case: PluginCase | AccessCase | RuntimeCase, tmp_path: pathlib.Path
-) -> None:
-    check(case.findings(tmp_path), case.expected)
-
-
-@pytest.mark.parametrize("case", name_cases({**plugin_cases.FINE, **access_cases.FINE, **runtime_cases.FINE}))
-def test_a_correct_plugin_case_has_no_findings(
-    case: PluginCase | AccessCase | RuntimeCase, tmp_path: pathlib.Path
-) -> None:
-    check(case.findings(tmp_path), [])
+def find_in(case: AnyCase, directory: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
+    own = pathlib.Path(tempfile.mkdtemp(dir=directory))
+    return case.findings(own / "net.d", monkeypatch) if isinstance(case, NodeCase) else case.findings(own)
 
 
 def test_each_code_has_five_wrong_cases_and_two_correct_ones() -> None:
-    broken: dict[str, t.Mapping[str, NodeCase | PluginCase | AccessCase | RuntimeCase]] = {
-        **BROKEN,
-        **plugin_cases.BROKEN,
-        **access_cases.BROKEN,
-        **runtime_cases.BROKEN,
-    }
-    fine: dict[str, t.Mapping[str, NodeCase | PluginCase | AccessCase | RuntimeCase]] = {
-        **FINE,
-        **plugin_cases.FINE,
-        **access_cases.FINE,
-        **runtime_cases.FINE,
-    }
     own = {code for code, (level, dummy) in CODES.items() if level == NODE}
     for code in own:
         wrong = {
-            repr(case) for case in broken.get(code, {}).values() if code in {finding.code for finding in case.expected}
+            repr(case)
+            for case in BROKEN_BY_CODE.get(code, {}).values()
+            if code in {finding.code for finding in case.expected}
         }
         assert len(wrong) >= 5, code
-        assert len(fine.get(code, {})) >= 2, code
-    assert set(broken) == set(fine) == own
+        assert len(FINE_BY_CODE.get(code, {})) >= 2, code
+    assert set(BROKEN_BY_CODE) == set(FINE_BY_CODE) == own

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.ownership import Ownership
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 LIST = ".cni.node.owned"
 

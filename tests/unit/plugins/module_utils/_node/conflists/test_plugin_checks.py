@@ -38,12 +38,12 @@ def find_codes(plugins: ScriptedPlugins, *configured: JsonObject, check_mode: bo
     return [f"{finding.severity} {finding.code} {finding.path}" for finding in probe.check(network)]
 
 
-def test_working_plugins_are_asked_once(plugins: ScriptedPlugins) -> None:
+def test_a_working_plugin_is_probed_once(plugins: ScriptedPlugins) -> None:
     assert find_codes(plugins, {"type": "lab", "ipam": {"type": "lab"}}, {"type": "lab"}, {"type": "new"}) == []
     assert len(plugins.calls("lab", "VERSION")) == 1
 
 
-def test_a_failing_plugin_is_asked_once(plugins: ScriptedPlugins) -> None:
+def test_a_failing_plugin_is_probed_once(plugins: ScriptedPlugins) -> None:
     assert len(find_codes(plugins, {"type": "bad"}, {"type": "bad"})) == 2
     assert len(plugins.calls("bad", "VERSION")) == 1
 

@@ -46,7 +46,7 @@ def test_one_directory_in_which_the_runtime_looks_is_enough(net_d: NetD) -> None
 
 
 @pytest.mark.parametrize("runtime", ["", "podman"])
-def test_another_runtime_or_none_has_no_findings(net_d: NetD, runtime: str) -> None:
+def test_a_node_with_another_runtime_or_without_one_has_no_findings(net_d: NetD, runtime: str) -> None:
     assert find_messages(net_d, runtime, "/opt/cni/bin") == {}
 
 

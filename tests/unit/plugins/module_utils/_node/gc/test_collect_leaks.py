@@ -71,27 +71,27 @@ def collect(finder: ListedNames, first: Owners, later: Owners, policy: GcPolicy 
     return {leak.subject: leak.action for leak in leaks}
 
 
-def test_an_item_without_an_owner_at_both_looks_is_removed() -> None:
+def test_an_item_without_an_owner_in_both_searches_is_removed() -> None:
     finder = ListedNames("blue lost", "blue lost")
     assert collect(finder, owners_of("blue"), owners_of("blue")) == {"lost": "removed"}
     assert finder.removed == ["lost"]
 
 
-def test_an_item_that_is_in_one_snapshot_only_is_not_reported() -> None:
+def test_an_item_found_by_only_one_search_is_not_reported() -> None:
     finder = ListedNames("gone lost", "lost new")
     assert collect(finder, owners_of(), owners_of()) == {"lost": "removed"}
 
 
-def test_an_item_that_has_an_owner_at_the_second_look_is_not_reported() -> None:
+def test_an_item_with_an_owner_in_the_second_search_is_not_reported() -> None:
     finder = ListedNames("late lost", "late lost")
     assert collect(finder, owners_of(), owners_of("late")) == {"lost": "removed"}
 
 
-def test_nothing_is_listed_again_where_everything_has_an_owner() -> None:
+def test_there_is_no_second_search_if_every_item_has_an_owner() -> None:
     assert collect(ListedNames("blue"), owners_of("blue"), owners_of()) == {}
 
 
-def test_reasons_are_those_of_the_second_look() -> None:
+def test_reasons_to_keep_come_from_the_second_search() -> None:
     finder = ListedNames("lost", "lost")
     assert collect(finder, owners_of(), owners_of(add="an ADD is in progress")) == {"lost": "kept"}
     assert finder.removed == []
@@ -104,7 +104,7 @@ def test_the_evidence_ends_with_the_reason_to_keep_or_with_the_proof() -> None:
     assert [leak.evidence for leak in leaks] == ["no record, but it is kept", "no record, and no use"]
 
 
-def test_a_dry_run_removes_nothing_and_reports_what_a_run_does() -> None:
+def test_a_dry_run_predicts_the_report_of_a_run_and_removes_nothing() -> None:
     dry, real = (ListedNames("a b lost", "a b lost", kept="a") for dummy in range(2))
     expected = collect(dry, owners_of("b"), owners_of("b"), DRY)
     assert collect(real, owners_of("b"), owners_of("b")) == expected == {"a": "kept", "lost": "removed"}
@@ -124,7 +124,7 @@ def test_every_scope_has_finders(scope: Scope) -> None:
     assert [finder for finder in (make(run) for make in FINDERS) if finder.scope is scope]
 
 
-def test_every_finder_is_in_the_tuple() -> None:
+def test_every_finder_function_is_registered() -> None:
     room = gc.__name__
     modules = [importlib.import_module(f"{room}.{module.name}") for module in pkgutil.iter_modules(gc.__path__)]
     classes = {value for module in modules for value in vars(module).values() if isinstance(value, type)}

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture, actions
 
@@ -89,7 +89,7 @@ def test_an_interrupted_attachment_that_is_listed_as_valid_is_kept(gc: GcFixture
     assert actions(gc.collect(valid=[]))["intent net-blue-eth0"] == "deleted"
 
 
-def test_an_empty_intent_beside_a_record_is_that_of_a_del(gc: GcFixture) -> None:
+def test_an_empty_intent_beside_a_record_counts_as_a_del(gc: GcFixture) -> None:
     gc.attach("blue")
     gc.node.intent_file().write_bytes(b"")
     assert actions(gc.collect())["intent net-blue-eth0"] == "deleted"
@@ -258,7 +258,7 @@ def test_only_a_short_regular_file_is_a_lease(gc: GcFixture, kind: str, monkeypa
 
 
 @pytest.mark.parametrize("content", ["secret", "secret\r\neth0", ""])
-def test_a_symbolic_link_is_no_lease_and_its_target_is_neither_reported_nor_removed(
+def test_a_symbolic_link_is_not_a_lease_and_its_target_is_neither_reported_nor_removed(
     gc: GcFixture, tmp_path: pathlib.Path, content: str
 ) -> None:
     target = tmp_path / "token"

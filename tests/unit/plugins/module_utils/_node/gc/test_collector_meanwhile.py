@@ -118,7 +118,7 @@ def test_an_iptables_rule_that_is_made_after_records_were_read_is_ignored(tools:
     assert ("10.1.0.9" in tools.done, "10.1.0.8" in tools.done, "10.1.0.7" in tools.done) == (True, False, False)
 
 
-def test_a_rule_that_has_gone_meanwhile_is_not_reported(tools: ScriptedTools) -> None:
+def test_a_rule_that_disappears_during_the_run_is_not_reported(tools: ScriptedTools) -> None:
     tools.list_table("nat", first=masqueraded("lost", "10.1.0.9"), later=masqueraded("new", "10.1.0.8"))
     assert collect(IptablesRuleFinder(RUN)) == []
     assert tools.done == ""

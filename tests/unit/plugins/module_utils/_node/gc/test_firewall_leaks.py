@@ -96,7 +96,7 @@ def test_only_chains_with_names_of_the_plugins_are_leaks(tools: PrintingTools) -
     assert actions(collect(OrphanChainFinder(RUN), owners())) == {LOST: "removed"}
 
 
-def test_a_chain_with_a_jump_or_an_owner_is_no_leak(tools: PrintingTools) -> None:
+def test_a_chain_with_a_jump_or_an_owner_is_not_a_leak(tools: PrintingTools) -> None:
     ports = firewall_names.ports_chain("net", "blue")
     tools.print_table("nat", f":{LOST} - [0:0]", f"-A POSTROUTING -s 10.1.0.9/32 -j {LOST}", f":{ports} - [0:0]")
     assert actions(collect(OrphanChainFinder(RUN), owners("blue"))) == {}
@@ -149,7 +149,7 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("rules", BY_HAND.values(), ids=BY_HAND)
-def test_a_rule_that_the_plugin_firewall_does_not_write_is_no_leak(
+def test_a_rule_that_the_plugin_firewall_does_not_write_is_not_a_leak(
     tools: PrintingTools, rules: tuple[str, ...]
 ) -> None:
     tools.print_table("filter", *rules)
@@ -164,7 +164,7 @@ def test_the_rules_of_an_address_are_a_leak_if_no_record_has_it(tools: PrintingT
     assert collect(FirewallRuleFinder(RUN), owners(pending=names)) == []
 
 
-def test_an_add_that_begins_after_the_second_look_keeps_the_rules_of_an_address(
+def test_an_add_that_begins_after_the_second_search_keeps_the_rules_of_an_address(
     tools: PrintingTools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools.print_table("filter", *PAIR)
@@ -178,7 +178,7 @@ def masquerade(network: str, container_id: str) -> NftRule:
     return NftRule("inet", firewall_names.MASQUERADE_TABLE, "masq_checks", 1, comment, (), frozenset())
 
 
-def test_nftables_rules_of_other_networks_and_of_owners_are_no_leaks() -> None:
+def test_nftables_rules_of_other_networks_and_of_owners_are_not_leaks() -> None:
     rules: dict[t.Hashable, NftRule] = {
         number: masquerade(*names) for number, names in enumerate((("net", "lost"), ("net", "blue"), ("x", "lost")))
     }

@@ -248,7 +248,7 @@ def test_an_attachment_is_kept_if_the_list_of_its_runtime_is_broken(foreign: For
 
 
 @pytest.mark.parametrize("content", ["null", "[]"])
-def test_an_empty_list_is_a_list(foreign: ForeignNode, content: str) -> None:
+def test_an_empty_list_of_containers_proves_a_loss(foreign: ForeignNode, content: str) -> None:
     foreign.make_state("crio")
     path = foreign.root / "var/lib/containers/storage/overlay-containers/containers.json"
     path.write_text(content, encoding="ascii")
@@ -270,7 +270,7 @@ def test_a_list_that_changes_during_the_run_is_read_again(foreign: ForeignNode) 
     assert [leak.action for leak in done] == ["deleted", "kept"]
 
 
-def test_a_directory_that_cannot_be_read_is_no_empty_list(
+def test_a_directory_that_cannot_be_read_is_not_an_empty_list(
     foreign: ForeignNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foreign.make_state("containerd", OTHER_POD)
@@ -288,7 +288,7 @@ def test_a_directory_that_cannot_be_read_is_no_empty_list(
 
 
 @pytest.mark.parametrize("kind", ["fifo", "directory", "loop"])
-def test_a_database_that_is_no_file_keeps_the_attachments(foreign: ForeignNode, kind: str) -> None:
+def test_a_database_that_is_not_a_file_keeps_the_attachments(foreign: ForeignNode, kind: str) -> None:
     path = foreign.make_directory("var/lib/containers/storage") / "db.sql"
     {"fifo": os.mkfifo, "directory": os.mkdir, "loop": lambda own: own.symlink_to(own)}[kind](path)
     foreign.record("podman")
@@ -344,7 +344,9 @@ def test_one_proof_keeps_an_attachment(foreign: ForeignNode, monkeypatch: pytest
     assert leak.evidence.endswith(f", but process 4711 is in its network namespace {NETNS['containerd']}")
 
 
-def test_one_proof_without_any_doubt_keeps_an_attachment(foreign: ForeignNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attachment_with_one_proof_and_no_counter_evidence_is_kept(
+    foreign: ForeignNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     foreign.make_state("containerd")
     foreign.record("containerd")
     foreign.netns.add(NETNS["containerd"])
@@ -354,7 +356,7 @@ def test_one_proof_without_any_doubt_keeps_an_attachment(foreign: ForeignNode, m
     assert leak.evidence.endswith(", but this is the only proof that the attachment is lost")
 
 
-def test_a_running_container_is_no_finding(foreign: ForeignNode) -> None:
+def test_a_running_container_causes_no_finding(foreign: ForeignNode) -> None:
     foreign.make_state("containerd", POD)
     foreign.record("containerd")
     foreign.netns.add(NETNS["containerd"])
@@ -381,7 +383,7 @@ def test_a_young_record_is_kept(foreign: ForeignNode) -> None:
     assert (leak.action, leak.evidence.rpartition(", but ")[2]) == ("kept", "it is younger than 60 s")
 
 
-def test_a_file_that_is_no_namespace_any_more_proves_the_loss_of_the_namespace(
+def test_a_file_that_is_no_longer_a_namespace_proves_the_loss_of_the_namespace(
     foreign: ForeignNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foreign.make_state("containerd")
@@ -442,7 +444,7 @@ def test_a_record_that_no_known_runtime_writes_is_kept(
     assert (leak.action, "are not like those of a known runtime" in leak.evidence) == ("kept", True)
 
 
-def test_the_lease_of_a_deleted_attachment_has_no_owner_any_more(foreign: ForeignNode) -> None:
+def test_the_lease_of_a_deleted_attachment_has_no_owner(foreign: ForeignNode) -> None:
     """The plugins of the fake node free no address."""
     foreign.make_state("containerd")
     foreign.record("containerd")
@@ -524,7 +526,7 @@ def documented_program() -> str:
     return str(text)
 
 
-def test_the_documented_program_puts_a_record_and_its_lease_back(foreign: ForeignNode) -> None:
+def test_the_documented_program_restores_a_record_and_its_lease(foreign: ForeignNode) -> None:
     foreign.make_state("containerd")
     path = foreign.record("containerd")
     path.chmod(0o640)
@@ -615,7 +617,7 @@ def test_crio_lists_pods_in_a_second_file(foreign: ForeignNode) -> None:
         assert foreign.judge("crio").action == action
 
 
-def test_containerd_that_has_no_pod_any_more_has_an_empty_list(foreign: ForeignNode) -> None:
+def test_containerd_without_pods_has_an_empty_list(foreign: ForeignNode) -> None:
     foreign.make_directory("run/containerd/io.containerd.grpc.v1.cri")
     foreign.record("containerd")
     assert foreign.judge("containerd").action == "deleted"

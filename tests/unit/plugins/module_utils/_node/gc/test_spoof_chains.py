@@ -112,7 +112,7 @@ def test_a_check_consists_of_its_chains_and_the_rules_in_and_to_them(table: Tabl
     ]
 
 
-def test_the_name_of_an_interface_may_end_as_that_of_a_chain(table: Table) -> None:
+def test_an_interface_name_may_end_like_the_name_of_a_chain(table: Table) -> None:
     table.has(*check("blue-x-mac", "vethblue"))
     assert owners() == [("blue-x-mac", 4)]
 

@@ -111,7 +111,9 @@ def test_pools_of_unknown_size_are_left_out(place: LeaseDirectory, ipam: JsonObj
     assert place.pools(**ipam) == []
 
 
-def test_no_lease_is_read(place: LeaseDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_pools_are_counted_without_reading_leases(
+    place: LeaseDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place.give("10.1.0.2", 20000)
     read, seen = durable.read, []
 

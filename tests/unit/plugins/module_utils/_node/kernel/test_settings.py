@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel import setti
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 
 FORWARD = "net.ipv4.ip_forward"

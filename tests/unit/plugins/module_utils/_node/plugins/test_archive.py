@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 Member = t.Union[tarfile.TarInfo, tuple[tarfile.TarInfo, bytes]]
 MIB = 1024 * 1024
@@ -164,7 +164,7 @@ NO_ARCHIVE = {
 
 
 @pytest.mark.parametrize(("content", "problem"), NO_ARCHIVE.values(), ids=NO_ARCHIVE)
-def test_the_error_of_a_file_that_is_no_archive_names_its_type(
+def test_the_error_of_a_file_that_is_not_an_archive_names_its_type(
     tmp_path: pathlib.Path, content: bytes, problem: str
 ) -> None:
     assert problem in find_refusal(tmp_path / "a", content)

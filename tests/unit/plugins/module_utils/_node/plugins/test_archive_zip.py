@@ -120,7 +120,7 @@ def test_a_member_that_is_larger_than_stated_is_refused(tmp_path: pathlib.Path) 
     assert "x.tgz cannot be unpacked: Bad CRC-32" in find_refusal(tmp_path / "a", content)
 
 
-def test_the_list_of_members_has_one_place(tmp_path: pathlib.Path) -> None:
+def test_only_one_list_of_members_of_a_zip_archive_is_accepted(tmp_path: pathlib.Path) -> None:
     hidden = packed(*GOOD)
     assert "it is incomplete, or has a comment" in find_refusal(tmp_path / "a", packed(*GOOD, comment=b"x"))
     end = len(hidden) - 22

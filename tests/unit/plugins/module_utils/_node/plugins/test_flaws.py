@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.flaws impor
         ("", ["portmap"], []),
     ],
 )
-def test_flaws_are_those_of_the_release_and_of_installed_plugins(
+def test_known_flaws_depend_on_the_release_and_on_the_installed_plugins(
     release: str, plugins: list[str], words: list[str]
 ) -> None:
     flaws = find_flaws(release, plugins)

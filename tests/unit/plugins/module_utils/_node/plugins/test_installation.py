@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import InstallResult
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.bin_dir import (
     BinDir,
     NotKept,
@@ -281,7 +281,7 @@ def test_a_second_file_does_not_replace_the_one_set_aside(bin_dir: BinDir) -> No
 
 
 @pytest.mark.parametrize("kind", ["directory", "pipe"])
-def test_a_path_that_is_no_file_is_not_touched(bin_dir: BinDir, kind: str) -> None:
+def test_a_path_that_is_not_a_file_is_not_touched(bin_dir: BinDir, kind: str) -> None:
     bin_dir.path.mkdir()
     (os.mkdir if kind == "directory" else os.mkfifo)(bin_dir.path / "bridge")
     assert "bin/bridge is not a regular file" in str(error_of(bin_dir.present, OLD, force=True))

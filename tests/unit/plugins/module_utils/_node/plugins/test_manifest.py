@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest im
     Release,
     SetAside,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 FULL = Manifest(
     sets={
@@ -36,7 +36,7 @@ FULL = Manifest(
 )
 
 
-def test_it_is_read_back_unchanged_and_written_once(tmp_path: pathlib.Path) -> None:
+def test_a_manifest_is_read_back_unchanged_and_written_once(tmp_path: pathlib.Path) -> None:
     assert Manifest.load(str(tmp_path)) == Manifest()
     FULL.save(str(tmp_path))
     (path,) = tmp_path.iterdir()

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import packages
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.bin_dir import BinDir, actions, release
 
 RELEASE = release("1", "bridge", "ptp")
@@ -58,7 +58,7 @@ def test_each_package_manager_names_the_package_of_a_file(
         ("dpkg-query", ""),
     ],
 )
-def test_a_file_without_a_package_has_none(
+def test_a_file_outside_every_package_has_no_package(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str, line: str
 ) -> None:
     put_manager(tmp_path, monkeypatch, name, f"echo '{line}'; exit 1")

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.projects import PROJECTS
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import resolve_request
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 UPSTREAM = "https://github.com/containernetworking/plugins/releases/download"
 FLANNEL = "https://github.com/flannel-io/cni-plugin/releases/download"

@@ -110,7 +110,7 @@ def test_an_older_release_of_a_plugin_is_missing(node: PreparedNode, release: st
 
 
 @pytest.mark.parametrize(("name", "state"), [("containerd", MISSING), ("nomad", MISSING), ("crio", WARNING)])
-def test_a_broken_file_counts_by_what_it_does(node: PreparedNode, name: str, state: str) -> None:
+def test_a_broken_file_is_reported_by_its_effect_on_the_runtime(node: PreparedNode, name: str, state: str) -> None:
     (node.conf_dir / "00-broken.conflist").write_text("{", encoding="utf-8")
     check = node.check(name)["network file"]
     assert check.state == state

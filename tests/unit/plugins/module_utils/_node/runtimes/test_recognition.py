@@ -54,7 +54,7 @@ def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     return find
 
 
-def test_a_node_without_a_runtime_has_none(node: Node) -> None:
+def test_no_runtime_is_found_on_an_empty_node(node: Node) -> None:
     assert node() == []
 
 

@@ -97,7 +97,7 @@ def describe_service(runtime: ContainerRuntime) -> str:
 
 
 @by_runtime
-def test_the_documentation_has_what_the_row_has(runtime: ContainerRuntime) -> None:
+def test_the_documentation_agrees_with_the_row(runtime: ContainerRuntime) -> None:
     lines = (ROOT / "docs/runtimes.md").read_text(encoding="utf-8").splitlines()
     assert describe_files(runtime) in lines
     assert describe_needs(runtime) in lines

@@ -72,7 +72,7 @@ def read(setting: Setting, root: pathlib.Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "file", "text", "conf_dir", "plugin_dirs"), FILES)
-def test_what_a_file_sets_is_found_and_the_rest_is_the_default(
+def test_settings_of_a_file_are_found_and_others_have_their_defaults(
     tmp_path: pathlib.Path, name: str, file: str, text: str, conf_dir: list[str] | None, plugin_dirs: list[str] | None
 ) -> None:
     path, setup = put(tmp_path, file, text), ROWS[name]
@@ -96,7 +96,7 @@ def test_k3s_without_flannel_has_the_directories_of_containerd(tmp_path: pathlib
 
 
 @pytest.mark.parametrize("value", ['"etc/cni"', '"http://host/cni"', '""', "[]", '["a/b"]', "true", '"'])
-def test_what_is_no_absolute_path_is_not_taken_for_one(tmp_path: pathlib.Path, value: str) -> None:
+def test_a_relative_path_in_a_runtimes_configuration_is_ignored(tmp_path: pathlib.Path, value: str) -> None:
     put(tmp_path, "etc/crio/crio.conf", f"network_dir = {value}\n")
     assert read(ROWS["crio"].conf_dir, tmp_path) == ["/etc/cni/net.d"]
 

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_an_unchanged_namespace_is_not_touched_and_takes_no_lock(directory: path
 
 
 @pytest.mark.parametrize("present", [True, False])
-def test_a_namespace_that_another_run_has_just_created_is_no_change(
+def test_a_namespace_that_another_run_has_just_created_is_not_a_change(
     directory: pathlib.Path, paths: NodePaths, monkeypatch: pytest.MonkeyPatch, present: bool
 ) -> None:
     path = directory / "red"

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addres
     read_range_sets,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import read_request
 
 
@@ -167,7 +167,7 @@ def test_invalid_ranges_are_refused(sets: list[list[JsonObject]], message: str) 
 
 
 @pytest.mark.parametrize("ranges", [{"subnet": "10.0.0.0/24"}, "10.0.0.0/24", [{"subnet": "10.0.0.0/24"}], [[7]]])
-def test_ranges_that_are_no_lists_of_lists_are_refused(ranges: object) -> None:
+def test_ranges_that_are_not_lists_of_lists_are_refused(ranges: object) -> None:
     error = error_of(read_range_sets, read_request(ipam={"ranges": ranges}))
     assert error.msg.startswith("/ipam/ranges")
 

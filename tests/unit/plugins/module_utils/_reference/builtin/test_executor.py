@@ -28,8 +28,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.execut
     NEVER,
     BuiltinExecutor,
 )
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import (
     ATTACHMENT,
     CONFIG,

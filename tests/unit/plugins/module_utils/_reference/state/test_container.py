@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.containe
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import ETH0
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import ETH0
 
 V4, V6 = ipaddress.ip_address("10.1.0.2"), ipaddress.ip_address("fd00::2")
 NETWORKS = ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64")
@@ -80,7 +80,7 @@ VRF_DRIFT: dict[str, tuple[tuple[Link, ...], str, bool]] = {
 
 
 @pytest.mark.parametrize(("links", "message", "is_repairable"), VRF_DRIFT.values(), ids=VRF_DRIFT)
-def test_a_vrf_and_its_members_are_put_back(links: tuple[Link, ...], message: str, is_repairable: bool) -> None:
+def test_a_vrf_and_its_members_are_repaired(links: tuple[Link, ...], message: str, is_repairable: bool) -> None:
     assert differences(MEMBERSHIP, View((MEMBER, VRF), (), ())) == []
     (found,) = [each for each in differences(MEMBERSHIP, View(links, (), ())) if not each.follows]
     assert (found.message, found.is_repairable) == (message, is_repairable)
@@ -94,7 +94,7 @@ IN_VRF: State = (
 )
 
 
-def test_addresses_and_routes_are_put_back_with_the_membership_in_a_vrf() -> None:
+def test_addresses_and_routes_are_repaired_with_the_membership_in_a_vrf() -> None:
     # The kernel drops some of them when the interface returns, those included that are there.
     addresses = (Address(2, ipaddress.ip_interface("10.1.0.2/16")),)
     for links, table in (((ETH0, VRF), 10), ((ETH0,), 1), ((ETH0, VRF._replace(name="blue", table=1)), 2)):
@@ -123,7 +123,7 @@ def test_the_routes_of_an_interface_are_in_the_table_of_its_vrf() -> None:
         ("ipvlan", "l3", "l2", True),
     ],
 )
-def test_another_mode_is_put_back_where_the_kernel_changes_it(
+def test_a_changed_mode_is_repaired_if_the_kernel_can_change_it(
     kind: str, mode: str, expected: str, is_repairable: bool
 ) -> None:
     state = (resources.Link("eth0", inside=True, mode=expected),)

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import Toke
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
 from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import CNI0, VETH
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import CNI0, VETH
 
 GATEWAY = ipaddress.ip_interface("10.1.0.1/16")
 
@@ -121,7 +121,7 @@ def test_a_bridge_that_does_not_keep_vlans_apart_is_drift() -> None:
     assert compare(FakeNode(CNI0._replace(filters_vlans=True)), bridge) == []
 
 
-def test_what_follows_from_a_missing_bridge_is_put_back_with_it() -> None:
+def test_consequences_of_a_missing_bridge_are_repaired_with_it() -> None:
     state = (
         resources.Bridge("cni0"),
         resources.Port("veth7", "cni0"),
@@ -141,7 +141,7 @@ def test_another_link_in_the_place_of_a_bridge_is_named_and_not_changed() -> Non
     assert differences == [("interface cni0 of the node is no bridge", False, False)]
 
 
-def test_a_network_card_is_never_taken_for_the_end_of_a_veth_pair() -> None:
+def test_a_network_card_is_not_the_end_of_a_veth_pair() -> None:
     card = VETH._replace(name="eth0", kind="", master=0, is_up=False)
     lease = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0")
     state = (
@@ -172,14 +172,14 @@ def test_a_bridge_gets_no_second_address_of_ipv4() -> None:
     assert compare(other, address) == [(f"{message}, which has 10.2.0.1/16", False, False)]
 
 
-def test_a_larger_mtu_of_a_bridge_is_no_drift() -> None:
+def test_a_larger_mtu_of_a_bridge_is_not_drift() -> None:
     bridge = resources.Bridge("cni0", mtu=1400)
     assert compare(FakeNode(CNI0._replace(mtu=9000)), bridge) == []
     small = compare(FakeNode(CNI0._replace(mtu=1300)), bridge)
     assert small == [("the MTU of cni0 of the node is 1300, less than 1400", True, False)]
 
 
-def test_a_setting_that_the_kernel_does_not_have_cannot_be_put_back() -> None:
+def test_a_setting_that_the_kernel_does_not_have_cannot_be_repaired() -> None:
     setting = resources.Sysctl("net/ipv6/conf/all/forwarding", "1", inside=False)
     message = "net/ipv6/conf/all/forwarding of the node is None, not 1"
     assert compare(FakeNode(), setting) == [(message, False, False)]
@@ -207,7 +207,7 @@ LEASES: dict[str, tuple[Lease | None, list[tuple[str, bool, bool]]]] = {
 
 
 @pytest.mark.parametrize(("found", "differences"), LEASES.values(), ids=LEASES)
-def test_a_lease_is_that_of_the_container_and_the_interface(
+def test_a_lease_belongs_to_the_container_and_the_interface(
     found: Lease | None, differences: list[tuple[str, bool, bool]]
 ) -> None:
     wanted = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0")

@@ -120,7 +120,9 @@ def own_chains(rules: t.Iterable[IptablesRule]) -> Chains:
 
 @every_table
 @given(made=nodes(), data=st.data())
-def test_any_loss_is_put_back_by_one_plan(made: list[Record], data: st.DataObject, family: int, table: str) -> None:
+def test_any_loss_of_rules_is_repaired_by_one_plan(
+    made: list[Record], data: st.DataObject, family: int, table: str
+) -> None:
     rules = rules_of(made, family, table)
     before = with_others(data, apply(iptables_rules.plan(view_of({}), rules), {}), rules)
     lost = after_losses(data, before)
@@ -148,9 +150,7 @@ def test_a_chain_that_isolates_bridges_returns_last(
 
 
 @given(made=nodes(), data=st.data())
-def test_what_is_taken_back_of_an_attachment_leaves_those_of_others_complete(
-    made: list[Record], data: st.DataObject
-) -> None:
+def test_undoing_the_rules_of_one_attachment_keeps_those_of_others(made: list[Record], data: st.DataObject) -> None:
     for family, table in TABLES:
         rules, gone = rules_of(made, family, table), rules_of(made[:1], family, table)
         chains = with_others(data, apply(iptables_rules.plan(view_of({}), rules), {}), rules)

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import L
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import CNI0, VETH
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import CNI0, VETH
 
 
 class RecordingWriter:
@@ -77,7 +77,7 @@ def repair(differences: t.Sequence[Difference]) -> interface_repair.InterfaceRep
     return interface_repair.repair(t.cast("t.Any", None), differences)
 
 
-def test_what_others_need_is_written_first(writer: RecordingWriter) -> None:
+def test_resources_that_others_depend_on_are_written_first(writer: RecordingWriter) -> None:
     assert repair(DIFFERENCES) == (
         ("no bridge", "down", "no port", "no address", "no route", "not forwarding"),
         (),
@@ -95,7 +95,7 @@ def test_what_others_need_is_written_first(writer: RecordingWriter) -> None:
     ]
 
 
-def test_a_failure_does_not_keep_the_rest_from_being_written(writer: RecordingWriter) -> None:
+def test_writing_continues_after_a_failure(writer: RecordingWriter) -> None:
     writer.failing = "set_master"
     repaired = repair(DIFFERENCES)
     assert [str(error) for error in repaired.errors] == ["no port: cannot set_master"]
@@ -153,26 +153,28 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
-def test_another_link_in_its_place_is_not_changed(writer: RecordingWriter, other: Link) -> None:
+def test_another_link_with_the_same_name_is_not_changed(writer: RecordingWriter, other: Link) -> None:
     writer.links["veth7"] = other
     repaired = repair([DIFFERENCES[1]])
     assert (repaired.done, writer.written) == ((), [])
     assert "the link has just been removed or replaced" in str(repaired.errors[0])
 
 
-def test_a_name_that_is_not_that_of_a_bridge_is_named(writer: RecordingWriter) -> None:
+def test_the_error_names_a_link_that_is_not_a_bridge(writer: RecordingWriter) -> None:
     writer.links["cni0"] = CNI0._replace(kind="veth")
     assert "another link has the name cni0, and is no bridge" in str(repair(DIFFERENCES[-1:]).errors[0])
     assert writer.written == ["ensure_link cni0"]  # the kernel has refused it
 
 
-def test_what_needs_add_is_not_written(writer: RecordingWriter) -> None:
+def test_resources_that_only_add_can_make_are_not_written(writer: RecordingWriter) -> None:
     repaired = repair([DIFFERENCES[-1]._replace(is_repairable=False)])
     assert (repaired.done, writer.written) == ((), [])
     assert str(repaired.errors[0]) == "no bridge: it cannot be put back without ADD"
 
 
-def test_without_the_library_all_but_rates_is_written(writer: RecordingWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_except_rates_is_written_without_the_library(
+    writer: RecordingWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyroute2", None)
     rate = Difference(resources.Rate("veth7", 1000, 1000), "no rate limit", link=VETH)
     repaired = repair([DIFFERENCES[0], DIFFERENCES[1], rate])

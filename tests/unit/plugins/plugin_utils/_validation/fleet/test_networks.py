@@ -32,7 +32,7 @@ def find_codes(**nodes: Document | list[Document]) -> list[tuple[str, str, str]]
     return [(finding.code, finding.file, finding.path) for finding in fleet_networks.findings(listed)]
 
 
-def test_a_subnet_for_each_node_is_as_it_should_be() -> None:
+def test_different_subnets_on_each_node_cause_no_finding() -> None:
     assert find_codes(a=network("10.1.0.0/24"), b=network("10.1.1.0/24"), c=network("10.1.2.0/24")) == []
 
 
@@ -52,7 +52,7 @@ def test_on_one_link_the_same_range_on_two_nodes_gives_out_addresses_twice(share
     assert [code for code, *dummy in find_codes(**nodes)] == ["node-subnets-collide"]
 
 
-def test_one_name_for_two_networks_is_seen() -> None:
+def test_one_name_for_two_networks_is_a_finding() -> None:
     (finding,) = fleet_networks.findings({"a": [network("10.1.0.0/24")], "b": [network("10.1.0.0/24", mtu=1400)]})
     assert (finding.code, finding.level, finding.file) == ("network-differs", "fleet", "b: 10-pods.conflist")
     assert finding.message == "the network 'pods' on b differs from the one on a (10-pods.conflist)"
@@ -168,7 +168,7 @@ SAME_PLUGINS: dict[str, tuple[JsonObject, JsonObject]] = {
 
 
 @pytest.mark.parametrize(("first", "second", "message"), OTHER_PLUGINS.values(), ids=OTHER_PLUGINS)
-def test_other_plugins_on_another_node_are_seen(first: JsonObject, second: JsonObject, message: str) -> None:
+def test_different_plugins_on_another_node_are_a_finding(first: JsonObject, second: JsonObject, message: str) -> None:
     (finding,) = fleet_plugins.findings({"a": first, "b": second})
     assert (finding.code, finding.level, finding.severity) == ("plugin-differs", "fleet", "warning")
     assert finding.file.startswith("b: /")
@@ -176,5 +176,5 @@ def test_other_plugins_on_another_node_are_seen(first: JsonObject, second: JsonO
 
 
 @pytest.mark.parametrize(("first", "second"), SAME_PLUGINS.values(), ids=SAME_PLUGINS)
-def test_plugins_that_do_the_same_are_no_finding(first: JsonObject, second: JsonObject) -> None:
+def test_equivalent_plugins_cause_no_finding(first: JsonObject, second: JsonObject) -> None:
     assert list(fleet_plugins.findings({"a": first, "b": second})) == []

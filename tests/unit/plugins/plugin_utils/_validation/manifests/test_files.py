@@ -132,7 +132,7 @@ def test_a_byte_order_mark_before_a_manifest_is_ignored() -> None:
     assert codes(f"\ufeff{json.dumps(whole, indent=chr(9))}") == ["config-on-node"]
 
 
-def test_a_large_file_of_json_is_no_manifest() -> None:
+def test_a_large_json_file_is_not_a_manifest() -> None:
     assert codes(json.dumps({"apiVersion": VERSION, "kind": KIND}).ljust(5_000_000), "net.json") == ["too-large"]
 
 
@@ -160,7 +160,7 @@ def test_values_of_other_types_are_named() -> None:
         assert (finding["code"], finding["message"]) == ("wrong-type", f"found {kind}")
 
 
-def test_info_never_fails(tmp_path: pathlib.Path) -> None:
+def test_manifest_info_raises_no_error(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "net.yaml"
     path.write_text(f"{manifest('')}---\nkind: Pod\n")
     findings = conflist_findings(str(path), files=True)

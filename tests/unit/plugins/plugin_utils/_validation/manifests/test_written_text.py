@@ -72,7 +72,7 @@ def test_an_error_has_the_line_and_the_column_of_the_file(style: str, text: str)
     assert whole.split("\n")[line - 1][refused.value.colno - 1 + 2 * (len(escapes) - 1)] == "2"
 
 
-def test_line_breaks_in_escapes_are_no_lines_of_the_file() -> None:
+def test_line_breaks_in_escapes_do_not_count_as_lines_of_the_file() -> None:
     whole = 'spec:\n  config: "{\\x0a\\u000A\\n\n    \\"a\\": 1}"\n---\n{}\n'
     assert locate(whole) == {"": 2, "/a": 3}
 

@@ -91,7 +91,7 @@ def firewall(program_dir: pathlib.Path) -> Firewall:
     return Firewall(program_dir)
 
 
-def test_rules_that_exist_are_no_drift_and_are_read_once(firewall: Firewall) -> None:
+def test_rules_that_exist_are_not_drift_and_are_read_once(firewall: Firewall) -> None:
     firewall.prints(rules("blue") + rules("red"))
     assert [firewall.lost(container=name) for name in ("blue", "red", "blue")] == [(), (), ()]
     assert firewall.reads() == 1
@@ -125,13 +125,13 @@ def test_a_record_with_a_future_time_does_not_hide_drift(firewall: Firewall) -> 
     assert firewall.lost(age=-3600) == (LOST,)
 
 
-def test_rules_that_cannot_be_read_are_no_drift(firewall: Firewall) -> None:
+def test_rules_that_cannot_be_read_are_not_compared(firewall: Firewall) -> None:
     assert firewall.lost(MASQUERADED, MAPPED) is None
     firewall.prints("", status=3)
     assert firewall.lost(MASQUERADED, MAPPED) is None
 
 
-def test_a_configured_backend_that_cannot_be_read_is_no_drift(firewall: Firewall) -> None:
+def test_rules_of_a_backend_that_cannot_be_read_are_not_compared(firewall: Firewall) -> None:
     firewall.prints(EMPTY)
     assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) is None
     firewall.prints('{"nftables": []}', tool="nft")
@@ -176,7 +176,7 @@ def test_ports_are_mapped_to_the_first_address_of_the_interface_in_each_family(f
     )
 
 
-def test_an_unspecified_host_ip_is_no_address(firewall: Firewall) -> None:
+def test_an_unspecified_host_ip_counts_as_missing(firewall: Firewall) -> None:
     chain = firewall_names.ports_chain("net", "blue")
     jumps = [f"-A {hook} -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT" for hook in ("PREROUTING", "OUTPUT")]
     entrance = f"-A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8080 -j {chain}"

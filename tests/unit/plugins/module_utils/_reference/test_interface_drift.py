@@ -21,7 +21,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans impor
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, Rule, View
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 MAC = "02:00:00:00:00:01"
 RESULT: JsonObject = {
@@ -215,7 +214,7 @@ NOT_PROMISED = {
 
 
 @pytest.mark.parametrize(("result", "plugins", "inside", "node"), NOT_PROMISED.values(), ids=NOT_PROMISED)
-def test_a_difference_that_the_result_does_not_cover_is_no_drift(
+def test_a_difference_that_the_result_does_not_cover_is_not_drift(
     kernel: DriftedKernel, result: JsonObject, plugins: list[JsonObject], inside: View, node: dict[str, Link]
 ) -> None:
     kernel.inside, kernel.node = inside, node
@@ -259,84 +258,6 @@ def test_a_result_without_interfaces_has_addresses_and_routes_to_compare(kernel:
     assert kernel.find_drift(old) == ()
     kernel.inside = View((), (), ())
     assert kernel.find_drift(old) == ("address 10.1.0.2/16 is missing", "the route to 0.0.0.0/0 is missing")
-
-
-@pytest.fixture
-def drifted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
-    """Return a node with a drifted attachment."""
-    node.make_namespace()
-    node.ensure(node.attachment())
-    monkeypatch.setattr(
-        interface_drift,
-        "find_drift",
-        lambda record, network, node: interface_drift.LinkDrift(("eth0 is gone", "so is its address"), ()),
-    )
-    return node
-
-
-SAID = "eth0 is gone; so is its address"
-DECIDED = {
-    "recreate": ("recreated", True, False),
-    "fail": ("failed", False, True),
-    "report": ("checked", False, True),
-}
-
-
-@pytest.mark.parametrize("check", ["always", "drift"])
-@pytest.mark.parametrize(("on_drift", "expected"), DECIDED.items())
-def test_on_drift_decides_the_action(
-    drifted: FakeNode, check: str, on_drift: str, expected: tuple[str, bool, bool]
-) -> None:
-    outcome = drifted.ensure(drifted.attachment(), check=check, on_drift=on_drift, dry_run=True)
-    assert (outcome.action, outcome.changed, outcome.error is not None) == expected
-    assert (outcome.reason.startswith(SAID), drifted.commands()) == (True, [])
-
-
-PLACES = {
-    "in the container": (interface_drift.LinkDrift(("eth0 is gone",), ()), "looked for in {netns}"),
-    "on the node": (interface_drift.LinkDrift((), ("cni0 is gone",)), "looked for on the node"),
-    "in both": (
-        interface_drift.LinkDrift(("eth0 is gone",), ("cni0 is gone",)),
-        "looked for in {netns} and on the node",
-    ),
-}
-
-
-@pytest.mark.parametrize(("drift", "details"), PLACES.values(), ids=PLACES)
-def test_the_details_of_drift_name_the_place(
-    drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, drift: interface_drift.LinkDrift, details: str
-) -> None:
-    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: drift)
-    outcome = drifted.ensure(drifted.attachment(), on_drift="fail")
-    netns = drifted.attachment().netns
-    assert outcome.error is not None
-    assert outcome.error.details == details.format(netns=netns)
-
-
-@pytest.mark.parametrize("check", ["changed", "never"])
-def test_some_values_of_check_ignore_drift(drifted: FakeNode, check: str) -> None:
-    assert drifted.ensure(drifted.attachment(), check=check).action == "unchanged"
-
-
-def test_drift_right_after_add_is_an_error(drifted: FakeNode) -> None:
-    outcome = drifted.ensure(drifted.attachment())
-    assert (outcome.action, drifted.commands()) == ("failed", ["DEL", "ADD"])
-    assert f"right after ADD, so recreating the attachment will not help: {SAID}" in str(outcome.error)
-
-
-def test_check_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: interface_drift.LinkDrift((), ()))
-    node.make_namespace()
-    assert node.ensure(node.attachment(), check="drift").action == "added"
-    again = node.ensure(node.attachment(), check="drift")
-    assert (again.action, again.changed, again.result is not None) == ("checked", False, True)
-    assert node.executor.calls == []
-
-
-def test_an_attachment_with_nothing_to_compare_is_unchanged(node: FakeNode) -> None:
-    node.make_namespace()
-    node.ensure(node.attachment(), check="drift")
-    assert node.ensure(node.attachment(), check="drift").action == "unchanged"
 
 
 def test_disable_check_disables_the_comparison(kernel: DriftedKernel) -> None:

@@ -21,6 +21,7 @@ from ansible_collections.cni.node.tests.integration.builtin.networks import (
 )
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
+from ansible_collections.cni.node.tests.support import ring
 from ansible_collections.cni.node.tests.support.namespaces import namespaces
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -31,7 +32,7 @@ SEED = int(os.environ.get("CNI_RACE_SEED", "1"))
 LONGEST_RACE = 300.0  # seconds, on a slow machine
 CONTAINERS = 20
 # In the same time, built-in plugins do more of them.
-OPERATIONS = {"always": 320, "never": 180}
+OPERATIONS = {"always": ring.repetitions(outer=320, inner=80), "never": ring.repetitions(outer=180, inner=40)}
 # Few more addresses than containers, so that each is used often.
 NETWORK = reference_networks.network(
     reference_networks.bridge(ipMasq=True, ipam=reference_networks.host_local("10.1.0.0/27")),

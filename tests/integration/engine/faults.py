@@ -40,7 +40,8 @@ class Fault:
     """A fault and its boundary.
 
     `kind` is the name of a signal, or of the error with which a file operation fails. `at` is the number of boundaries
-    before the fault; only the operations in `among` count. With `stays`, all later operations fail too.
+    before the fault; only the operations in `among` count. With `stays`, all later operations fail too. If `at` is
+    negative, nothing fails, and each boundary is reported.
     """
 
     kind: str
@@ -85,6 +86,9 @@ class Injection:
         return run
 
     def _pass(self, side: str, name: str, arguments: t.Sequence[t.Any]) -> None:
+        if self._fault.at < 0:
+            self._report(f"{self._fault.kind} {side} {name} {_subject(name, arguments)}")
+            return
         self._remaining -= 1
         if self._remaining == -1 or (self._remaining < 0 and self._fault.stays):
             self._report(f"{self._fault.kind} {side} {name} {_subject(name, arguments)}")

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""After a fault at any boundary of a run, the next run leaves the node as a run without a fault does."""
+"""After a fault at any boundary of a run, the next run leaves the node as a run without a fault does.
+
+The inner ring injects faults at a sample of the boundaries, the outer ring at each one.
+"""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import signal
 import typing as t
@@ -30,6 +34,7 @@ from ansible_collections.cni.node.tests.integration.engine.situations import (
     Try,
     state_of,
 )
+from ansible_collections.cni.node.tests.support import ring
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.state import State
 
@@ -39,6 +44,7 @@ LOG = logging.getLogger(__name__)  # `--log-cli-level=INFO` shows the number of 
 # No program reads them, and gc removes them.
 UNFINISHED = r"\.cni\.node-\w+\.tmp"
 DISKS = {"full for a moment": ("ENOSPC", False), "read-only from then on": ("EROFS", True)}
+SAMPLED = 5  # the inner ring takes one of so many boundaries
 PROBLEMS = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system"}
 
 
@@ -77,18 +83,29 @@ class Trial:
         return state if self._situation.module == "gc" else state.without(UNFINISHED)
 
     def suffer(self, kind: str, **options: t.Any) -> list[str]:
-        """Inject the fault at each boundary in turn, followed by a run without one; return the boundaries."""
+        """Inject the fault at one boundary after another, each followed by a run without one; return the boundaries.
+
+        The inner ring takes a sample which has each operation.
+        """
+        self._situation.prepare()
+        without = self._run(Fault(kind, -1, **options))
+        without.require_result().succeeded()
+        boundaries = list(enumerate(without.hit))
+        chosen = {at for at, dummy in ring.sample(boundaries, SAMPLED, key=lambda boundary: boundary[1].split()[2])}
         suffered: list[str] = []
-        while True:
+        for at in itertools.count():
+            if at < len(boundaries) and at not in chosen:
+                continue
             self._situation.prepare()
-            run = self._run(Fault(kind, len(suffered), **options))
+            run = self._run(Fault(kind, at, **options))
             if not run.hit:
                 run.require_result().succeeded()
-                LOG.info("%s: %d times %s", type(self._situation).__name__, len(suffered), kind)
-                return suffered
+                break
             self._check_end(run, kind)
             self._mend(run.hit[0])
             suffered.append(run.hit[0])
+        LOG.info("%s: %d times %s", type(self._situation).__name__, len(suffered), kind)
+        return suffered
 
     def lose_connection(self) -> None:
         self._situation.prepare()

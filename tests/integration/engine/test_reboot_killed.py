@@ -30,6 +30,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
+from ansible_collections.cni.node.tests.support import ring
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -76,7 +77,7 @@ def test_restorations_killed_at_any_time_lose_nothing(clean: EngineNode) -> None
     make(node, *names)
     node.attach(*(item(name) for name in names))
     had, leases = addresses(node), node.leases("net")
-    for step in range(8):
+    for step in range(0, 8, ring.repetitions(outer=1, inner=4)):
         with rebooted():
             for pause in (0.15 + 0.05 * step, 0.25 + 0.04 * step):
                 running = subprocess.Popen(command(), stdout=subprocess.DEVNULL)
@@ -98,8 +99,8 @@ def test_a_restoration_killed_at_any_boundary_is_finished_by_the_next(clean: Eng
     node.attach(item())
     had, resolv_conf = addresses(node), RESOLV_CONF.read_bytes()
     python, dummy, *program = command()
-    survived = 0
-    for moments in range(1000):
+    survived, stride = 0, ring.repetitions(outer=1, inner=5)
+    for moments in range(ring.SEED % stride, 1000, stride):
         RESOLV_CONF.unlink()
         with rebooted():
             beset = [python, "-I", faults.__file__, "SIGKILL", str(moments), *program]
@@ -116,7 +117,7 @@ def test_a_restoration_killed_at_any_boundary_is_finished_by_the_next(clean: Eng
         if killed.returncode == 0:
             break
         survived += 1
-    assert survived > 20
+    assert survived > 20 // stride
     LOG.info("a restoration: %d times SIGKILL", survived)
     node.run("gc", min_age=0).succeeded()
     assert [path for path in node.cache_dir.rglob(".*") if path.is_file()] == []

@@ -30,6 +30,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     wait_for_result,
 )
 from ansible_collections.cni.node.tests.integration.engine.firewall_rules import NETWORK, flush, rules
+from ansible_collections.cni.node.tests.support import ring
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace, namespaces
 from ansible_collections.cni.node.tests.support.state import State
@@ -37,8 +38,8 @@ from ansible_collections.cni.node.tests.support.state import State
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 LEASES = pathlib.Path(NODE_PATHS.lease_dir, "net")
-OPERATIONS = int(os.environ.get("CNI_SOAK", "100"))
-SEED = int(os.environ.get("CNI_SOAK_SEED", random.randrange(1_000_000)))
+OPERATIONS = int(os.environ.get("CNI_SOAK") or ring.repetitions(outer=200, inner=30))
+SEED = ring.SEED
 FIREWALL = ("iptables", "ip6tables", "nftables")
 AT_ONCE, STAYING, CHANGING = 4, 3, 4
 

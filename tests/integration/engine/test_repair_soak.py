@@ -23,13 +23,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_resul
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.integration.engine.firewall_rules import as_other_runtime, flush
+from ansible_collections.cni.node.tests.support import ring
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 # `CNI_SOAK=1000 ... test_repair_soak.py` is the long run; the test's name has the seed that repeats it.
-LOSSES = int(os.environ.get("CNI_SOAK", "60"))
-SEED = int(os.environ.get("CNI_SOAK_SEED", random.randrange(1_000_000)))
+LOSSES = int(os.environ.get("CNI_SOAK") or ring.repetitions(outer=200, inner=20))
+SEED = ring.SEED
 CONTAINERS = 4
 DUAL_STACK = reference_networks.host_local("10.1.0.0/16", "fd00:1::/64")
 IPTABLES = reference_networks.network(

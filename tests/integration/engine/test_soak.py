@@ -21,13 +21,14 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     attachment,
     wait_for_result,
 )
+from ansible_collections.cni.node.tests.support import ring
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 # `CNI_SOAK=1000 ... test_soak.py` is the long run; the test's name has the seed that repeats it.
-OPERATIONS = int(os.environ.get("CNI_SOAK", "60"))
-SEED = int(os.environ.get("CNI_SOAK_SEED", random.randrange(1_000_000)))
+OPERATIONS = int(os.environ.get("CNI_SOAK") or ring.repetitions(outer=200, inner=24))
+SEED = ring.SEED
 CONTAINERS, AT_ONCE = 8, 3
 LONGEST_RUN = 1.0  # seconds; the kill comes at a random time before
 

@@ -200,7 +200,9 @@ def make_root(root: str, layers: str, hosts: dict[str, int]) -> None:
         os.mkdir(f"{root}{directory}")
     compose("/", root, hosts)
     for path, host in hosts.items():
-        shadow(host, f"{root}{path}", layers)
+        # A mount below one that is hidden is hidden, too.
+        if os.path.exists(f"{root}{path}"):
+            shadow(host, f"{root}{path}", layers)
     # A sandbox within a sandbox passes on the host's root file system.
     mount_read_only(MACHINE if os.path.ismount(MACHINE) else "/", f"{root}{MACHINE}")
     make_devices(f"{root}/dev")

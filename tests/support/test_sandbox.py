@@ -315,6 +315,16 @@ def test_the_root_file_system_may_be_an_overlay(tmp_path: pathlib.Path) -> None:
     assert run_in_other_root(CONTAINER, tmp_path) == ["/opt/file", "sandbox", "file"]
 
 
+def test_a_mount_below_a_hidden_one_is_hidden() -> None:
+    script = f"""
+    mount -t proc proc /var/tmp; mount -t tmpfs tmpfs /var/tmp/fs; touch /var/tmp/fs/file
+    {SANDBOX} find /var/tmp/fs
+    """
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+
+
 # A machine with a container runtime: configurations, plugins and records, some of them on a separate disk.
 INHABIT = """
 set -e

@@ -19,7 +19,7 @@ import socket
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.tests.fleet.place import FleetNode, FleetRefused, client_key, machine
+from ansible_collections.cni.node.tests.fleet.place import FleetNode, FleetRefused, client_key
 from ansible_collections.cni.node.tests.support import sandbox
 from ansible_collections.cni.node.tests.support.sandbox import MS_BIND, MS_NODEV, MS_NOSUID, call, mount
 
@@ -82,7 +82,7 @@ def make_root(node: FleetNode) -> None:
     for directory in (node.upper, work, root):
         directory.mkdir(exist_ok=True)
     node.upper.chmod(0o755)
-    layers = f"lowerdir={machine(node.fleet)},upperdir={node.upper},workdir={work}"
+    layers = f"lowerdir={sandbox.MACHINE},upperdir={node.upper},workdir={work}"
     mount("overlay", str(root), "overlay", data=layers)
     forget_cni(root)
     let_root_in(root)
@@ -140,10 +140,8 @@ def write_door(node: FleetNode, run: pathlib.Path) -> None:
 
 def enter(node: FleetNode) -> None:
     """Make the node's root the root file system and detach the old one."""
-    os.chdir(node.root)
-    call("pivot_root", b".", b".", doing="change the root")
-    call("umount2", b".", sandbox.MNT_DETACH, doing="leave the old root")
-    os.chdir("/")
+    sandbox.enter_root(str(node.root))
+    sandbox.leave_old_root()
     sandbox.make_kernel_views()
 
 

@@ -23,7 +23,6 @@ from ansible_collections.cni.node.tests.fleet.place import (
     FleetRefused,
     client_key,
     known_hosts,
-    machine,
     places,
 )
 from ansible_collections.cni.node.tests.support import sandbox
@@ -55,7 +54,6 @@ def down(fleet: pathlib.Path) -> None:
     """Remove the fleet, even if only a part of it exists."""
     lose(places(fleet))
     _unplug([BRIDGE, *(node.name for node in places(fleet))])
-    _unmount(machine(fleet))
     shutil.rmtree(fleet, ignore_errors=True)
 
 
@@ -151,17 +149,8 @@ def _redirect(log: pathlib.Path) -> None:
 
 def _prepare(fleet: pathlib.Path) -> None:
     fleet.mkdir(mode=0o700)
-    machine(fleet).mkdir()
-    sandbox.mount("/", str(machine(fleet)), flags=sandbox.MS_BIND)
-    sandbox.mount("none", str(machine(fleet)), flags=sandbox.MS_BIND | sandbox.MS_REMOUNT | sandbox.MS_RDONLY)
     _make_key(client_key(fleet), "fleet")
     _ip([f"link add {BRIDGE} type bridge", f"address add {SUBNET[1]}/16 dev {BRIDGE}", f"link set {BRIDGE} up"])
-
-
-def _unmount(path: pathlib.Path) -> None:
-    """Unmount the root before deleting files: the machine's own files are below it."""
-    if path.is_mount():
-        sandbox.call("umount2", os.fsencode(path), sandbox.MNT_DETACH, doing=f"unmount {path}")
 
 
 def _make_key(path: pathlib.Path, comment: str) -> None:

@@ -76,11 +76,6 @@ def known_hosts(fleet: pathlib.Path) -> pathlib.Path:
     return fleet / "known_hosts"
 
 
-def machine(fleet: pathlib.Path) -> pathlib.Path:
-    """Return the read-only mount of the machine's root file system, the lower layer of every node."""
-    return fleet / "machine"
-
-
 def places(fleet: pathlib.Path) -> list[FleetNode]:
     """Return the existing nodes in order, lost ones included."""
     names = [path.name for path in (fleet / "nodes").glob("node*")]

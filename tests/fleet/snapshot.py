@@ -16,7 +16,7 @@ import typing as t
 
 from ansible_collections.cni.node.tests.fleet.fleet_node import UNSEEN
 from ansible_collections.cni.node.tests.fleet.life import pid_of
-from ansible_collections.cni.node.tests.fleet.place import FleetNode, FleetRefused, machine
+from ansible_collections.cni.node.tests.fleet.place import FleetNode, FleetRefused
 from ansible_collections.cni.node.tests.support import sandbox
 from ansible_collections.cni.node.tests.support.state import State, file_line, node_state
 
@@ -52,7 +52,7 @@ def _counting(whole: State, pattern: str, without: t.Sequence[str]) -> State:
 
 def state(node: FleetNode) -> State:
     """Return the node's state. Its files are those that differ from the machine's; CNI files of the machine count as absent."""
-    return State({**_inside(node), "files": files(node.upper, machine(node.fleet), UNSEEN)})
+    return State({**_inside(node), "files": files(node.upper, pathlib.Path(sandbox.MACHINE), UNSEEN)})
 
 
 def _snapshot_file(node: FleetNode) -> pathlib.Path:

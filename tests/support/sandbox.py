@@ -9,6 +9,10 @@ Inside, /etc, /opt, /var and /tmp read as on the host, and writes to them are lo
 The host's files of CNI in /etc, /opt and /var and the environment variables of CNI programs are hidden.
 Everything else of the file system, and the kernel's modules, are the host's. Inside, CNI_SANDBOX=1 is set.
 
+The root directory is a tmpfs of the sandbox, on which overlays and the host's other directories are mounted. So
+unmounting /etc, /opt, /var, /tmp or /run reveals an empty directory, never the host's. An entry made in `/` is lost, and
+none can be made in /dev. The directory MACHINE is the host's root file system without other mounts, read-only.
+
 CNI_SANDBOX_OUT=DIR names an existing directory of the host; files written there are kept.
 
 The exit status is the command's; a command killed by a signal kills the sandbox with the same signal.
@@ -35,6 +39,10 @@ import sys
 import typing as t
 
 SHADOWED = ("/etc", "/opt", "/var", "/tmp", "/var/lib")
+# A lower layer for overlays of a whole root directory: the sandbox's own is made of mounts, which a lower layer omits.
+MACHINE = "/.machine"
+# Directories in the sandbox's root that are not the host's.
+OWN = ("/run", "/proc", "/sys", MACHINE)
 # A throw-away node starts without CNI, whatever the machine was used for.
 CNI_PATHS = (
     "/etc/cni",
@@ -83,6 +91,17 @@ def mount(source: str, target: str, kind: str | None = None, flags: int = 0, dat
     call("mount", *text[:3], flags, text[3], doing=f"mount {kind or source} on {target}")
 
 
+def mount_read_only(source: str, target: str) -> None:
+    mount(source, target, flags=MS_BIND)
+    make_read_only(target)
+
+
+def make_read_only(target: str) -> None:
+    """Make one mount read-only and keep its other flags, which have the same numbers in statvfs(3)."""
+    flags = os.statvfs(target).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    mount("none", target, flags=MS_BIND | MS_REMOUNT | MS_RDONLY | flags)
+
+
 def mount_points(top: str) -> list[tuple[str, str]]:
     """Return (path, file system) of every mount below `top`, outer mounts first."""
     types_by_path = {}
@@ -128,12 +147,11 @@ def remove_paths(patterns: t.Iterable[str], root: str = "") -> None:
             os.unlink(path)
 
 
-def shadow(path: str, host: int, layers: str) -> None:
-    """Lay a writable layer over a directory; a file that is a mount of its own becomes read-only."""
+def shadow(host: int, path: str, layers: str) -> None:
+    """Mount a host's directory at `path` below a writable layer; a file that is a mount of its own becomes read-only."""
     behind = f"/proc/self/fd/{host}"
     if not os.path.isdir(behind):
-        mount(behind, path, flags=MS_BIND)
-        mount("none", path, flags=MS_BIND | MS_REMOUNT | MS_RDONLY)
+        mount_read_only(behind, path)
         return
     status = os.stat(behind)
     upper, work = f"{layers}/{host}/upper", f"{layers}/{host}/work"
@@ -153,23 +171,85 @@ def output_directory() -> tuple[str, int] | None:
     return os.path.realpath(path), os.open(path, os.O_PATH)
 
 
+def compose(directory: str, root: str, shadowed: t.Collection[str]) -> None:
+    """Mount the entries of a directory of the host below `root`; places for what is shadowed stay empty."""
+    for entry in os.scandir(directory):
+        path, target = entry.path, f"{root}{entry.path}"
+        if path in OWN:
+            continue
+        if entry.is_symlink():
+            os.symlink(os.readlink(path), target)
+            continue
+        if entry.is_dir():
+            os.mkdir(target)
+        else:
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL))
+        if path in shadowed:
+            continue
+        if any(below.startswith(f"{path}/") for below in shadowed):
+            shutil.copymode(path, target)
+            compose(path, root, shadowed)
+        else:
+            mount(path, target, flags=MS_BIND | MS_REC)
+
+
+def make_root(root: str, layers: str, hosts: dict[str, int]) -> None:
+    """Mount the sandbox's root file system at `root`."""
+    mount("tmpfs", root, "tmpfs", data="mode=755")
+    for directory in OWN:
+        os.mkdir(f"{root}{directory}")
+    compose("/", root, hosts)
+    for path, host in hosts.items():
+        # A mount below one that is hidden is hidden, too.
+        if os.path.exists(f"{root}{path}"):
+            shadow(host, f"{root}{path}", layers)
+    # A sandbox within a sandbox passes on the host's root file system.
+    mount_read_only(MACHINE if os.path.ismount(MACHINE) else "/", f"{root}{MACHINE}")
+    make_devices(f"{root}/dev")
+    run, lock = f"{root}/run", f"{root}/run/lock"
+    mount("tmpfs", run, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
+    os.mkdir(lock)
+    os.chmod(lock, 0o1777)
+
+
+def make_devices(directory: str) -> None:
+    """Give the host's devices a /dev/shm of their own; below it is a directory that cannot be written."""
+    shared_memory = f"{directory}/shm"
+    while os.path.ismount(shared_memory):
+        call("umount2", os.fsencode(shared_memory), MNT_DETACH, doing=f"hide {shared_memory}")
+    make_read_only(directory)
+    mount("tmpfs", shared_memory, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+
+
+def enter_root(root: str) -> None:
+    """Make `root` the root directory; the old one stays mounted until `leave_old_root`."""
+    os.chdir(root)
+    call("pivot_root", b".", b".", doing="change the root")
+
+
+def leave_old_root() -> None:
+    os.chdir("/")
+    call("umount2", b".", MNT_DETACH, doing="leave the old root")
+
+
 def make_file_systems() -> None:
     mount("none", "/", flags=MS_REC | MS_PRIVATE)
     kept, hosts = output_directory(), shadowed_mounts()
     here = os.getcwd()
+    # The overlays keep their layers open; no other process needs to see them. They leave with the old root.
     mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700")
-    for path, host in hosts.items():
-        shadow(path, host, "/run")
+    os.mkdir("/run/root")
+    make_root("/run/root", "/run", hosts)
+    enter_root("/run/root")
+    make_kernel_views()
     remove_paths(CNI_PATHS)
-    # The overlays keep their layers open; no other process needs to see them.
-    call("umount2", b"/run", MNT_DETACH, doing="hide the overlays' layers")
-    mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
-    os.mkdir("/run/lock")
-    os.chmod("/run/lock", 0o1777)
-    mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
     if kept:
         os.makedirs(kept[0], exist_ok=True)
         mount(f"/proc/self/fd/{kept[1]}", kept[0], flags=MS_BIND | MS_REC)
+        os.close(kept[1])
+    leave_old_root()
+    for host in hosts.values():
+        os.close(host)
     os.chdir(here)
 
 
@@ -236,7 +316,6 @@ def init(command: list[str], mask: t.Iterable[int], parent: int, report: int) ->
         die_with_parent(parent)
         call("unshare", CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC, doing="make namespaces")
         make_file_systems()
-        make_kernel_views()
         raise_loopback()
         child = os.fork()
         if child == 0:

@@ -17,6 +17,7 @@ import uuid
 
 import pytest
 
+from ansible_collections.cni.node.tests.support.sandbox import MACHINE, MNT_DETACH
 from ansible_collections.cni.node.tests.support.state import State, node_state
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -25,6 +26,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="the sandbox needs root"),
 ]
 
+MNT_FORCE = 1
 SANDBOX = str(pathlib.Path(__file__).with_name("sandbox"))
 # Everything an attachment may change on a node, and more.
 MESS = """
@@ -146,6 +148,181 @@ def test_a_mount_below_a_shadowed_directory_is_shadowed_too(tmp_path: pathlib.Pa
     argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
     done = subprocess.run(argv, check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["directory", "file", "new", "1", "directory"]
+
+
+# Arguments: the flags of umount2(2), how to sort mounts, the name of a file, and directories. It unmounts what is mounted on
+# them and below them as often as that works, prints what is left in each, and writes the file to it and to some below.
+BREAK_OUT = """
+import ctypes, os, sys
+flags, order, name, tops = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:]
+umount = ctypes.CDLL(None).umount2
+with open("/proc/self/mountinfo", encoding="utf-8") as lines:
+    mounts = {line.split()[4] for line in lines}
+paths = sorted({path for path in mounts for top in tops if f"{path}/".startswith(f"{top}/")})
+assert set(tops) <= set(paths), paths
+for path in paths if order == "outer first" else paths[::-1]:
+    while umount(path.encode(), flags) == 0:
+        pass
+for top in tops:
+    print(top, *sorted(os.listdir(top)))
+for path in [*tops, *paths, "/var/lib", "/var/tmp", "/etc/cni/net.d", "/opt/cni/bin", "/var/lib/cni/results"]:
+    try:
+        os.makedirs(path, exist_ok=True)
+        open(f"{path}/{name}", "w").close()
+    except OSError:
+        pass
+"""
+SHADOWED = ("/etc", "/opt", "/var", "/tmp")
+WAYS_TO_UNMOUNT = [
+    (0, "inner first"),
+    (MNT_FORCE, "inner first"),
+    (MNT_DETACH, "inner first"),
+    (MNT_DETACH, "outer first"),
+]
+
+
+def break_out(flags: int, order: str, name: str, *directories: str) -> list[str]:
+    return [SANDBOX, "python3", "-c", BREAK_OUT, str(flags), order, name, *directories]
+
+
+@pytest.mark.parametrize(("flags", "order"), WAYS_TO_UNMOUNT)
+def test_no_unmount_lets_a_write_reach_the_host(flags: int, order: str) -> None:
+    name = f"cni-sandbox-{uuid.uuid4().hex}"
+    # With separate disks, one of them below another, as many machines have them.
+    script = """
+    mount -t tmpfs tmpfs /var/tmp; mkdir /var/tmp/disk; mount -t tmpfs tmpfs /var/tmp/disk; touch /var/tmp/disk/file
+    name=$1; shift; "$@" >/dev/null && find /etc /opt /var /tmp /run /dev/shm -name "$name"; ls /var/tmp/disk
+    """
+    attempt = break_out(flags, order, name, *SHADOWED, "/run", "/dev/shm", "/var/tmp/disk")
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", script, "sh", name, *attempt]
+    assert subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split() == ["file"]
+
+
+@pytest.mark.parametrize("order", ["inner first", "outer first"])
+def test_unmounting_a_shadowed_directory_leaves_an_empty_one(order: str) -> None:
+    directories = [*SHADOWED, "/run", MACHINE]
+    argv = break_out(MNT_DETACH, order, "cni-sandbox-file", *directories)
+    done = subprocess.run(argv, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == directories
+
+
+def test_devices_are_the_hosts_and_their_directory_is_read_only() -> None:
+    inside = "umount --lazy /dev/shm; ls /dev/shm; echo >/dev/null && echo written; touch /dev/file /dev/shm/file"
+    script = f"""
+    mount -t tmpfs tmpfs /mnt; mkdir /mnt/shm; mknod /mnt/null c 1 3; mount --move /mnt /dev
+    mount -t tmpfs tmpfs /dev/shm; touch /dev/shm/hosts
+    {SANDBOX} sh -c '{inside}'; find /dev -type f
+    """
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["written", "/dev/shm/hosts"]
+    assert done.stderr.count("Read-only file system") == 2, done.stderr
+
+
+def test_no_descriptor_of_the_host_is_left_in_process_1() -> None:
+    done = sandbox("find /proc/1/fd -type l -exec test -d {} ';' -print")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_the_root_directory_has_the_entries_of_the_host() -> None:
+    script = "for path in /* /.[!.]*; do echo $path $(stat --format='%F' $path) $(readlink $path); done"
+    host_entries = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert {*sandbox(script).stdout.splitlines()} == {*host_entries, f"{MACHINE} directory"}
+
+
+def test_a_new_entry_of_the_root_directory_is_lost() -> None:
+    name = f"/cni-sandbox-{uuid.uuid4().hex}"
+    assert sandbox(f"mkdir {name}").returncode == 0
+    assert not pathlib.Path(name).exists()
+
+
+def test_other_directories_are_the_hosts_with_the_mounts_below_them() -> None:
+    script = f"""
+    mount -t tmpfs tmpfs /srv; mkdir /srv/disk; mount -t tmpfs tmpfs /srv/disk; cd /srv/disk
+    {SANDBOX} sh -c 'echo new >file'; {SANDBOX} cat file; cat /srv/disk/file
+    """
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", script]
+    assert subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split() == ["new", "new"]
+
+
+def test_the_machines_root_file_system_cannot_be_written() -> None:
+    # A wrong sandbox would let a write through to the machine, so that this only asks.
+    assert sandbox(f"test -d {MACHINE}/usr && echo there; test -w {MACHINE}/opt || echo refused").stdout.split() == [
+        "there",
+        "refused",
+    ]
+
+
+LOWER = MACHINE if os.path.ismount(MACHINE) else "/"
+# Make a root directory in $1, which is below /tmp, with the host's other entries. /opt is a link to /elsewhere/opt.
+LINKED = """
+mount -t tmpfs tmpfs "$1"
+for path in /* /.[!.]*; do
+  if [ "$path" = /opt ] || [ "$path" = /tmp ]; then continue
+  elif [ -L "$path" ]; then cp -P "$path" "$1"
+  elif [ -d "$path" ]; then mkdir "$1$path"; mount --rbind "$path" "$1$path"
+  else touch "$1$path"; mount --bind "$path" "$1$path"; fi
+done
+mkdir -p "$1/tmp" "$1/elsewhere/opt"
+ln -s elsewhere/opt "$1/opt"
+touch "$1/elsewhere/opt/file"
+cd "$1"
+"""
+# The same with an overlay, as in a container. $2: the lower layer.
+CONTAINER = """
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=$2,upperdir=$1/upper,workdir=$1/work" "$1/root"
+for directory in /dev /proc /run /sys; do mount --rbind "$directory" "$1/root$directory"; done
+rm -rf "$1/root/opt"
+mkdir "$1/root/opt"
+touch "$1/root/opt/file"
+cd "$1/root"
+"""
+# The program lies below /tmp, a directory that is shadowed, and is run from there.
+IN_OTHER_ROOT = """
+set -e
+{enter}
+program=$PWD/tmp/cni-sandbox
+mkdir "$program"
+cp "$3" "$3.py" "$program"
+pivot_root . mnt
+cd /tmp/cni-sandbox
+umount --lazy /mnt
+./sandbox sh -c 'ls sandbox /opt/file; echo new >/opt/new; while umount --lazy "$(readlink -f /opt)"; do :; done 2>/dev/null
+ls -A /opt/; echo new >/opt/new'
+ls /opt/
+rm -r /tmp/cni-sandbox
+"""
+
+
+def run_in_other_root(enter: str, tmp_path: pathlib.Path) -> list[str]:
+    script = IN_OTHER_ROOT.replace("{enter}", enter)
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", str(tmp_path), LOWER, SANDBOX]
+    return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+
+
+def test_a_shadowed_directory_may_be_a_link(tmp_path: pathlib.Path) -> None:
+    assert run_in_other_root(LINKED, tmp_path) == ["/opt/file", "sandbox", "file"]
+
+
+@pytest.mark.skipif(
+    subprocess.run(["stat", "--file-system", "--format=%T", LOWER], capture_output=True, text=True, check=True).stdout
+    == "overlayfs\n",
+    reason="the machine's root is an overlay, and with a third one they are stacked too deep",
+)
+def test_the_root_file_system_may_be_an_overlay(tmp_path: pathlib.Path) -> None:
+    assert run_in_other_root(CONTAINER, tmp_path) == ["/opt/file", "sandbox", "file"]
+
+
+def test_a_mount_below_a_hidden_one_is_hidden() -> None:
+    script = f"""
+    mount -t proc proc /var/tmp; mount -t tmpfs tmpfs /var/tmp/fs; touch /var/tmp/fs/file
+    {SANDBOX} find /var/tmp/fs
+    """
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
 
 
 # A machine with a container runtime: configurations, plugins and records, some of them on a separate disk.

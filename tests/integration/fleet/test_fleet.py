@@ -19,7 +19,7 @@ import pytest
 
 from ansible_collections.cni.node.tests.fleet import archives, life
 from ansible_collections.cni.node.tests.fleet.place import BRIDGE, client_key, known_hosts, places
-from ansible_collections.cni.node.tests.support import state
+from ansible_collections.cni.node.tests.support import sandbox, state
 
 pytestmark = [
     pytest.mark.requires_root,
@@ -80,33 +80,33 @@ def test_a_node_starts_without_cni(top: pathlib.Path) -> None:
     )
 
 
-# On a machine with a container runtime, and a node that creates the same directories. $1: where the machine's
-# root file system is put together, $2: the program, $3: the fleet's directory.
+# On a machine with a container runtime, and a node that creates the same directories. $1: the machine's root file
+# system, $2: where its changes are written, $3: the program, $4: the fleet's directory.
 INHABITED = """
 set -e
-mount -t tmpfs tmpfs "$1"
-mkdir "$1/upper" "$1/work" "$1/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
-mkdir -p "$1/root/etc/cni/net.d" "$1/root/opt/cni/bin" "$1/root/var/lib/cni/results"
-touch "$1/root/etc/cni/net.d/10-foreign.conflist" "$1/root/opt/cni/bin/foreign" "$1/root/var/lib/cni/results/foreign-c1-eth0"
-for directory in /dev /proc /run /sys; do mount --rbind "$directory" "$1/root$directory"; done
-cd "$1/root"
-pivot_root . mnt
-umount --lazy /mnt
-"$2" --dir "$3" up 1
-"$2" --dir "$3" snapshot
-mkdir -p "/proc/$(cut -d " " -f 1 "$3/nodes/node1/process")/root/var/lib/cni/results"
-"$2" --dir "$3" compare --without records || :
-"$2" --dir "$3" down
+mount -t tmpfs tmpfs "$2"
+mkdir "$2/upper" "$2/work"
+mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$1"
+mkdir -p "$1/etc/cni/net.d" "$1/opt/cni/bin" "$1/var/lib/cni/results"
+touch "$1/etc/cni/net.d/10-foreign.conflist" "$1/opt/cni/bin/foreign" "$1/var/lib/cni/results/foreign-c1-eth0"
+shift 2
+"$1" --dir "$2" up 1
+"$1" --dir "$2" snapshot
+mkdir -p "/proc/$(cut -d " " -f 1 "$2/nodes/node1/process")/root/var/lib/cni/results"
+"$1" --dir "$2" compare --without records || :
+"$1" --dir "$2" down
 """
 
 
 @pytest.mark.skipif(
-    subprocess.run(["stat", "-f", "-c", "%T", "/"], capture_output=True, text=True, check=True).stdout == "overlayfs\n",
+    subprocess.run(
+        ["stat", "--file-system", "--format=%T", sandbox.MACHINE], capture_output=True, text=True, check=False
+    ).stdout
+    == "overlayfs\n",
     reason="the machine's root is an overlay, and with a third one they are stacked too deep",
 )
 def test_the_machines_files_of_cni_are_hidden(top: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    script = ["sh", "-c", INHABITED, "sh", str(tmp_path), str(PROGRAM), str(top)]
+    script = ["sh", "-c", INHABITED, "sh", sandbox.MACHINE, str(tmp_path), str(PROGRAM), str(top)]
     argv = ["unshare", "--mount", "--propagation", "private", *script]
     done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
     changes = [line for line in done.stdout.splitlines() if line[:1] in "+-"]

@@ -13,6 +13,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns, process_table, sysctl
@@ -36,8 +37,11 @@ FORWARDING = "net/ipv4/ip_forward"
 class RecordedNode:
     """The node after the last ADD of a recorded case. Files stand for network namespaces; leases are real files.
 
+    Its lease directory is that of `NodePaths.below` the directory of the test.
+
     Attributes:
         records: The attachments, oldest first.
+        locks: The directory of the lock of repairs.
         writes: What was written to links and settings, in order.
         begun: The attachments on which an operation has begun.
         mark: Variables of the processes that belong to the node. Others of the machine may run plugins, too.
@@ -52,7 +56,8 @@ class RecordedNode:
         self.firewall = SimulatedIptables()
         self.firewall.install(monkeypatch)
         self.records = [self._place(record) for record in recorded.records]
-        self.lease_dir = directory / "networks"
+        self.lease_dir = pathlib.Path(NodePaths.below(str(directory)).lease_dir)
+        self.locks = directory / "locks"
         self.writes: list[str] = []
         self.begun: set[Key] = set()
         self.mark = {"RECORDED_NODE": str(directory)}
@@ -122,8 +127,7 @@ class RecordedNode:
         self, *records: Record, resources: frozenset[Resource] = EVERYTHING, timeout: float = 10, dry_run: bool = False
     ) -> list[Repair]:
         """Repair some attachments, or all."""
-        locks = str(self._directory / "locks")
-        repairer = Repairer(timeout, locks, str(self.lease_dir), self._is_attached, dry_run=dry_run)
+        repairer = Repairer(timeout, str(self.locks), str(self.lease_dir), self._is_attached, dry_run=dry_run)
         return repairer.repair([Target(record, resources) for record in records or self.records])
 
     def _is_attached(self, record: Record) -> bool:

@@ -216,7 +216,7 @@ def test_rates_without_the_library_are_drift_that_names_it(
 
 
 def test_a_repair_waits_for_another_one_only_if_it_would_write(recorded_node: RecordedNode) -> None:
-    lock = os.path.join(os.path.dirname(recorded_node.lease_dir), "locks", "repair")
+    lock = str(recorded_node.locks / "repair")
     with hold_lock(lock, exclusive=True, timeout=10, what="the repair of attachments"):
         recorded_node.repair(timeout=0.01)
         lose(recorded_node, ["forwarding"])
@@ -237,7 +237,7 @@ def test_what_another_repair_has_put_back_meanwhile_is_not_reported_as_a_change(
 
     lose(recorded_node, ["rules"])
     recorded_node.firewall.on_list = count_listing
-    lock = os.path.join(os.path.dirname(recorded_node.lease_dir), "locks", "repair")
+    lock = str(recorded_node.locks / "repair")
     results: list[Repair] = []
     repair = threading.Thread(target=lambda: results.extend(recorded_node.repair()))
     with hold_lock(lock, exclusive=True, timeout=10, what="the repair of attachments"):

@@ -7,6 +7,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
@@ -28,3 +30,34 @@ def test_a_number_that_is_not_positive_and_finite_is_refused(value: float, text:
 
 def test_the_default_plugin_dirs_are_those_of_distributions() -> None:
     assert arguments.PLUGIN_DIRS["plugin_dirs"]["default"] == ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"]
+
+
+OPTION = {"type": "path"}
+PATHS: arguments.Spec = {
+    "cache_dir": OPTION,
+    "plugin_dirs": {"type": "list", "elements": "path"},
+    "items": {"type": "list", "elements": "dict", "options": {"dirs": {"type": "list", "elements": "path"}}},
+    "name": {"type": "str"},
+}
+controls = st.sampled_from([*map(chr, range(32)), "\x7f", "\x85", "\x9f", "\u2028", "\u2029"])
+plain = st.text(st.characters(exclude_categories=["Cc", "Zl", "Zp"]), max_size=5)
+
+
+@given(plain, controls, plain)
+def test_a_path_with_a_control_character_is_refused_with_its_place(before: str, control: str, after: str) -> None:
+    path = f"/{before}{control}{after}"
+    places = {
+        "cache_dir": {"cache_dir": path},
+        "plugin_dirs[1]": {"plugin_dirs": ["/x", path]},
+        "items[1].dirs[0]": {"items": [{"dirs": None}, {"dirs": [path]}]},
+    }
+    for place, values in places.items():
+        error = error_of(arguments.require_plain_paths, PATHS, values)
+        assert error.code == Code.INVALID_CONFIG
+        assert error.msg.startswith(f"{place}: ")
+    arguments.require_plain_paths(PATHS, {"name": path})
+
+
+@given(plain)
+def test_a_path_with_any_other_characters_is_accepted(text: str) -> None:
+    arguments.require_plain_paths(PATHS, {"cache_dir": text, "plugin_dirs": [text], "items": [{"dirs": [text]}]})

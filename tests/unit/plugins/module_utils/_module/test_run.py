@@ -12,7 +12,12 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.run import run, summarize_actions, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import (
+    count_entries,
+    run,
+    summarize_actions,
+    warn,
+)
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -89,3 +94,44 @@ def test_a_warning_is_given_once() -> None:
     recorder = Recorder()
     warn(t.cast("AnsibleModule", recorder), iter(["a", "b", "a"]))
     assert recorder.warnings == ["a", "b"]
+
+
+@pytest.mark.parametrize("action", ["added", "recreated", "repaired", "removed", "created", "collected"])
+def test_check_mode_announces_changes(action: str) -> None:
+    assert summarize_actions([action], predicted=True) == f"1 would be {action}"
+
+
+@pytest.mark.parametrize("action", ["unchanged", "failed", "drifted", "skipped", "checked", "kept"])
+def test_check_mode_states_what_is_no_change_as_a_fact(action: str) -> None:
+    assert summarize_actions([action], predicted=True) == f"1 {action}"
+
+
+@pytest.mark.parametrize(
+    ("name", "entries", "text"),
+    [
+        ("plugins", [{}], "1 plugin"),
+        ("netns", [{}], "1 netns"),
+        ("netns", [], "0 netns"),
+        ("networks", [{"error": None}, {"error": {"code": 7}}], "2 networks (1 with an error)"),
+    ],
+)
+def test_entries_are_counted_with_their_errors(name: str, entries: list[JsonObject], text: str) -> None:
+    assert count_entries(name, entries) == text
+
+
+def test_control_characters_in_a_result_do_not_reach_the_terminal() -> None:
+    result = {"changed": False, "msg": "one\ntwo \x1b[2J", "links": [{"\x07": ("\x9b",)}]}
+    dummy, escaped = _ran(lambda module: result)
+    assert escaped == {"changed": False, "msg": "one\ntwo \\x1b[2J", "links": [{"\\x07": ["\\x9b"]}]}
+
+
+def test_an_operation_is_not_begun_with_a_path_that_has_a_line_break() -> None:
+    recorder = Recorder()
+    recorder.argument_spec = {"cache_dir": {"type": "path"}}
+    recorder.params = {"cache_dir": "/var/lib/cni\nExecStart=/bin/sh"}
+    begun: list[object] = []
+    with pytest.raises(Ended):
+        run(t.cast("AnsibleModule", recorder), begun.append)
+    ((end, result),) = recorder.exits
+    assert (end, result["error"]["code"], begun) == ("fail", 7, [])
+    assert result["msg"].startswith("cache_dir: ")

@@ -69,9 +69,9 @@ class Injection:
         for place, names in PLACES.items():
             module = importlib.import_module(place)
             for name in set(names) & set(self._fault.among):
-                setattr(module, name, self._counted(name, getattr(module, name)))
+                setattr(module, name, self._wrap(name, getattr(module, name)))
 
-    def _counted(self, name: str, operation: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+    def _wrap(self, name: str, operation: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
         def run(*arguments: t.Any, **keywords: t.Any) -> t.Any:
             if name == "open" and not arguments[1] & os.O_CREAT:
                 return operation(*arguments, **keywords)

@@ -27,14 +27,14 @@ FORGED = (
 def test_forged_netlink_messages_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     send = netlink.Connection._send
 
-    def spoofed(connection: netlink.Connection, kind: int, flags: int, body: bytes) -> None:
+    def spoof(connection: netlink.Connection, kind: int, flags: int, body: bytes) -> None:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as spoofer:
             for forged in FORGED:
                 with contextlib.suppress(ConnectionRefusedError):
                     spoofer.sendto(forged, (connection._port, 0))
         send(connection, kind, flags, body)
 
-    monkeypatch.setattr(netlink.Connection, "_send", spoofed)
+    monkeypatch.setattr(netlink.Connection, "_send", spoof)
     with own_network():
         loopback = rtnetlink.link("lo")
         assert loopback is not None

@@ -59,7 +59,7 @@ class InstalledNode:
         kind = RecordStore.of_intents if intent else RecordStore.of_records
         kind(str(self.cache_dir)).write(begun)
 
-    def installed(self) -> list[str]:
+    def installed_plugins(self) -> list[str]:
         return sorted(os.listdir(self.bin_dir))
 
 
@@ -104,7 +104,7 @@ def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: InstalledNode
     assert "; ptp, needed by " in message
     assert "; tuning, needed by " in message
     assert "remove_needed to true" in message
-    assert place.installed() == sorted(NAMES)
+    assert place.installed_plugins() == sorted(NAMES)
 
 
 @pytest.mark.parametrize("kind", ["file", "record", "intent"])
@@ -115,7 +115,7 @@ def test_a_release_is_not_removed_while_a_plugin_is_needed(place: InstalledNode,
         "would be removed: host-local, needed by "
         in place.ensure(state="absent", check_mode=check_mode).require_refusal()
     )
-    assert place.installed() == sorted(NAMES)
+    assert place.installed_plugins() == sorted(NAMES)
 
 
 @pytest.mark.parametrize("kind", WHO)
@@ -128,7 +128,7 @@ def test_a_rollback_to_a_release_without_a_needed_plugin_is_refused(
     options = make(place, kind)
     refused = place.ensure(state="rolled_back", check_mode=check_mode, **options).require_refusal()
     assert "would be removed: host-local, needed by " in refused
-    assert place.installed() == sorted(NAMES)
+    assert place.installed_plugins() == sorted(NAMES)
 
 
 def test_an_upgrade_to_a_release_without_a_needed_plugin_is_refused_and_not_kept(place: InstalledNode) -> None:
@@ -153,7 +153,7 @@ def test_the_refusal_can_be_overridden_and_becomes_a_warning(place: InstalledNod
 def test_an_unneeded_plugin_is_removed(place: InstalledNode) -> None:
     place.record()
     place.ensure(only=[name for name in NAMES if name != "bridge"]).ok()
-    assert place.installed() == ["host-local", "ptp", "tuning"]
+    assert place.installed_plugins() == ["host-local", "ptp", "tuning"]
 
 
 def test_a_plugin_of_another_directory_satisfies_the_need(place: InstalledNode) -> None:

@@ -62,7 +62,7 @@ class SetsNode:
         path.write_bytes(PROGRAM)
         return {"name": name, "source": str(path), "remote_src": True, "version": "1", **options}
 
-    def installed(self) -> list[str]:
+    def installed_plugins(self) -> list[str]:
         return sorted(os.listdir(self.bin_dir)) if self.bin_dir.exists() else []
 
 
@@ -89,7 +89,7 @@ def test_all_kinds_of_sources_are_installed_under_the_plugins_names(place: SetsN
     names = {"consul-cni": "consul-cni", "tap": "tc-redirect-tap"}
     expected = {names.get(item["name"], item["name"]): (item["name"], "installed") for item in sets}
     assert actions(done) == {"bridge": ("reference", "installed"), "ptp": ("reference", "installed"), **expected}
-    assert place.installed() == sorted(actions(done))
+    assert place.installed_plugins() == sorted(actions(done))
     assert done["msg"].startswith("plugins reference 1, consul-cni 1, flannel 1, multus 1, whereabouts 1, tap 1: 7 ins")
     assert done["sets"][0] == {"name": "reference", "version": "1", "previous": None, "kept": []}
     assert (done["version"], done["previous"], done["kept"]) == ("1", None, [])
@@ -115,7 +115,7 @@ def test_one_set_is_upgraded_rolled_back_and_removed_without_the_others(place: S
     assert "no version before 1 is kept" in place.ensure(state="rolled_back").require_refusal(), "of the set reference"
     gone = place.ensure(**place.reference, sets=[{"name": "tap", "state": "absent"}]).ok()
     assert set(actions(gone).values()) == {("reference", "unchanged"), ("tap", "removed")}
-    assert place.installed() == ["bridge", "ptp"]
+    assert place.installed_plugins() == ["bridge", "ptp"]
 
 
 def test_converged_runs_for_different_sets_write_no_file(place: SetsNode) -> None:
@@ -151,7 +151,7 @@ def test_sets_with_a_plugin_of_one_name_are_refused_before_anything_changes(plac
     for check_mode in (True, False):
         refusal = place.ensure(check_mode=check_mode, **place.reference, sets=sets).require_refusal()
         assert "cannot have the same plugin of two sets: tap of one and two; exclude the plugin" in refusal
-    assert (place.installed(), place.cache_dir.exists()) == ([], False)
+    assert (place.installed_plugins(), place.cache_dir.exists()) == ([], False)
 
 
 def test_a_needed_plugin_of_a_set_is_not_removed(place: SetsNode) -> None:
@@ -159,7 +159,7 @@ def test_a_needed_plugin_of_a_set_is_not_removed(place: SetsNode) -> None:
     options: JsonObject = {"sets": [{"name": "mine", "state": "absent"}], "conflists": [{"config": NETWORK}]}
     assert "2 needed plugins would be removed: host-local" in place.ensure(**options).require_refusal()
     place.ensure(**options, remove_needed=True).ok()
-    assert place.installed() == ["bridge", "ptp"]
+    assert place.installed_plugins() == ["bridge", "ptp"]
 
 
 def test_a_version_of_another_set_is_not_taken_for_one_of_the_reference_plugins(place: SetsNode) -> None:
@@ -205,4 +205,4 @@ REFUSED: dict[str, tuple[JsonObject, str]] = {
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_refused_set_is_named_and_changes_nothing(place: SetsNode, options: JsonObject, message: str) -> None:
     assert message in place.ensure(**options).require_refusal()
-    assert (place.installed(), place.cache_dir.exists()) == ([], False)
+    assert (place.installed_plugins(), place.cache_dir.exists()) == ([], False)

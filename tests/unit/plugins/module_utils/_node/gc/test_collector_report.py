@@ -101,10 +101,10 @@ def test_a_record_that_cannot_be_checked_stays_an_owner(gc: GcFixture, monkeypat
         gc.node.drop_namespace(name)
     reason_if_lost = RecordCollector._reason_if_lost
 
-    def of_some(self: t.Any, record: t.Any) -> str:
+    def break_for_green(self: t.Any, record: t.Any) -> str:
         return breaks() if record.attachment.container_id == "green" else reason_if_lost(self, record)
 
-    monkeypatch.setattr(RecordCollector, "_reason_if_lost", of_some)
+    monkeypatch.setattr(RecordCollector, "_reason_if_lost", break_for_green)
     leaks = gc.collect()
     assert failures(leaks) == {"attachment of green (eth0) to network net": UNEXPECTED}
     assert actions(leak for leak in leaks if not leak.error) == {

@@ -76,7 +76,7 @@ def test_a_plan_changes_no_file(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
     plan = node.plan(needs("ifb", net__ipv4__ip_forward="1"))
     assert actions(plan) == {"ifb": "loaded", FORWARD: "set"}
-    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+    assert (node.kernel.loaded_modules(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
     assert node.files() == []
 
 
@@ -95,7 +95,7 @@ def test_modules_and_settings_are_applied_and_persisted(node: KernelSettingsNode
         FORWARD: "set",
         "net.core.somaxconn": "unchanged",
     }
-    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == (["bridge", "ifb"], "1")
+    assert (node.kernel.loaded_modules(), node.kernel.setting("net/ipv4/ip_forward")) == (["bridge", "ifb"], "1")
     banner = "for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.\n\n"
     assert node.modules_file.read_text() == f"# Kernel modules {banner}# m\nbridge\n\n# m\n# again\nifb\n"
     assert node.settings_file.read_text() == (
@@ -187,7 +187,7 @@ def test_a_setting_that_is_no_longer_required_is_restored(node: KernelSettingsNo
     assert actions(plan) == {"net.core.a": "unchanged", "net.core.b": "restored", "net.core.d": "restored"}
     assert [node.kernel.setting(f"net/core/{name}") for name in "abcd"] == ["6", "5", "6", ""]
     assert not node.modules_file.exists()
-    assert node.kernel.loaded() == ["ifb"]
+    assert node.kernel.loaded_modules() == ["ifb"]
     plan = node.ensure(Needs())
     assert [change.action for change in plan.files] == ["unchanged", "removed"]
     assert node.kernel.setting("net/core/a") == "5"
@@ -213,7 +213,7 @@ def test_without_persist_only_the_running_kernel_is_changed_and_restorable(node:
     node.ensure(required)
     plan = node.ensure(required, persist=False)
     assert [change.action for change in plan.files] == ["removed", "removed"]
-    assert (node.kernel.loaded(), node.kernel.setting("net/core/a")) == (["ifb"], "6")
+    assert (node.kernel.loaded_modules(), node.kernel.setting("net/core/a")) == (["ifb"], "6")
     node.ensure(Needs(), persist=False)
     assert node.kernel.setting("net/core/a") == "5"
 
@@ -232,7 +232,7 @@ def test_all_errors_are_reported_at_once_before_any_change(node: KernelSettingsN
     assert first.endswith(" (m)")
     assert second.startswith("kernel module vrf: ")
     assert third == "kernel setting net.ipv4.ip_forwrd: the running kernel does not have it (s)"
-    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+    assert (node.kernel.loaded_modules(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
 
 
 @pytest.mark.parametrize(

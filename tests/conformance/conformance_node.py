@@ -75,7 +75,7 @@ class ConformanceNode:
         assert record is not None
         return record
 
-    def added(self, network: NetworkConfiguration, attachment: Attachment | None = None) -> Record:
+    def add(self, network: NetworkConfiguration, attachment: Attachment | None = None) -> Record:
         """Run ADD, forget its calls, and return the record."""
         attachment = attachment or self.attachment()
         self.runtime.add(network, attachment)

@@ -110,7 +110,7 @@ def test_the_error_for_a_non_executable_plugin_has_its_path_differs_from_libcni(
 
 def test_add_is_not_repeated_without_a_del_differs_from_libcni(node: ConformanceNode) -> None:
     network = node.network("a")
-    node.added(network)
+    node.add(network)
     assert "exists already" in error_of(node.runtime.add, network, node.attachment()).msg
     assert node.ran() == []
 

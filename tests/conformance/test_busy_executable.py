@@ -43,7 +43,7 @@ def free_later(path: pathlib.Path) -> threading.Timer:
 def test_an_executable_that_becomes_free_runs_once_differs_from_libcni(node: ConformanceNode, command: str) -> None:
     network = node.network("a")
     if command != "ADD":
-        node.added(network)
+        node.add(network)
     started = time.monotonic()
     timer = free_later(node.plugins.path / "a")
     if command == "ADD":
@@ -81,7 +81,7 @@ def test_an_executable_that_stays_busy_fails_add_and_nothing_is_recorded(node: C
 def test_an_executable_that_stays_busy_fails_del_and_the_record_stays_differs_from_libcni(
     node: ConformanceNode,
 ) -> None:
-    record = node.added(node.network("a", "b"))
+    record = node.add(node.network("a", "b"))
     with busy(node.plugins.path / "b"):
         assert "Text file busy" in error_of(node.new_runtime().delete, record).msg
     assert (node.ran(), node.record()) == ([("DEL", "a")], record)

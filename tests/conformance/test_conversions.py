@@ -65,7 +65,7 @@ UPWARDS = {
 }
 
 
-def expected(own: str, version: str) -> JsonObject:
+def convert_by_hand(own: str, version: str) -> JsonObject:
     """Return the result in another version. A conversion to a later version adds no information."""
     keys = UPWARDS.get(id(FORMS[own]), {}).get(id(FORMS[version]), FORMS[version])
     return {"cniVersion": version, **keys}
@@ -74,9 +74,9 @@ def expected(own: str, version: str) -> JsonObject:
 @pytest.mark.parametrize(("own", "version"), [*itertools.product(VERSIONS, repeat=2)])
 def test_a_result_of_every_version_is_converted_to_every_other(node: ConformanceNode, own: str, version: str) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"cniVersion": own, **FORMS[own]}))
-    record = node.added(node.network("a", version=version))
+    record = node.add(node.network("a", version=version))
     assert record.result is not None
-    assert record.result.keys == expected(own, version)
+    assert record.result.keys == convert_by_hand(own, version)
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])

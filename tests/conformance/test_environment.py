@@ -149,14 +149,14 @@ def test_cni_args_is_empty_without_arguments(node: ConformanceNode) -> None:
 
 
 def test_del_has_an_empty_netns_if_that_of_add_is_gone_differs_from_libcni(node: ConformanceNode) -> None:
-    record = node.added(node.network("a"))
+    record = node.add(node.network("a"))
     node.netns().unlink()
     node.runtime.delete(record)
     assert node.calls("DEL")[0].env["CNI_NETNS"] == ""
 
 
 def test_del_never_names_the_namespace_of_another_container_differs_from_libcni(node: ConformanceNode) -> None:
-    record = node.added(node.network("a"))
+    record = node.add(node.network("a"))
     node.netns("new").replace(node.netns())
     node.runtime.delete(record)
     assert node.calls("DEL")[0].env["CNI_NETNS"] == ""

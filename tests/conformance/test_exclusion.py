@@ -25,7 +25,7 @@ OPERATIONS = ("ADD", "CHECK", "DEL")
 def impatient(node: ConformanceNode) -> Runtime:
     """Return a runtime that does not wait. Blue has an attachment to each of two networks, red has none."""
     for name in ("net", "other"):
-        node.added(node.network("a", "b", name=name), node.attachment(network=name))
+        node.add(node.network("a", "b", name=name), node.attachment(network=name))
     node.lock_timeout = 0
     return node.new_runtime()
 
@@ -94,7 +94,7 @@ def test_operations_on_one_container_are_not_run_in_parallel_differs_from_libcni
 def test_operations_on_different_containers_run_in_parallel(
     node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
-    node.added(node.network("a", "b"), node.attachment("green"))
+    node.add(node.network("a", "b"), node.attachment("green"))
     with hold_in_other_process(node, command, "red" if command == "ADD" else "green"):
         if command == "CHECK":
             node.write("a")

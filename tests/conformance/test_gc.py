@@ -22,7 +22,7 @@ def network(node: ConformanceNode) -> NetworkConfiguration:
     """Return a network with attachments of blue and red."""
     made = node.network("a", "b")
     for container in ("blue", "red"):
-        node.added(made, node.attachment(container))
+        node.add(made, node.attachment(container))
     return made
 
 
@@ -69,7 +69,7 @@ def test_invalid_attachments_are_deleted_first(node: ConformanceNode, network: N
 
 def test_gc_deletes_with_the_recorded_configuration_differs_from_libcni(node: ConformanceNode) -> None:
     attachment = node.attachment(args={"K": "V"}, capability_args={"mac": "x"})
-    node.added(node.network({"type": "a", "capabilities": {"mac": True}, "mtu": 1400}, "b"), attachment)
+    node.add(node.network({"type": "a", "capabilities": {"mac": True}, "mtu": 1400}, "b"), attachment)
     network_operations.gc(node.runtime, node.network("a"), [])
     (b, a) = node.calls("DEL")
     assert (b.plugin, a.request["mtu"], a.request["runtimeConfig"], a.env["CNI_ARGS"]) == (
@@ -82,7 +82,7 @@ def test_gc_deletes_with_the_recorded_configuration_differs_from_libcni(node: Co
 
 def test_gc_keeps_attachments_to_other_networks(node: ConformanceNode, network: NetworkConfiguration) -> None:
     other = node.network("a", name="other")
-    node.added(other, node.attachment("green", network="other"))
+    node.add(other, node.attachment("green", network="other"))
     network_operations.gc(node.runtime, network, [])
     assert [record.attachment.network for record in node.records_and_intents()[0]] == ["other"]
 

@@ -95,7 +95,7 @@ def test_identifiers_that_the_grammar_allows_are_unchanged(
     node: ConformanceNode, container_id: str, ifname: str
 ) -> None:
     attachment = node.attachment(container_id, ifname=ifname)
-    node.added(node.network("a"), attachment)
+    node.add(node.network("a"), attachment)
     node.runtime.check(node.record(attachment))
     node.runtime.delete(node.record(attachment))
     assert [(call.env["CNI_CONTAINERID"], call.env["CNI_IFNAME"]) for call in node.calls()] == [

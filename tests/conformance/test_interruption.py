@@ -60,14 +60,14 @@ def test_the_run_after_a_killed_add_runs_del_of_the_whole_list_and_adds_again_di
 
 @pytest.mark.parametrize("plugin", ["a", "b"])
 def test_a_killed_del_keeps_the_record(node: ConformanceNode, plugin: str) -> None:
-    record = node.added(node.network("a", "b"))
+    record = node.add(node.network("a", "b"))
     killed_at(node, "DEL", plugin)
     assert (node.record(), the_intent(node).command) == (record, "DEL")
 
 
 @pytest.mark.parametrize("plugin", ["a", "b"])
 def test_the_run_after_a_killed_del_repeats_the_whole_del(node: ConformanceNode, plugin: str) -> None:
-    node.added(node.network("a", "b"))
+    node.add(node.network("a", "b"))
     killed_at(node, "DEL", plugin)
     node.plugins.forget()
     node.runtime.delete(node.record())
@@ -94,7 +94,7 @@ def test_a_run_that_was_killed_while_it_undid_a_failed_add_leaves_the_intent_dif
 
 
 def test_a_killed_check_changes_nothing(node: ConformanceNode) -> None:
-    record = node.added(node.network("a", "b"))
+    record = node.add(node.network("a", "b"))
     killed_at(node, "CHECK", "b")
     assert node.records_and_intents() == ([record], [])
 

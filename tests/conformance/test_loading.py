@@ -20,7 +20,7 @@ from ansible_collections.cni.node.tests.conformance.conformance_node import Conf
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
 
-def listed(name: str, *types: str, **keys: object) -> str:
+def list_text(name: str, *types: str, **keys: object) -> str:
     return json.dumps(
         {"cniVersion": "1.1.0", "name": name, "plugins": [{"type": plugin_type} for plugin_type in types], **keys}
     )
@@ -49,13 +49,17 @@ def test_a_missing_directory_has_no_networks(tmp_path: pathlib.Path) -> None:
 def test_the_lookup_is_by_name_in_the_order_of_file_names(tmp_path: pathlib.Path) -> None:
     networks = load(
         tmp_path,
-        {"10-a.conflist": listed("n", "a"), "20-b.conflist": listed("n", "b"), "30.conflist": listed("m", "c")},
+        {
+            "10-a.conflist": list_text("n", "a"),
+            "20-b.conflist": list_text("n", "b"),
+            "30.conflist": list_text("m", "c"),
+        },
     )
     assert (networks.get("n").plugin_types, networks.get("m").plugin_types) == (("a",), ("c",))
 
 
 def test_lists_come_before_single_plugins_whatever_the_file_names(tmp_path: pathlib.Path) -> None:
-    assert load(tmp_path, {"10-a.conf": single("n", "single"), "20-b.conflist": listed("n", "list")}).get(
+    assert load(tmp_path, {"10-a.conf": single("n", "single"), "20-b.conflist": list_text("n", "list")}).get(
         "n"
     ).plugin_types == ("list",)
 
@@ -67,26 +71,26 @@ def test_single_plugins_are_in_one_order_whatever_their_ending(tmp_path: pathlib
 
 
 def test_directories_are_not_descended_into(tmp_path: pathlib.Path) -> None:
-    assert load(tmp_path, {"below.conflist/10-a.conflist": listed("n", "a")}).networks == {}
+    assert load(tmp_path, {"below.conflist/10-a.conflist": list_text("n", "a")}).networks == {}
 
 
 def test_a_missing_network_is_an_error_that_names_it_and_the_directory(tmp_path: pathlib.Path) -> None:
-    error = error_of(load(tmp_path, {"10-a.conflist": listed("m", "a")}).get, "n")
+    error = error_of(load(tmp_path, {"10-a.conflist": list_text("m", "a")}).get, "n")
     assert error.msg == f"no network 'n' in {tmp_path}"
 
 
 def test_a_broken_file_does_not_hide_later_files_differs_from_libcni(tmp_path: pathlib.Path) -> None:
-    networks = load(tmp_path, {"00-broken.conflist": "{", "10-a.conflist": listed("n", "a")})
+    networks = load(tmp_path, {"00-broken.conflist": "{", "10-a.conflist": list_text("n", "a")})
     assert (networks.get("n").plugin_types, list(networks.broken)) == (("a",), [str(tmp_path / "00-broken.conflist")])
 
 
 def test_hidden_files_are_not_read_differs_from_libcni(tmp_path: pathlib.Path) -> None:
-    loaded = load(tmp_path, {".ansible_tmpx10-a.conflist": "", "10-a.conflist": listed("n", "a")})
+    loaded = load(tmp_path, {".ansible_tmpx10-a.conflist": "", "10-a.conflist": list_text("n", "a")})
     assert (list(loaded.networks), loaded.broken) == (["n"], {})
 
 
 def test_a_list_may_be_in_a_file_of_any_name_differs_from_libcni(tmp_path: pathlib.Path) -> None:
-    assert load(tmp_path, {"10-a.conf": listed("n", "a", "b")}).get("n").plugin_types == ("a", "b")
+    assert load(tmp_path, {"10-a.conf": list_text("n", "a", "b")}).get("n").plugin_types == ("a", "b")
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
@@ -178,7 +182,7 @@ class TestPluginDirectory:
         self, tmp_path: pathlib.Path
     ) -> None:
         files = {
-            "10-n.conflist": listed("n", "a"),
+            "10-n.conflist": list_text("n", "a"),
             "n/20.conf": '{"type": "c"}',
             "n/10.conf": '{"type": "b"}',
             "n/30.json": "{",
@@ -190,12 +194,12 @@ class TestPluginDirectory:
         assert load(tmp_path, files).get("n").plugin_types == ("b",)
 
     def test_an_empty_list_of_plugins_counts_as_missing_differs_from_libcni(self, tmp_path: pathlib.Path) -> None:
-        assert load(tmp_path, {"10-n.conflist": listed("n"), "n/10.conf": '{"type": "b"}'}).get("n").plugin_types == (
-            "b",
-        )
+        assert load(tmp_path, {"10-n.conflist": list_text("n"), "n/10.conf": '{"type": "b"}'}).get(
+            "n"
+        ).plugin_types == ("b",)
 
     def test_load_only_inlined_plugins_ignores_the_sibling_directory(self, tmp_path: pathlib.Path) -> None:
-        files = {"10-n.conflist": listed("n", "a", loadOnlyInlinedPlugins=True), "n/10.conf": '{"type": "b"}'}
+        files = {"10-n.conflist": list_text("n", "a", loadOnlyInlinedPlugins=True), "n/10.conf": '{"type": "b"}'}
         assert load(tmp_path, files).get("n").plugin_types == ("a",)
 
     def test_a_single_plugin_has_no_sibling_directory(self, tmp_path: pathlib.Path) -> None:
@@ -204,21 +208,21 @@ class TestPluginDirectory:
         )
 
     @pytest.mark.parametrize(
-        "files", [{"10-n.conflist": listed("n")}, {"10-n.conflist": '{"name": "n"}', "n/10.json": '{"type": "b"}'}]
+        "files", [{"10-n.conflist": list_text("n")}, {"10-n.conflist": '{"name": "n"}', "n/10.json": '{"type": "b"}'}]
     )
     def test_a_network_without_any_plugin_is_refused(self, tmp_path: pathlib.Path, files: dict[str, str]) -> None:
         assert "the network has no plugin" in load(tmp_path, files).broken[str(tmp_path / "10-n.conflist")].msg
 
     @pytest.mark.parametrize("content", ["{", "{}", '{"type": "/bin/sh"}'])
     def test_every_plugin_is_validated(self, tmp_path: pathlib.Path, content: str) -> None:
-        networks = load(tmp_path, {"10-n.conflist": listed("n", "a"), "n/10.conf": content})
+        networks = load(tmp_path, {"10-n.conflist": list_text("n", "a"), "n/10.conf": content})
         assert str(tmp_path / "n" / "10.conf") in networks.broken[str(tmp_path / "10-n.conflist")].msg
 
     def test_appended_plugins_are_recorded_and_get_their_del_differs_from_libcni(self, node: ConformanceNode) -> None:
         node.write("a", "b")
-        files = {"10-net.conflist": listed("net", "a"), "net/10.conf": '{"type": "b"}'}
+        files = {"10-net.conflist": list_text("net", "a"), "net/10.conf": '{"type": "b"}'}
         network = load(node.directory / "net.d", files).get("net")
-        node.added(network)
+        node.add(network)
         os.unlink(node.directory / "net.d" / "net" / "10.conf")
         node.runtime.delete(node.record())
         assert node.ran() == [("DEL", "b"), ("DEL", "a")]

@@ -31,7 +31,7 @@ def find_check_error(node: ConformanceNode, answer: ScriptedAnswer) -> CniError:
     node.lock_timeout = 0
     node.runtime = node.new_runtime()
     node.write("a", CHECK=answer)
-    return error_of(node.runtime.check, node.added(node.network("a")))
+    return error_of(node.runtime.check, node.add(node.network("a")))
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 4, 5, 6, 7, 11, 50, 51, 99, 100, 999])
@@ -107,12 +107,12 @@ def test_an_error_with_keys_of_other_types_is_shown_raw(node: ConformanceNode, k
 
 def test_an_error_with_exit_status_0_counts_as_success(node: ConformanceNode) -> None:
     node.write("a", CHECK=ScriptedAnswer(error={"code": 7, "msg": "no"}, exit=0))
-    assert node.runtime.check(node.added(node.network("a"))).was_run
+    assert node.runtime.check(node.add(node.network("a"))).was_run
 
 
 def test_stderr_of_a_plugin_that_succeeds_is_not_a_failure(node: ConformanceNode) -> None:
     node.write("a", ADD=ScriptedAnswer(stderr="working"), CHECK=ScriptedAnswer(stderr="working"))
-    assert node.runtime.check(node.added(node.network("a"))).was_run
+    assert node.runtime.check(node.add(node.network("a"))).was_run
 
 
 def test_no_output_at_add_is_a_failure(node: ConformanceNode) -> None:

@@ -36,7 +36,7 @@ def test_the_first_plugin_of_add_gets_no_previous_result(node: ConformanceNode) 
 def test_check_and_del_have_the_final_result_for_every_plugin(node: ConformanceNode, command: str, order: str) -> None:
     for name in "abc":
         node.write(name, ADD=ScriptedAnswer(result={"dns": {"domain": name}}))
-    record = node.added(node.network("a", "b", "c"))
+    record = node.add(node.network("a", "b", "c"))
     node.runtime.check(record)
     node.runtime.delete(record)
     assert [call.plugin for call in node.calls(command)] == list(order)
@@ -74,7 +74,7 @@ def test_a_result_without_a_version_has_the_version_of_the_request(node: Conform
 def test_keys_that_the_specification_does_not_name_are_handed_on_differs_from_libcni(node: ConformanceNode) -> None:
     result = {"vendor": {"x": [1]}, "ips": [{"address": "10.1.0.5/16", "x": 9007199254740993}]}
     node.write("a", ADD=ScriptedAnswer(result=result))
-    record = node.added(node.network("a", "b"))
+    record = node.add(node.network("a", "b"))
     node.runtime.check(record)
     assert record.result is not None
     assert record.result.keys == {"cniVersion": "1.1.0", **result} == node.requests("CHECK")[0]["prevResult"]

@@ -130,7 +130,7 @@ def test_add_refuses_to_replace_a_broken_record_differs_from_libcni(node: Confor
 
 def test_a_broken_record_does_not_hide_the_others(node: ConformanceNode) -> None:
     put(node, b"", "net-red-eth0")
-    record = node.added(node.network("a"))
+    record = node.add(node.network("a"))
     node.runtime.check(record)
     node.runtime.delete(record)
     assert node.ran() == [("CHECK", "a"), ("DEL", "a")]
@@ -157,7 +157,7 @@ def test_attachments_whose_names_join_to_one_file_name_are_kept_apart_differs_fr
 def test_a_record_of_another_attachment_is_not_confused_with_the_requested_one_differs_from_libcni(
     node: ConformanceNode,
 ) -> None:
-    record = node.added(node.network("a", name="a-b"), node.attachment("c", network="a-b"))
+    record = node.add(node.network("a", name="a-b"), node.attachment("c", network="a-b"))
     assert node.runtime.records.read(("a", "b-c", "eth0")) is None
     assert node.records_and_intents() == ([record], [])
 

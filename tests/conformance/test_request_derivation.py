@@ -114,7 +114,7 @@ def test_a_capability_argument_is_any_json(node: ConformanceNode, value: object)
 def test_runtime_config_is_sent_again_with_every_operation_of_the_attachment(
     node: ConformanceNode, command: str
 ) -> None:
-    record = node.added(
+    record = node.add(
         node.network({"type": "a", "capabilities": {"mac": True}}), node.attachment(capability_args={"mac": "x"})
     )
     node.runtime.check(record)
@@ -138,7 +138,7 @@ def test_operations_on_a_network_have_neither_runtime_config_nor_a_previous_resu
     node: ConformanceNode, command: str
 ) -> None:
     network = node.network({"type": "a", "capabilities": {"mac": True}})
-    node.added(network, node.attachment(capability_args={"mac": "x"}))
+    node.add(network, node.attachment(capability_args={"mac": "x"}))
     network_operations.gc(node.runtime, network)
     network_operations.status(node.runtime, network)
     assert not {"runtimeConfig", "prevResult"} & node.requests(command)[0].keys()

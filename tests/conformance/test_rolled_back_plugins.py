@@ -22,9 +22,9 @@ REFUSES_ONCE = [ScriptedAnswer(error=REFUSAL), ScriptedAnswer()]
 RESULT: JsonObject = {"ips": [{"address": "10.1.0.5/16"}]}
 
 
-def _added(node: ConformanceNode, *plugins: str | JsonObject, versions: list[str] | None = None) -> Record:
+def _add(node: ConformanceNode, *plugins: str | JsonObject, versions: list[str] | None = None) -> Record:
     node.plugins.write("a", ADD=ScriptedAnswer(result=RESULT))
-    record = node.added(node.network(*plugins, version="1.1.0", cniVersions=versions or CHOICE))
+    record = node.add(node.network(*plugins, version="1.1.0", cniVersions=versions or CHOICE))
     assert record.version == "1.1.0"
     return record
 
@@ -38,7 +38,7 @@ def _sent(node: ConformanceNode, command: str) -> list[tuple[str, str]]:
 
 
 def test_check_uses_a_version_that_older_plugins_support_differs_from_libcni(node: ConformanceNode) -> None:
-    record = _added(node, "a", "b", "c")
+    record = _add(node, "a", "b", "c")
     _roll_back(node, "b", "0.4.0", "1.0.0")
     assert node.runtime.check(record).was_run
     assert _sent(node, "CHECK") == [("a", "1.1.0"), ("b", "1.1.0"), ("b", "1.0.0"), ("c", "1.0.0")]
@@ -47,7 +47,7 @@ def test_check_uses_a_version_that_older_plugins_support_differs_from_libcni(nod
 
 
 def test_del_uses_a_version_that_older_plugins_support_differs_from_libcni(node: ConformanceNode) -> None:
-    record = _added(node, "a", "b", "c")
+    record = _add(node, "a", "b", "c")
     _roll_back(node, "b", "0.4.0", "1.0.0")
     node.runtime.delete(record)
     assert _sent(node, "DEL") == [("c", "1.1.0"), ("b", "1.1.0"), ("b", "1.0.0"), ("a", "1.0.0")]
@@ -56,7 +56,7 @@ def test_del_uses_a_version_that_older_plugins_support_differs_from_libcni(node:
 
 
 def test_the_previous_result_has_the_form_of_the_negotiated_version(node: ConformanceNode) -> None:
-    record = _added(node, "a")
+    record = _add(node, "a")
     _roll_back(node, "a", "0.4.0")
     node.runtime.delete(record)
     expected = {"cniVersion": "0.4.0", "ips": [{"address": "10.1.0.5/16", "version": "4"}]}
@@ -64,7 +64,7 @@ def test_the_previous_result_has_the_form_of_the_negotiated_version(node: Confor
 
 
 def test_a_version_before_0_4_0_has_no_previous_result_at_del_and_no_check(node: ConformanceNode) -> None:
-    record = _added(node, "a", "b")
+    record = _add(node, "a", "b")
     _roll_back(node, "a", "0.3.1")
     assert not node.runtime.check(record).was_run
     assert _sent(node, "CHECK") == [("a", "1.1.0")]
@@ -74,7 +74,7 @@ def test_a_version_before_0_4_0_has_no_previous_result_at_del_and_no_check(node:
 
 def test_a_version_refused_by_a_delegated_plugin_is_renegotiated(node: ConformanceNode) -> None:
     node.write("ipam")
-    record = _added(node, {"type": "a", "ipam": {"type": "ipam"}})
+    record = _add(node, {"type": "a", "ipam": {"type": "ipam"}})
     _roll_back(node, "a", *CHOICE)
     node.plugins.write("ipam", versions=["1.0.0"])
     node.runtime.delete(record)
@@ -83,14 +83,14 @@ def test_a_version_refused_by_a_delegated_plugin_is_renegotiated(node: Conforman
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
 def test_plugins_that_accept_the_version_are_not_probed(node: ConformanceNode, operation: str) -> None:
-    record = _added(node, "a", "b")
+    record = _add(node, "a", "b")
     getattr(node.new_runtime(), operation)(record)
     assert node.calls("VERSION") == []
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
 def test_a_record_with_one_version_is_not_renegotiated(node: ConformanceNode, operation: str) -> None:
-    record = _added(node, "a", versions=["1.1.0"])
+    record = _add(node, "a", versions=["1.1.0"])
     _roll_back(node, "a", "1.0.0")
     error = error_of(getattr(node.runtime, operation), record)
     assert (error.code, node.calls("VERSION")) == (Code.INCOMPATIBLE_VERSION, [])
@@ -101,7 +101,7 @@ def test_a_record_with_one_version_is_not_renegotiated(node: ConformanceNode, op
 def test_without_a_common_version_the_error_lists_the_versions_of_each_plugin(
     node: ConformanceNode, operation: str
 ) -> None:
-    record = _added(node, "a")
+    record = _add(node, "a")
     _roll_back(node, "a", "0.1.0")
     error = error_of(getattr(node.runtime, operation), record)
     assert (error.code, "incompatible CNI versions" in error.msg) == (Code.INCOMPATIBLE_VERSION, True)
@@ -110,7 +110,7 @@ def test_without_a_common_version_the_error_lists_the_versions_of_each_plugin(
 
 
 def test_a_plugin_that_refuses_its_own_version_is_not_run_again(node: ConformanceNode) -> None:
-    record = _added(node, "a")
+    record = _add(node, "a")
     _roll_back(node, "a", *CHOICE)
     assert error_of(node.runtime.check, record).code == Code.INCOMPATIBLE_VERSION
     assert _sent(node, "CHECK") == [("a", "1.1.0")]

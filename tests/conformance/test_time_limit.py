@@ -66,7 +66,7 @@ def test_the_runtime_does_not_wait_for_a_grandchild_in_its_own_session(hasty: Co
 
 def test_the_time_limit_applies_to_each_plugin(hasty: ConformanceNode) -> None:
     hasty.write("b", DEL=ScriptedAnswer(hang="yes"))
-    record = hasty.added(hasty.network("a", "b", "c"))
+    record = hasty.add(hasty.network("a", "b", "c"))
     assert "plugin b failed (DEL): ran out of time" in error_of(hasty.runtime.delete, record).msg
     assert [call.plugin for call in hasty.calls("DEL") if call.ended] == ["c", "a"]
 

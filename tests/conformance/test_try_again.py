@@ -24,7 +24,7 @@ def test_add_is_tried_again_after_del_differs_from_libcni(node: ConformanceNode)
 
 @pytest.mark.parametrize("command", ["CHECK", "DEL"])
 def test_check_and_del_are_tried_again_differs_from_libcni(node: ConformanceNode, command: str) -> None:
-    record = node.added(node.network("a"))
+    record = node.add(node.network("a"))
     node.write("a", **{command: [LATER, LATER, ScriptedAnswer()]})
     if command == "CHECK":
         node.runtime.check(record)

@@ -30,42 +30,42 @@ def test_add_is_run_at_every_version(node: ConformanceNode, version: str) -> Non
 def test_results_are_handed_on_and_recorded_in_the_form_of_the_version(node: ConformanceNode, version: str) -> None:
     from_plugin = {"cniVersion": version, **FORM[version]}
     node.plugins.write("a", ADD=ScriptedAnswer(result=FORM[version]))
-    record = node.added(node.network("a", version=version))
+    record = node.add(node.network("a", version=version))
     assert record.result is not None
     assert (record.result.keys, record.version) == (from_plugin, version)
 
 
 @pytest.mark.parametrize("version", SINCE_0_4_0)
 def test_check_is_run_since_0_4_0(node: ConformanceNode, version: str) -> None:
-    record = node.added(node.network("a", "b", version=version))
+    record = node.add(node.network("a", "b", version=version))
     assert node.runtime.check(record).was_run
     assert node.ran() == [("CHECK", "a"), ("CHECK", "b")]
 
 
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version not in SINCE_0_4_0])
 def test_check_before_0_4_0_is_not_run_and_no_error_differs_from_libcni(node: ConformanceNode, version: str) -> None:
-    record = node.added(node.network("a", version=version))
+    record = node.add(node.network("a", version=version))
     assert not node.runtime.check(record).was_run
     assert node.ran() == []
 
 
 @pytest.mark.parametrize("version", SINCE_0_4_0)
 def test_check_is_not_run_where_it_is_disabled(node: ConformanceNode, version: str) -> None:
-    record = node.added(node.network("a", version=version, disableCheck=True))
+    record = node.add(node.network("a", version=version, disableCheck=True))
     assert not node.runtime.check(record).was_run
     assert node.ran() == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_del_is_run_at_every_version(node: ConformanceNode, version: str) -> None:
-    node.runtime.delete(node.added(node.network("a", "b", version=version)))
+    node.runtime.delete(node.add(node.network("a", "b", version=version)))
     assert node.ran() == [("DEL", "b"), ("DEL", "a")]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_del_has_a_previous_result_since_0_4_0(node: ConformanceNode, version: str) -> None:
     node.plugins.write("a", ADD=ScriptedAnswer(result=FORM[version]))
-    node.runtime.delete(node.added(node.network("a", version=version)))
+    node.runtime.delete(node.add(node.network("a", version=version)))
     expected = {"cniVersion": version, **FORM[version]} if version in SINCE_0_4_0 else None
     assert node.requests("DEL")[0].get("prevResult") == expected
 
@@ -73,7 +73,7 @@ def test_del_has_a_previous_result_since_0_4_0(node: ConformanceNode, version: s
 @pytest.mark.parametrize("version", VERSIONS)
 def test_gc_is_run_at_1_1_0_and_deletes_at_every_version(node: ConformanceNode, version: str) -> None:
     network = node.network("a", version=version)
-    node.added(network)
+    node.add(network)
     assert network_operations.gc(node.runtime, network, []) is (version == "1.1.0")
     assert node.ran() == [("DEL", "a"), *([("GC", "a")] if version == "1.1.0" else [])]
 
@@ -81,7 +81,7 @@ def test_gc_is_run_at_1_1_0_and_deletes_at_every_version(node: ConformanceNode, 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_gc_is_not_run_where_it_is_disabled(node: ConformanceNode, version: str) -> None:
     network = node.network("a", version=version, disableGC=True)
-    node.added(network)
+    node.add(network)
     assert network_operations.gc(node.runtime, network, []) is False
     assert node.ran() == []
 

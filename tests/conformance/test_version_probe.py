@@ -57,7 +57,7 @@ def test_another_failure_is_not_taken_for_an_answer(node: ConformanceNode) -> No
 
 def test_the_versions_of_plugins_limit_the_selected_version_differs_from_libcni(node: ConformanceNode) -> None:
     node.plugins.write("b", versions=["0.3.1", "0.4.0", "1.0.0"])
-    record = node.added(node.network("a", "b", cniVersions=["0.4.0", "1.0.0", "1.1.0"]))
+    record = node.add(node.network("a", "b", cniVersions=["0.4.0", "1.0.0", "1.1.0"]))
     assert record.version == "1.0.0"
 
 
@@ -66,7 +66,7 @@ def test_the_versions_of_delegated_plugins_limit_the_selected_version_differs_fr
 ) -> None:
     node.plugins.write("ipam", versions=["0.4.0"])
     network = node.network({"type": "a", "ipam": {"type": "ipam"}}, cniVersions=["0.4.0", "1.0.0", "1.1.0"])
-    assert node.added(network).version == "0.4.0"
+    assert node.add(network).version == "0.4.0"
 
 
 def test_without_a_common_version_no_plugin_is_run_differs_from_libcni(node: ConformanceNode) -> None:

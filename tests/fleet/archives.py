@@ -56,7 +56,8 @@ def _archive(version: str, plugins: t.Sequence[pathlib.Path], added: bytes, cach
     digest = archive.with_name(f"{archive.name}.sha256")
     if not digest.exists():
         archive.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = archive.with_name(f".{archive.name}.{os.getpid()}")
+        # Process IDs are equal in different sandboxes.
+        unfinished = archive.with_name(f".{archive.name}.{os.urandom(8).hex()}")
         _write(unfinished, plugins, added)
         unfinished.replace(archive)
         digest.write_text(f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  {archive.name}\n", encoding="utf-8")

@@ -40,7 +40,7 @@ def noop_plugin(cache: pathlib.Path = CACHE) -> pathlib.Path:
     return _built("noop", CNI / "plugins/test/noop", cache)
 
 
-def missing() -> str | None:
+def find_missing() -> str | None:
     """Return the reason why nothing can be built here, or None."""
     if not shutil.which("go"):
         return "the Go compiler is missing: install golang-go"
@@ -50,10 +50,10 @@ def missing() -> str | None:
 
 
 def _built(name: str, source: pathlib.Path, cache: pathlib.Path) -> pathlib.Path:
-    if reason := missing():
+    if reason := find_missing():
         raise Unavailable(reason)
     program = cache / f"{name}-{_digest(source, CNI / 'libcni', CNI / 'pkg')}" / name
-    with _locked(cache):
+    with _lock(cache):
         if not program.exists():
             _compile(source, program, cache)
             _forget_others(name, program.parent)
@@ -68,7 +68,7 @@ def _digest(*directories: pathlib.Path) -> str:
 
 
 @contextlib.contextmanager
-def _locked(cache: pathlib.Path) -> t.Iterator[None]:
+def _lock(cache: pathlib.Path) -> t.Iterator[None]:
     cache.mkdir(parents=True, exist_ok=True)
     with open(cache / "lock", "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -35,10 +35,10 @@ def links(namespace: str | None = None) -> dict[str, JsonObject]:
 
 def addresses(link: str, namespace: str | None = None) -> set[str]:
     """Return addresses such as "10.1.0.2/24", without the link-local ones that the kernel assigns."""
-    return {f"{address['local']}/{address['prefixlen']}" for address in assigned(links(namespace)[link])}
+    return {f"{address['local']}/{address['prefixlen']}" for address in assigned_addresses(links(namespace)[link])}
 
 
-def assigned(link: JsonObject) -> list[JsonObject]:
+def assigned_addresses(link: JsonObject) -> list[JsonObject]:
     return [
         address for address in link["addr_info"] if not (address["family"] == "inet6" and address["scope"] == "link")
     ]

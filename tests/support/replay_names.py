@@ -29,14 +29,14 @@ def with_stable_names(
     """Return outcomes and states with generated names of links and MAC addresses numbered in order of appearance."""
     given = json.dumps(case)
     seen = [*_texts(outcomes), *(name for snapshot in snapshots if snapshot for name in snapshot.link_names)]
-    links = _numbered("VETH", (name for text in seen for name in _GENERATED_LINK.findall(text)), given)
+    links = _number("VETH", (name for text in seen for name in _GENERATED_LINK.findall(text)), given)
     outcomes = _replace(outcomes, links)
-    states = [_ordered(_replace(snapshot.state, links)) if snapshot else None for snapshot in snapshots]
+    states = [_sort(_replace(snapshot.state, links)) if snapshot else None for snapshot in snapshots]
 
     known = f"{given} {' '.join(UPLINK_MACS)} 00:00:00:00:00:00 ff:ff:ff:ff:ff:ff".lower()
-    macs = _numbered("MAC", (mac for text in _texts([*outcomes, *states]) for mac in _macs(text)), known)
+    macs = _number("MAC", (mac for text in _texts([*outcomes, *states]) for mac in _macs(text)), known)
     names = {**macs, **{_link_local(mac): f"fe80::{name}" for mac, name in macs.items()}}
-    return _replace(outcomes, names), [_ordered(_replace(state, names)) if state else None for state in states]
+    return _replace(outcomes, names), [_sort(_replace(state, names)) if state else None for state in states]
 
 
 def changes(before: JsonObject, after: JsonObject) -> JsonObject:
@@ -80,7 +80,7 @@ def _texts(value: t.Any) -> t.Iterator[str]:
             yield from _texts(value[key])
 
 
-def _numbered(prefix: str, found: t.Iterable[str], known: str) -> dict[str, str]:
+def _number(prefix: str, found: t.Iterable[str], known: str) -> dict[str, str]:
     names = dict.fromkeys(name for name in found if name not in known)
     return {name: f"{prefix}{number}" for number, name in enumerate(names)}
 
@@ -123,7 +123,7 @@ def _replace(value: t.Any, names: t.Mapping[str, str]) -> t.Any:
     return replace(value)
 
 
-def _ordered(state: JsonObject) -> JsonObject:
+def _sort(state: JsonObject) -> JsonObject:
     """Return a state whose sets are sorted, because their order follows from names."""
     for name, sections in state.items():
         if name != "files":

@@ -156,7 +156,7 @@ def execute(plugin: str, environment: t.Mapping[str, str], stdin: t.Any) -> Json
     if not os.path.exists(f"{_BIN_DIR}/{plugin}"):
         return {"type": plugin, "missing": True}
     request = stdin if isinstance(stdin, str) else json.dumps(stdin)
-    status, printed = _forked(plugin, {"PATH": SYSTEM_PATH, "CNI_PATH": _BIN_DIR, **environment}, request)
+    status, printed = _run_in_fork(plugin, {"PATH": SYSTEM_PATH, "CNI_PATH": _BIN_DIR, **environment}, request)
     answer: JsonObject = {"type": plugin, "exit": status}
     if printed.strip():
         answer["error" if status else "result"] = printed
@@ -165,7 +165,7 @@ def execute(plugin: str, environment: t.Mapping[str, str], stdin: t.Any) -> Json
     return answer
 
 
-def _forked(plugin: str, environment: t.Mapping[str, str], request: str) -> tuple[int, str]:
+def _run_in_fork(plugin: str, environment: t.Mapping[str, str], request: str) -> tuple[int, str]:
     """Do what the executable of a plugin does, in a process that has its modules already; return status and output."""
     with tempfile.TemporaryFile("w+") as stdin, tempfile.TemporaryFile("w+") as stdout:
         stdin.write(request)

@@ -63,7 +63,7 @@ def read_environment() -> list[str]:
         return environ.read().split("\0")[:-1]
 
 
-def encoded(answer: dict[str, t.Any], stdin: str) -> str:
+def encode(answer: dict[str, t.Any], stdin: str) -> str:
     """Return standard output: the given text, or JSON with the request's cniVersion unless it has its own."""
     if answer.get("stdout") is not None:
         return str(answer["stdout"])
@@ -135,7 +135,7 @@ def main() -> None:
     if answer.get("grandchild"):
         leave_grandchild(own_session=answer["grandchild"] == "own session")
     write(2, answer.get("stderr") or "", answer.get("stderr_bytes") or 0)
-    write(1, encoded(answer, stdin), answer.get("stdout_bytes") or 0)
+    write(1, encode(answer, stdin), answer.get("stdout_bytes") or 0)
     if answer.get("close"):
         os.close(1)
         os.close(2)

@@ -77,7 +77,7 @@ def link_lines() -> Lines:
     for name, link in sorted(namespaces.links().items()):
         kind = link.get("linkinfo", {}).get("info_kind", link["link_type"])
         mac = "" if kind == "bridge" else link.get("address", "")
-        given = sorted(f"{address['local']}/{address['prefixlen']}" for address in namespaces.assigned(link))
+        given = sorted(f"{address['local']}/{address['prefixlen']}" for address in namespaces.assigned_addresses(link))
         up = "up" if "UP" in link["flags"] else "down"
         facts = (name, kind, f"mtu {link['mtu']}", up, link.get("master", ""), mac, *given)
         lines.append(" ".join(filter(None, facts)))

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.tests.support.noop import PASSTHROUGH, DebugFi
 pytestmark = [
     pytest.mark.interop,
     pytest.mark.slow,  # the first build
-    pytest.mark.skipif(build.missing() is not None, reason=build.missing() or ""),
+    pytest.mark.skipif(build.find_missing() is not None, reason=build.find_missing() or ""),
 ]
 
 RESULT = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}], "dns": {}}

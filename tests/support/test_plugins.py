@@ -143,7 +143,7 @@ def test_a_deaf_plugin_ends_by_sigkill_only(plugins: ScriptedPlugins) -> None:
     with subprocess.Popen(argv, env={"CNI_COMMAND": "DEL"}, stdin=subprocess.DEVNULL, stdout=pipe) as running:
         assert running.stdout is not None
         assert running.stdout.read() == b"said"
-        until(lambda: ignored(running.pid, signal.SIGTERM) or None)
+        until(lambda: is_ignored(running.pid, signal.SIGTERM) or None)
         running.terminate()
         assert running.poll() is None
         running.kill()
@@ -151,7 +151,7 @@ def test_a_deaf_plugin_ends_by_sigkill_only(plugins: ScriptedPlugins) -> None:
     assert plugins.calls()[0].ended is None
 
 
-def ignored(pid: int, number: signal.Signals) -> bool:
+def is_ignored(pid: int, number: signal.Signals) -> bool:
     status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     mask = next(line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:"))
     return bool(int(mask, 16) >> (number - 1) & 1)

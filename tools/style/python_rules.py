@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Rules for Python files: how docstrings begin, how functions are called, which phrases strings and comments avoid."""
+"""Rules for Python files: how docstrings begin, how functions are called, which phrases strings and comments avoid.
+
+The name of a test is a sentence: it states a rule and its subject.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,28 @@ finding listing mapping setting timing warning string everything nothing
 NO_PARTICIPLES: t.Final = frozenset(_NO_PARTICIPLES.split())
 
 
-def check(source: str, *, product: bool) -> t.Iterator[Violation]:
-    """Check one file; string literals and the mood of docstrings are checked in the product only."""
+# Words of the names of tests that leave the subject or the rule open, with what to write in their place.
+TEST_NAMES: t.Final = {
+    re.compile(r"_(nobody|somebody|anybody|everybody|whoever)(?=_|$)"): "name the person or program",
+    re.compile(r"_(is|are|has|have)_(none(?=_|$)|nothing$)"): "say what is missing",
+    re.compile(r"(?<!_there)_(is|are)_no_(?!longer_)"): "write `is not a`",
+}
+TEST_NAME_WORDS: t.Final = 3
+
+
+def check(source: str, *, product: bool, participles: bool = True) -> t.Iterator[Violation]:
+    """Check one file.
+
+    Args:
+        product: Whether to check string literals too.
+        participles: Whether no name of a function may be a participle.
+    """
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from _check_name(node, product)
-            yield from _check_function_docstring(node, product)
+            yield from _check_name(node, participles)
+            yield from _check_test_name(node)
+            yield from _check_function_docstring(node)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
             yield from _check_docstring(node)
     for line, text in (*_comments(source), *_strings(tree, product)):
@@ -61,14 +79,25 @@ def check(source: str, *, product: bool) -> t.Iterator[Violation]:
             yield Violation(line + place.line, "phrase", f"{place.phrase!r}: {phrases.PHRASES[place.phrase]}")
 
 
-def _check_name(function: Function, product: bool) -> t.Iterator[Violation]:
+def _check_name(function: Function, participles: bool) -> t.Iterator[Violation]:
     name = function.name.strip("_")
-    if name == "of":
+    if name == "of" or (participles and name.startswith("of_") and not _is_decorated(function, "classmethod")):
         yield Violation(function.lineno, "method-name", f"`{function.name}` is no verb: name what it does")
     if _is_decorated(function, "property", "cached_property", "setter", "fixture"):
         return
-    if name.split("_")[0] in PARTICIPLES or (product and _is_participle(name)):
+    if name.split("_")[0] in PARTICIPLES or (participles and _is_participle(name)):
         yield Violation(function.lineno, "participle-name", f"`{function.name}`: begin with a verb in the imperative")
+
+
+def _check_test_name(function: Function) -> t.Iterator[Violation]:
+    if not function.name.startswith("test_"):
+        return
+    if len(function.name.split("_")) <= TEST_NAME_WORDS:
+        yield Violation(function.lineno, "test-name", f"`{function.name}`: state the rule and its subject")
+    for pattern, remedy in TEST_NAMES.items():
+        match = pattern.search(function.name)
+        if match:
+            yield Violation(function.lineno, "test-name", f"`{function.name}`, {match[0].strip('_')!r}: {remedy}")
 
 
 def _is_participle(name: str) -> bool:
@@ -81,7 +110,7 @@ def _check_docstring(node: Function | ast.ClassDef | ast.Module) -> t.Iterator[V
         yield Violation(_docstring_line(node), "docstring-opening", f"a docstring does not begin with {opening!r}")
 
 
-def _check_function_docstring(function: Function, product: bool) -> t.Iterator[Violation]:
+def _check_function_docstring(function: Function) -> t.Iterator[Violation]:
     docstring, opening = ast.get_docstring(function), _opening(function)
     if not docstring or opening in BANNED_OPENINGS:
         return
@@ -89,8 +118,13 @@ def _check_function_docstring(function: Function, product: bool) -> t.Iterator[V
     if _returns_bool(function):
         if "return whether " not in " ".join(docstring.split("\n\n")[0].split()).lower():
             yield Violation(line, "bool-docstring", "the docstring of a bool function says `Return whether ...`")
-    elif product and not _is_decorated(function, "property", "cached_property") and _is_no_order(opening):
+    elif not _is_noun(function) and _is_no_order(opening):
         yield Violation(line, "imperative", f"{opening!r}: begin with a verb in the imperative")
+
+
+def _is_noun(function: Function) -> bool:
+    """Return whether the docstring of a function may describe it: tests, fixtures and properties are no orders."""
+    return function.name.startswith("test_") or _is_decorated(function, "property", "cached_property", "fixture")
 
 
 def _opening(node: Function | ast.ClassDef | ast.Module) -> str:

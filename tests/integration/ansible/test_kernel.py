@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, without_pyroute2
-from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mounted, tmpfs
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mount, tmpfs
 
 KERNEL = "cni.node.kernel"
 FORWARD = "net.ipv4.ip_forward"
@@ -188,7 +188,7 @@ def test_a_non_numeric_value_is_refused_in_check_mode_too(project: Project) -> N
 
 def test_on_a_read_only_sysctl_tree_only_needed_changes_are_errors(node: EngineNode) -> None:
     """Use a read-only /proc/sys, as a container has."""
-    with mounted("--bind", "/proc/sys/net/ipv4", "/proc/sys/net/ipv4"):
+    with mount("--bind", "/proc/sys/net/ipv4", "/proc/sys/net/ipv4"):
         subprocess.run(["mount", "--options", "bind,remount,ro", "/proc/sys/net/ipv4"], check=True)
         node.run("kernel", conflists=[{"config": NETWORK}]).require_failure(
             f"kernel setting {FORWARD}: /proc/sys/net/ipv4/ip_forward is not writable; in a container, set it on "
@@ -292,7 +292,7 @@ class TestRole:
         with contextlib.ExitStack() as stack:
             for place in ("/usr/sbin/nft", "/sbin/nft"):
                 if pathlib.Path(place).exists():
-                    stack.enter_context(mounted("--bind", str(empty), place))
+                    stack.enter_context(mount("--bind", str(empty), place))
             tasks = self.play(project, "--check", cni_kernel_conflists=[{"config": guarded}])
             messages = [task for task in tasks if task.module.endswith("debug")]
             assert [(message.msg, message.changed) for message in messages] == [("packages: nftables, for nft", True)]

@@ -118,7 +118,7 @@ BY_HAND = {
 @pytest.fixture(params=list(BY_HAND.values()), ids=list(BY_HAND))
 def by_hand(node: EngineNode, request: pytest.FixtureRequest) -> ByHand:
     """Return what was done on a node: older plugins, one of another tool, and a network."""
-    reason = build.missing()
+    reason = build.find_missing()
     if reason:
         pytest.skip(reason)
     done: ByHand = request.param

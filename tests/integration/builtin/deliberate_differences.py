@@ -56,7 +56,7 @@ def table() -> dict[str, dict[Reason, list[str]]]:
     return {pattern: {Reason[name]: paths for name, paths in reasons.items()} for pattern, reasons in content.items()}
 
 
-def listed(case: str) -> list[str]:
+def list_paths(case: str) -> list[str]:
     """Return the paths that differ in a case."""
     return [
         path
@@ -72,4 +72,4 @@ def is_below(path: str, top: str) -> bool:
     return f"{path}/".startswith(f"{top}/")
 
 
-__all__ = ("Reason", "is_below", "listed", "table")
+__all__ = ("Reason", "is_below", "list_paths", "table")

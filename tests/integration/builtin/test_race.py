@@ -67,12 +67,12 @@ class Addresses:
 def watch(processes: t.Sequence[subprocess.Popen[str]], addresses: Addresses) -> None:
     """Read the log until the processes have ended; fail if one of them failed."""
 
-    def ended() -> bool | None:
+    def have_ended() -> bool | None:
         addresses.read()
         return True if all(process.poll() is not None for process in processes) else None
 
     try:
-        until(ended, LONGEST_RACE)
+        until(have_ended, LONGEST_RACE)
     finally:
         for process in processes:
             process.kill()

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.cni.node.tests.integration.builtin.deliberate_differences import (
     Reason,
     is_below,
-    listed,
+    list_paths,
     table,
 )
 from ansible_collections.cni.node.tests.support.reference_replay import Replays, case_names
@@ -41,7 +41,7 @@ def replays(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 )
 @pytest.mark.parametrize("case", case_names())
 def test_a_builtin_plugin_does_what_release_1_9_1_did(replays: Replays, case: str) -> None:
-    allowed = listed(case)
+    allowed = list_paths(case)
     differences = replays.differences(case)
     unlisted = [str(found) for found in differences if not any(is_below(found.path, path) for path in allowed)]
     assert not unlisted, "\n".join(unlisted)

@@ -33,7 +33,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         os.access(f"{path}/bridge", os.X_OK) for path in PLUGIN_DIRS
     ):
         pytest.skip("the reference plugins are missing: install containernetworking-plugins")
-    missing = build.missing()
+    missing = build.find_missing()
     if item.get_closest_marker("interop") and missing:
         pytest.skip(missing)
 

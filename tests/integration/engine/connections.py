@@ -82,7 +82,7 @@ class Listener:
 
 
 @contextlib.contextmanager
-def listening(at: pathlib.Path, family: int, port: int) -> t.Iterator[Listener]:
+def listen(at: pathlib.Path, family: int, port: int) -> t.Iterator[Listener]:
     listener = Listener(at, family, port)
     try:
         yield listener

@@ -70,9 +70,9 @@ class Injection:
         for place, names in PLACES.items():
             owner = pkgutil.resolve_name(place)
             for name in set(names) & set(self._fault.among):
-                setattr(owner, name, self._counted(name, getattr(owner, name)))
+                setattr(owner, name, self._wrap(name, getattr(owner, name)))
 
-    def _counted(self, name: str, operation: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+    def _wrap(self, name: str, operation: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
         def run(*arguments: t.Any, **keywords: t.Any) -> t.Any:
             if name == "open" and not arguments[1] & os.O_CREAT:
                 return operation(*arguments, **keywords)

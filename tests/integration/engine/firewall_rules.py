@@ -38,7 +38,7 @@ def flush() -> None:
     subprocess.run(["nft", "flush", "ruleset"], check=True)
 
 
-def mapped(namespace: Namespace, number: int = 0) -> JsonObject:
+def map_port(namespace: Namespace, number: int = 0) -> JsonObject:
     port = {**PORT, "hostPort": PORT["hostPort"] + number}
     return {**attachment("net", namespace), "capability_args": {"portMappings": [port]}}
 

@@ -19,7 +19,7 @@ _BUS = pathlib.Path("/run/dbus/system_bus_socket")
 _FILES = pathlib.Path("/etc/firewalld")
 
 
-def missing() -> str:
+def find_missing_program() -> str:
     """Return why firewalld cannot run here, or an empty string."""
     absent = [name for name in PROGRAMS if not shutil.which(name)]
     return f"{', '.join(absent)} is missing: run tools/system-packages firewalld" if absent else ""

@@ -77,11 +77,11 @@ def _serve() -> None:
     for name in PRELOADED:
         importlib.import_module(f"{MODULES}.{name}")
     for line in sys.stdin:
-        sys.stdout.write(f"{json.dumps(_forked(json.loads(line)))}\n")
+        sys.stdout.write(f"{json.dumps(_fork(json.loads(line)))}\n")
         sys.stdout.flush()
 
 
-def _forked(request: JsonObject) -> list[t.Any]:
+def _fork(request: JsonObject) -> list[t.Any]:
     streams = {name: os.memfd_create(name) for name in ("stdin", "stdout", "stderr", "hit")}
     with open(streams["stdin"], "w", encoding="utf-8", closefd=False) as stdin:
         json.dump(request["arguments"], stdin)

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
-from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mounted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mount
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -127,7 +127,7 @@ def test_a_path_that_is_not_a_containers_namespace_is_refused(node: EngineNode, 
 def test_the_nodes_own_namespace_is_refused_under_any_name(node: EngineNode, item: JsonObject) -> None:
     path = pathlib.Path("/run/netns/own")
     path.touch()
-    with mounted("--bind", "/proc/self/ns/net", str(path)):
+    with mount("--bind", "/proc/self/ns/net", str(path)):
         node.refusal({**item, "netns": "own"}, f"{path} is the node's own network namespace")
 
 

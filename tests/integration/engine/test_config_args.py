@@ -20,7 +20,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     make,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
-from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import reboot
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -94,7 +94,7 @@ class TestReboot:
         make(node, "blue")
         desired = item(config_args={"ips": ["10.1.0.77"], "mac": MACS[0]})
         node.attach(desired)
-        with rebooted():
+        with reboot():
             assert boot() == "recreated: the attachment of blue (eth0) to network net, 10.1.0.77\n"
             assert interface_addresses("blue") == ["10.1.0.77/16"]
             assert _mac(Namespace("blue")) == MACS[0]

@@ -30,7 +30,7 @@ FOREIGN: dict[str, tuple[str, ...]] = {
 
 
 @contextlib.contextmanager
-def waiting(*before: str) -> t.Iterator[subprocess.Popen[bytes]]:
+def start_waiting_plugin(*before: str) -> t.Iterator[subprocess.Popen[bytes]]:
     argv = [*before, "sh", "-c", "echo begun; read forever", "bridge"]
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **PLUGIN}, start_new_session=True
@@ -45,7 +45,7 @@ def waiting(*before: str) -> t.Iterator[subprocess.Popen[bytes]]:
 
 @pytest.mark.parametrize("before", FOREIGN.values(), ids=FOREIGN)
 def test_a_foreign_process_is_not_a_plugin_whatever_its_environment(before: tuple[str, ...]) -> None:
-    with waiting(*before) as process:
+    with start_waiting_plugin(*before) as process:
         environ = until(pathlib.Path(f"/proc/{process.pid}/environ").read_bytes)
         assert b"CNI_COMMAND=ADD" in environ
         assert gc_owners.find_add_in_progress() == ""
@@ -54,7 +54,7 @@ def test_a_foreign_process_is_not_a_plugin_whatever_its_environment(before: tupl
 
 
 def test_a_process_of_the_same_user_counts_as_a_plugin() -> None:
-    with waiting() as process:
+    with start_waiting_plugin() as process:
         assert str(process.pid) in gc_owners.find_add_in_progress()
         process_table.wait_or_kill({"CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}, ["sh", "bridge"], 0.2)
         assert process.wait(60) == -9

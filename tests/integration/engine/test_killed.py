@@ -67,7 +67,7 @@ def kill_in(node: EngineNode, command: str, item: JsonObject, by: int = signal.S
     node.plugins.write("stall")
 
 
-def prepared(node: EngineNode, item: JsonObject, configuration: JsonObject) -> State:
+def prepare(node: EngineNode, item: JsonObject, configuration: JsonObject) -> State:
     node.write(configuration)
     return node.attach_and_detach(item)
 
@@ -77,7 +77,7 @@ def prepared(node: EngineNode, item: JsonObject, configuration: JsonObject) -> S
 def test_an_interrupted_add_is_undone_and_repeated(
     node: EngineNode, blue: Namespace, item: JsonObject, configuration: JsonObject, check: str
 ) -> None:
-    before = prepared(node, item, configuration)
+    before = prepare(node, item, configuration)
     kill_in(node, "ADD", item)
     assert not node.record_of(item).exists()
     (entry,) = node.attach(item, check=check)
@@ -93,7 +93,7 @@ def test_an_interrupted_add_is_undone_and_repeated(
 def test_an_interrupted_add_is_undone_if_no_longer_requested(
     node: EngineNode, item: JsonObject, configuration: JsonObject
 ) -> None:
-    before = prepared(node, item, configuration)
+    before = prepare(node, item, configuration)
     kill_in(node, "ADD", item)
     assert node.detach(item)[0]["action"] == "removed"
     assert before.difference(node.state()) == ""
@@ -101,7 +101,7 @@ def test_an_interrupted_add_is_undone_if_no_longer_requested(
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_add_is_purged(node: EngineNode, item: JsonObject, by: int) -> None:
-    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    before = prepare(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item, by)
     (entry,) = node.attach(purge=True)
     assert (entry["container_id"], entry["action"]) == ("blue", "removed")
@@ -109,7 +109,7 @@ def test_an_interrupted_add_is_purged(node: EngineNode, item: JsonObject, by: in
 
 
 def test_an_interrupted_add_is_undone_with_its_own_configuration(node: EngineNode, item: JsonObject) -> None:
-    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    before = prepare(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     (node.conf_dir / "10-net.conflist").unlink()
     assert node.detach(item)[0]["action"] == "removed"
@@ -119,7 +119,7 @@ def test_an_interrupted_add_is_undone_with_its_own_configuration(node: EngineNod
 
 def test_a_repeated_add_leaves_no_rule_of_the_plugin_firewall(node: EngineNode, item: JsonObject) -> None:
     """Remove the rule, which firewall finds by the result alone; the next ADD has another address."""
-    before = prepared(node, item, reference_networks.network(BRIDGE, reference_networks.FIREWALL, STALL))
+    before = prepare(node, item, reference_networks.network(BRIDGE, reference_networks.FIREWALL, STALL))
     kill_in(node, "ADD", item)
     (lost,) = node.leases("net")
     (entry,) = node.attach(item)
@@ -130,7 +130,7 @@ def test_a_repeated_add_leaves_no_rule_of_the_plugin_firewall(node: EngineNode, 
 
 
 @contextlib.contextmanager
-def outlived(node: EngineNode, item: JsonObject) -> t.Iterator[ScriptedCall]:
+def outlive_run(node: EngineNode, item: JsonObject) -> t.Iterator[ScriptedCall]:
     """Yield a plugin in ADD whose run was killed; it continues at the end of the block."""
     node.plugins.forget()
     with node.plugins.gate() as gate:
@@ -162,9 +162,9 @@ def _wait_for_process_scans(pid: int) -> None:
 
 
 def test_a_plugin_that_outlives_its_run_is_waited_for(node: EngineNode, item: JsonObject) -> None:
-    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    before = prepare(node, item, CONFIGURATIONS["bridge, then stall"])
     lock = node.cache_dir / "cni.node" / "locks" / file_name("container", item["container_id"])
-    with outlived(node, item):
+    with outlive_run(node, item):
         running = node.start("attachments", attachments=[{**item, "state": "absent"}])
         until(lambda: _is_locked(lock) or None)
         _wait_for_process_scans(running.pid)
@@ -176,8 +176,8 @@ def test_a_plugin_that_outlives_its_run_is_waited_for(node: EngineNode, item: Js
 
 
 def test_a_plugin_that_outlives_its_run_for_too_long_is_killed(node: EngineNode, item: JsonObject) -> None:
-    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
-    with outlived(node, item) as orphan:
+    before = prepare(node, item, CONFIGURATIONS["bridge, then stall"])
+    with outlive_run(node, item) as orphan:
         assert node.detach(item, timeout=5)[0]["action"] == "removed"
         wait_until_dead(orphan.pid)
         assert before.difference(node.state()) == ""
@@ -186,7 +186,7 @@ def test_a_plugin_that_outlives_its_run_for_too_long_is_killed(node: EngineNode,
 def test_an_interrupted_add_is_repeated_in_another_namespace(
     node: EngineNode, blue: Namespace, item: JsonObject
 ) -> None:
-    before = prepared(node, item, reference_networks.network(reference_networks.bridge(ipMasq=True), STALL))
+    before = prepare(node, item, reference_networks.network(reference_networks.bridge(ipMasq=True), STALL))
     kill_in(node, "ADD", item)
     replace(blue)
     assert node.attach(item)[0]["action"] == "recreated"
@@ -199,7 +199,7 @@ def test_an_interrupted_add_is_undone_without_its_namespace(
     node: EngineNode, blue: Namespace, item: JsonObject
 ) -> None:
     """Undo without values that plugins read from the interface, because no record has them yet."""
-    before = prepared(node, item, reference_networks.network(reference_networks.bridge(ipMasq=True), STALL)).without(
+    before = prepare(node, item, reference_networks.network(reference_networks.bridge(ipMasq=True), STALL)).without(
         LOST
     )
     kill_in(node, "ADD", item)
@@ -209,7 +209,7 @@ def test_an_interrupted_add_is_undone_without_its_namespace(
 
 
 def test_an_add_killed_repeatedly_leaks_nothing(node: EngineNode, item: JsonObject) -> None:
-    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    before = prepare(node, item, CONFIGURATIONS["bridge, then stall"])
     for command in ("ADD", "DEL", "ADD", "DEL"):
         kill_in(node, command, item)
         assert len(node.leases("net")) <= 1
@@ -220,7 +220,7 @@ def test_an_add_killed_repeatedly_leaks_nothing(node: EngineNode, item: JsonObje
 
 
 def test_one_of_two_runs_repeats_an_interrupted_add_and_the_other_checks(node: EngineNode, item: JsonObject) -> None:
-    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    before = prepare(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     node.plugins.forget()
     with node.plugins.gate() as gate:
@@ -239,7 +239,7 @@ def test_one_of_two_runs_repeats_an_interrupted_add_and_the_other_checks(node: E
 def test_an_interrupted_delete_is_finished(
     node: EngineNode, item: JsonObject, configuration: JsonObject, check: str
 ) -> None:
-    before = prepared(node, item, configuration)
+    before = prepare(node, item, configuration)
     node.attach(item)
     kill_in(node, "DEL", {**item, "state": "absent"})
     (entry,) = node.detach(item, check=check)
@@ -252,7 +252,7 @@ def test_an_interrupted_delete_is_finished(
 def test_a_half_deleted_attachment_is_not_treated_as_complete(
     node: EngineNode, blue: Namespace, item: JsonObject, configuration: JsonObject, check: str
 ) -> None:
-    before = prepared(node, item, configuration)
+    before = prepare(node, item, configuration)
     node.attach(item)
     kill_in(node, "DEL", {**item, "state": "absent"})
     assert node.record_of(item).exists()
@@ -266,14 +266,14 @@ def test_a_half_deleted_attachment_is_not_treated_as_complete(
 
 
 def test_an_interrupted_operation_is_reported(node: EngineNode, item: JsonObject) -> None:
-    prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    prepare(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
     assert (entry["container_id"], entry["interrupted"], entry["own"]) == ("blue", "ADD", True)
 
 
 def test_check_mode_predicts_the_repetition_of_an_interrupted_add(node: EngineNode, item: JsonObject) -> None:
-    prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    prepare(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     before = node.state()
     (entry,) = node.attach(item, _ansible_check_mode=True)

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     without_boot_files,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import reboot
 from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -110,7 +110,7 @@ def test_a_restoration_ends_although_a_file_has_the_name_of_a_namespace(net: Eng
     name = kind.replace(" ", "-")
     make(net, name, "other")
     net.attach(item(name), item("other"))
-    with rebooted():
+    with reboot():
         before = odd_files(kind)
         is_leftover = kind in ("an empty file", "a link to nothing", "a link to itself", "a link to a pipe")
         output = boot(status=0 if is_leftover else 1)

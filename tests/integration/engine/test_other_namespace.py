@@ -22,7 +22,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     replace,
     require_success,
 )
-from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import reboot
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 from ansible_collections.cni.node.tests.support.until import until
@@ -152,7 +152,7 @@ def test_an_attachment_of_libcni_in_a_replaced_namespace_is_added_again(
 def after_a_reboot(node: EngineNode, blue: Namespace, item: JsonObject) -> t.Iterator[None]:
     """Run the test as after a reboot: with records and leases, but without interfaces, rules or namespaces."""
     node.attach(item)
-    with rebooted():
+    with reboot():
         assert node.record_of(item).exists()
         assert len(node.leases("net")) == 1
         yield

@@ -33,7 +33,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     write_stalling_network,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import reboot
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
@@ -58,7 +58,7 @@ def test_attachments_are_restored_with_their_namespaces_and_addresses(clean: Eng
     node.attach(gone, mapped, two, item("green"))
     had, leases = addresses(node), {name: node.leases(name) for name in ("net", "nat")}
     assert len(had["nat-blue-eth1"]) == 2
-    with rebooted():
+    with reboot():
         output = boot()
         assert sorted(output.splitlines()) == [
             f"recreated: the attachment of blue (eth0) to network net, {had['net-blue-eth0'][0].partition('/')[0]}",
@@ -113,7 +113,7 @@ def test_every_plugin_restores_after_its_state_is_lost(
     make(node, "blue")
     node.attach(item())
     had, leases = interface_addresses("blue"), node.leases("net")
-    with rebooted():
+    with reboot():
         if late:
             subprocess.run(command(), check=False, stdout=subprocess.DEVNULL)
         reference_networks.make_uplink()
@@ -131,7 +131,7 @@ def test_an_address_that_was_allocated_since_is_replaced(clean: EngineNode) -> N
     make(node, "blue")
     node.attach(item())
     pathlib.Path("/var/lib/cni/networks/net/10.1.0.2").write_text("other\r\neth0", encoding="ascii")
-    with rebooted():
+    with reboot():
         output = "recreated: the attachment of blue (eth0) to network net, 10.1.0.3, instead of 10.1.0.2\n"
         assert boot() == output
         assert node.leases("net") == ["10.1.0.2", "10.1.0.3"]
@@ -153,14 +153,14 @@ def test_a_failed_restoration_does_not_stop_the_others_and_is_retried(clean: Eng
     make(node, "red", "blue")
     node.attach(item("red"), item("blue", "b"))
     had = addresses(node)
-    with rebooted():
+    with reboot():
         write_stalling_network(node, ADD=ScriptedAnswer(error={"code": 100, "msg": "not today"}))
         lines = boot(status=1).splitlines()
         assert sorted(line.partition(":")[0] for line in lines) == ["failed", "recreated"]
         assert any("not today" in line for line in lines)
         assert node.leases("net") == []
         node.run("gc", min_age=0).succeeded()
-    with rebooted():
+    with reboot():
         write_stalling_network(node)
         boot()
         assert addresses(node) == had
@@ -179,7 +179,7 @@ def test_an_interrupted_removal_is_finished_and_not_restored(clean: EngineNode) 
         running.kill()
         running.communicate()
     write_stalling_network(node)
-    with rebooted():
+    with reboot():
         assert boot() == "removed: the attachment of blue (eth0) to network net\n"
         assert (records(node), node.intents(), node.leases("net")) == ([], [], [])
         assert not pathlib.Path("/run/netns/blue").exists()
@@ -192,7 +192,7 @@ def test_gc_before_the_restoration_removes_nothing_of_it(clean: EngineNode) -> N
     make(node, "blue")
     node.attach(item())
     had = addresses(node)
-    with rebooted():
+    with reboot():
         node.run("gc", min_age=0).succeeded()
         assert (addresses(node), node.leases("net")) == (had, ["10.1.0.2"])
         boot()
@@ -212,7 +212,7 @@ def test_name_servers_of_the_results_are_restored(clean: EngineNode) -> None:
     assert lines[1:] == ["nameserver 10.1.0.1", "search example.org"]
     assert Namespace("blue").run("cat", "/etc/resolv.conf").stdout.splitlines() == lines
     RESOLV_CONF.unlink()
-    with rebooted():
+    with reboot():
         boot()
         assert RESOLV_CONF.read_text(encoding="ascii").splitlines() == lines
         RESOLV_CONF.write_text("nameserver 192.0.2.1\n", encoding="ascii")
@@ -249,7 +249,7 @@ def test_records_of_several_directories_are_restored(clean: EngineNode) -> None:
     node.attach(item("red"))
     node.attach(item("blue"), cache_dir="/var/lib/cni/other")
     assert command()[3:] == ["/var/lib/cni", "/var/lib/cni/other"]
-    with rebooted():
+    with reboot():
         assert len(boot().splitlines()) == 2
         node.run("attachments", attachments=[{**item("red"), "state": "absent"}]).succeeded()
         assert command()[3:] == ["/var/lib/cni/other"]

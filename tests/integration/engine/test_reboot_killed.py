@@ -29,7 +29,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     write_stalling_network,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import reboot
 from ansible_collections.cni.node.tests.support import ring
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.support.until import until
@@ -59,12 +59,12 @@ def test_a_killed_restoration_is_finished_by_the_next_with_the_same_address(clea
     node.attach(item("red"), item("blue"))
     node.detach(item("red"))
     had, leases = addresses(node), node.leases("net")
-    with rebooted():
+    with reboot():
         killed_in(node, held)
         assert "blue" in boot()
         assert (addresses(node), node.leases("net"), node.intents()) == (had, leases, [])
         assert interface_addresses("blue") == had["net-blue-eth0"]
-    with rebooted():
+    with reboot():
         boot()
         assert (addresses(node), node.leases("net")) == (had, leases)
 
@@ -78,7 +78,7 @@ def test_restorations_killed_at_any_time_lose_nothing(clean: EngineNode) -> None
     node.attach(*(item(name) for name in names))
     had, leases = addresses(node), node.leases("net")
     for step in range(0, 8, ring.repetitions(outer=1, inner=4)):
-        with rebooted():
+        with reboot():
             for pause in (0.15 + 0.05 * step, 0.25 + 0.04 * step):
                 running = subprocess.Popen(command(), stdout=subprocess.DEVNULL)
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -102,7 +102,7 @@ def test_a_restoration_killed_at_any_boundary_is_finished_by_the_next(clean: Eng
     survived, stride = 0, ring.repetitions(outer=1, inner=5)
     for moments in range(ring.SEED % stride, 1000, stride):
         RESOLV_CONF.unlink()
-        with rebooted():
+        with reboot():
             beset = [python, "-I", faults.__file__, "SIGKILL", str(moments), *program]
             killed = subprocess.run(beset, check=False, capture_output=True)
             assert killed.returncode in (0, -signal.SIGKILL), killed.stderr

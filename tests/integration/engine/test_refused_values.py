@@ -95,7 +95,7 @@ PANICS: dict[str, tuple[JsonObject, JsonObject]] = {
 }
 
 
-def tuned(keys: JsonObject, **more: JsonObject) -> JsonObject:
+def network_with_tuning(keys: JsonObject, **more: JsonObject) -> JsonObject:
     return reference_networks.network(reference_networks.bridge(), {"type": "tuning", **keys, **more})
 
 
@@ -103,7 +103,7 @@ def tuned(keys: JsonObject, **more: JsonObject) -> JsonObject:
 def test_settings_that_make_tuning_panic_are_refused_before_any_plugin_runs(
     node: EngineNode, blue: Namespace, keys: JsonObject, values: JsonObject
 ) -> None:
-    node.write(tuned(keys))
+    node.write(network_with_tuning(keys))
     item = attachment("net", blue, **values)
     for options in ({}, {"_ansible_check_mode": True}):
         node.refusal(
@@ -112,7 +112,7 @@ def test_settings_that_make_tuning_panic_are_refused_before_any_plugin_runs(
             **options,
         )
     assert node.intents() == []
-    node.write(tuned(keys, sysctl={}))
+    node.write(network_with_tuning(keys, sysctl={}))
     node.attach(item)
     assert blue.run("sysctl", "-n", "net.core.somaxconn").stdout.strip() == "500"
     node.detach(item)
@@ -122,11 +122,11 @@ def test_a_half_made_attachment_of_a_tuning_panic_ends_with_the_corrected_config
     node: EngineNode, engine: Engine, blue: Namespace
 ) -> None:
     wrong = {"args": {"cni": SETTINGS}}
-    node.write(tuned(wrong))
+    node.write(network_with_tuning(wrong))
     item = attachment("net", blue)
     with pytest.raises(CniError, match="the DEL that followed failed too"):
         engine.add(item)
-    node.write(tuned(wrong, sysctl={}))
+    node.write(network_with_tuning(wrong, sysctl={}))
     assert [entry["action"] for entry in node.attach(item)] == ["recreated"]
     node.detach(item)
     assert node.intents() == []

@@ -37,7 +37,7 @@ def run(*command: str, stdin: str = "") -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, input=stdin).stdout
 
 
-def used(node: EngineNode, *plugins: JsonObject) -> None:
+def add_and_delete(node: EngineNode, *plugins: JsonObject) -> None:
     """Add and delete an attachment."""
     configuration = reference_networks.network(*(plugins or PLUGINS))
     node.run("conflists", conflists=[{"config": configuration}]).succeeded()
@@ -45,7 +45,7 @@ def used(node: EngineNode, *plugins: JsonObject) -> None:
     node.detach(ITEM)
 
 
-def removed(node: EngineNode) -> list[JsonObject]:
+def remove_networks(node: EngineNode) -> list[JsonObject]:
     """Return the result of a task that removes all networks of this collection."""
     done = node.run("conflists", conflists=[], purge=True).succeeded()
     return t.cast("list[JsonObject]", done.result["conflists"])
@@ -82,16 +82,16 @@ def chains() -> set[str]:
 
 
 def test_resources_that_only_a_removed_network_used_are_collected(node: EngineNode, blue: Namespace) -> None:
-    used(node)
+    add_and_delete(node)
     assert {"CNI-HOSTPORT-DNAT", "CNI-FORWARD", "CNI-ADMIN", "CNI-ISOLATION-STAGE-1"} <= chains()
-    findings = collect(node, removed(node))
+    findings = collect(node, remove_networks(node))
     assert {name for name, finding in findings.items() if finding["action"] != "removed"} == set()
     assert set(namespaces.links()) == {"lo"}
     assert "CNI" not in run("iptables-save")
 
 
 def test_without_a_removed_network_shared_resources_stay(node: EngineNode, blue: Namespace) -> None:
-    used(node)
+    add_and_delete(node)
     before = node.state()
     done = node.run("gc", min_age=0, removed_conflists=[]).succeeded()
     assert [finding["subject"] for finding in done.result["findings"]] == ["/var/lib/cni/cni.node/intents"]
@@ -212,8 +212,8 @@ def files() -> t.Iterator[None]:
 def test_a_bridge_with_another_user_stays(
     node: EngineNode, blue: Namespace, use: t.Callable[[EngineNode], str]
 ) -> None:
-    used(node, reference_networks.bridge())
-    conflists = removed(node)
+    add_and_delete(node, reference_networks.bridge())
+    conflists = remove_networks(node)
     reason = use(node)
     require_kept(collect(node, conflists), "bridge cni0", reason)
     assert "cni0" in namespaces.links()
@@ -223,14 +223,14 @@ def test_a_bridge_with_possible_unseen_users_stays(node: EngineNode, blue: Names
     configuration = {**reference_networks.network(reference_networks.bridge(), version="1.1.0"), "disableGC": True}
     node.run("conflists", conflists=[{"config": configuration}], probe=False).succeeded()
     link("add", "cni0", "type", "bridge")
-    require_kept(collect(node, removed(node)), "bridge cni0", "network net sets disableGC")
+    require_kept(collect(node, remove_networks(node)), "bridge cni0", "network net sets disableGC")
 
 
 def test_another_kind_of_link_under_the_name_stays(node: EngineNode, blue: Namespace) -> None:
-    used(node, reference_networks.bridge())
+    add_and_delete(node, reference_networks.bridge())
     link("delete", "cni0")
     link("add", "cni0", "type", "veth", "peer", "name", "theirs1")
-    require_kept(collect(node, removed(node)), "bridge cni0", "it is not a bridge, but veth")
+    require_kept(collect(node, remove_networks(node)), "bridge cni0", "it is not a bridge, but veth")
 
 
 def test_the_veth_pair_of_a_vlan_is_removed_with_its_bridge(node: EngineNode) -> None:
@@ -241,14 +241,14 @@ def test_the_veth_pair_of_a_vlan_is_removed_with_its_bridge(node: EngineNode) ->
     link("add", "cni0.100", "type", "veth", "peer", "name", "veth12345678")
     link("set", "veth12345678", "master", "cni0")
     run("ip", "address", "add", "10.1.0.1/16", "dev", "cni0.100")
-    findings = collect(node, removed(node))
+    findings = collect(node, remove_networks(node))
     assert findings["bridge cni0"]["action"] == "removed"
     assert set(namespaces.links()) == {"lo"}
 
 
 def test_chains_that_another_network_needs_stay(node: EngineNode, blue: Namespace) -> None:
-    used(node)
-    conflists = removed(node)
+    add_and_delete(node)
+    conflists = remove_networks(node)
     other = reference_networks.bridge(bridge="cni1", ipam=reference_networks.host_local("10.2.0.0/16"))
     path = node.write(
         reference_networks.network(other, reference_networks.PORTMAP, reference_networks.FIREWALL, name="theirs")
@@ -266,11 +266,11 @@ def test_chains_that_another_network_needs_stay(node: EngineNode, blue: Namespac
 
 
 def test_chains_with_rules_of_the_operator_stay(node: EngineNode, blue: Namespace) -> None:
-    used(node)
+    add_and_delete(node)
     run("iptables", "-A", "CNI-ADMIN", "-s", "192.0.2.7", "-j", "DROP")
     run("iptables", "-t", "nat", "-A", "INPUT", "-j", "CNI-HOSTPORT-SETMARK")
     run("iptables", "-A", "CNI-ISOLATION-STAGE-2", "-o", "theirs0", "-j", "DROP")
-    findings = collect(node, removed(node))
+    findings = collect(node, remove_networks(node))
     require_kept(
         findings,
         "shared chain iptables filter CNI-FORWARD, CNI-ADMIN",
@@ -310,9 +310,9 @@ THEIRS: t.Final = (
 def test_tables_of_nftables_are_removed_unless_they_have_foreign_rules(
     node: EngineNode, blue: Namespace, theirs: str, reason: str
 ) -> None:
-    used(node)
+    add_and_delete(node)
     run("nft", "-f", "-", stdin=f"{TABLES}{theirs}\n")
-    findings = collect(node, removed(node))
+    findings = collect(node, remove_networks(node))
     assert findings["shared table nft inet cni_plugins_masquerade"]["action"] == "removed"
     if reason:
         require_kept(findings, "shared table nft ip cni_hostport", reason)
@@ -343,10 +343,10 @@ def test_check_mode_treats_networks_that_earlier_tasks_would_remove_as_removed(
 
 
 def test_a_bridge_with_a_container_that_is_not_removed_stays(node: EngineNode, blue: Namespace) -> None:
-    used(node, reference_networks.bridge())
+    add_and_delete(node, reference_networks.bridge())
     with namespaces.namespace("red"):
         node.attach({"network": "net", "netns": "red"})
-        given = removed(node)
+        given = remove_networks(node)
         require_kept(collect(node, given), "bridge cni0", "the attachment of red (eth0) to network net has cni0")
         (record,) = (node.cache_dir / "results").glob("net-red-eth0")
         content = record.read_bytes()
@@ -367,8 +367,8 @@ def test_the_table_of_macspoofchk_is_removed_unless_it_has_foreign_rules(
     node: EngineNode, blue: Namespace, theirs: str
 ) -> None:
     """Remove the table that bridge leaves since 1.2.0."""
-    used(node, reference_networks.bridge(macspoofchk=True))
+    add_and_delete(node, reference_networks.bridge(macspoofchk=True))
     run("nft", "-f", "-", stdin=f"{SPOOF_TABLE}{theirs}\n")
-    findings = collect(node, removed(node))
+    findings = collect(node, remove_networks(node))
     assert findings["shared table nft bridge nat"]["action"] == ("kept" if theirs else "removed")
     assert ("table bridge nat" in run("nft", "list", "ruleset")) == bool(theirs)

@@ -74,7 +74,7 @@ def _write(node: EngineNode, kind: str, version: str = "1.0.0") -> JsonObject:
     return reference_networks.network(PLUGINS[kind], version=version)
 
 
-def _attached(node: EngineNode, inside: Namespace, kind: str = "bridge", version: str = "1.0.0") -> JsonObject:
+def _attach(node: EngineNode, inside: Namespace, kind: str = "bridge", version: str = "1.0.0") -> JsonObject:
     node.write(_write(node, kind, version))
     item = attachment("net", inside)
     node.attach(item)
@@ -112,7 +112,7 @@ def _next_gets_it_alone(node: EngineNode, blue: Namespace) -> None:
 def test_the_link_is_removed_before_its_address_is_freed(
     node: EngineNode, blue: Namespace, kind: str, deed: str, version: str
 ) -> None:
-    item = _attached(node, blue, kind, version)
+    item = _attach(node, blue, kind, version)
     _do(blue, DEEDS[deed], mac=_mac(blue))
     assert node.detach(item)[0]["action"] == "removed"
     assert (_pairs(), _holders(blue), node.leases("net")) == ([], [], [])
@@ -122,7 +122,7 @@ def test_the_link_is_removed_before_its_address_is_freed(
 
 @pytest.mark.parametrize("kind", ["macvlan", "ipvlan", "host-device"])
 def test_a_link_other_than_a_veth_is_renamed_back_for_del(node: EngineNode, blue: Namespace, kind: str) -> None:
-    item = _attached(node, blue, kind)
+    item = _attach(node, blue, kind)
     _do(blue, DEEDS["renamed"])
     assert node.detach(item)[0]["action"] == "removed"
     assert (set(links(blue.name)), node.leases("net")) == ({"lo"}, [])
@@ -131,7 +131,7 @@ def test_a_link_other_than_a_veth_is_renamed_back_for_del(node: EngineNode, blue
 
 def test_another_link_that_took_the_name_stays(node: EngineNode, blue: Namespace) -> None:
     """Protect the other link: DEL finds links by name and would remove it."""
-    item = _attached(node, blue)
+    item = _attach(node, blue)
     _do(blue, DEEDS["renamed and put in the place of"])
     node.detach(item)
     assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo", "eth0"}, [], [])
@@ -172,7 +172,7 @@ def test_two_attachments_with_swapped_names_lose_their_own_links(node: EngineNod
 
 def test_a_link_moved_to_another_namespace_is_removed_with_its_host_end(node: EngineNode, blue: Namespace) -> None:
     with namespace("green") as green:
-        item = _attached(node, blue)
+        item = _attach(node, blue)
         _do(blue, ["ip link set eth0 netns green"])
         _do(green, ["ip address add 10.1.0.2/30 dev eth0"])
         node.detach(item)
@@ -181,7 +181,7 @@ def test_a_link_moved_to_another_namespace_is_removed_with_its_host_end(node: En
 
 def test_a_link_in_a_namespace_without_a_path_is_removed_with_its_host_end(node: EngineNode, blue: Namespace) -> None:
     """Keep the namespace alive by a process only."""
-    item = _attached(node, blue)
+    item = _attach(node, blue)
     kept = subprocess.Popen(blue.argv("sleep", "600"))
     try:
         # Wait until it has entered the namespace.
@@ -196,7 +196,7 @@ def test_a_link_in_a_namespace_without_a_path_is_removed_with_its_host_end(node:
 
 @pytest.mark.parametrize("check", ["always", "drift"])
 def test_a_renamed_link_is_recreated_under_its_own_name(node: EngineNode, blue: Namespace, check: str) -> None:
-    item = _attached(node, blue)
+    item = _attach(node, blue)
     _do(blue, DEEDS["renamed"])
     (entry,) = node.attach(item, check=check)
     assert (entry["action"], entry["reason"]) == (
@@ -208,7 +208,7 @@ def test_a_renamed_link_is_recreated_under_its_own_name(node: EngineNode, blue: 
 
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_link_whose_name_is_taken_is_not_recreated(node: EngineNode, blue: Namespace, check_mode: bool) -> None:
-    item = _attached(node, blue)
+    item = _attach(node, blue)
     _do(blue, DEEDS["renamed and put in the place of"])
     node.refusal(
         item,
@@ -221,7 +221,7 @@ def test_a_link_whose_name_is_taken_is_not_recreated(node: EngineNode, blue: Nam
 
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_node_device_whose_name_is_taken_is_not_lost(node: EngineNode, blue: Namespace, check_mode: bool) -> None:
-    item = _attached(node, blue, "host-device")
+    item = _attach(node, blue, "host-device")
     _do(blue, DEEDS["renamed and put in the place of"])
     node.refusal({**item, "state": "absent"}, "its interface is now named foo", _ansible_check_mode=check_mode)
     _do(blue, ["ip link delete eth0"])
@@ -230,7 +230,7 @@ def test_a_node_device_whose_name_is_taken_is_not_lost(node: EngineNode, blue: N
 
 
 def test_gc_finds_a_renamed_link(node: EngineNode, blue: Namespace) -> None:
-    item = _attached(node, blue)
+    item = _attach(node, blue)
     _do(blue, DEEDS["renamed"])
     os.utime(node.record_of(item), (0, 0))
     findings = node.run("gc", valid_attachments=[]).succeeded().result["findings"]
@@ -241,7 +241,7 @@ def test_gc_finds_a_renamed_link(node: EngineNode, blue: Namespace) -> None:
 def test_a_name_taken_during_del_stays_and_no_address_is_freed(
     node: EngineNode, engine: Engine, blue: Namespace
 ) -> None:
-    item = _attached(node, blue)
+    item = _attach(node, blue)
     _do(blue, DEEDS["renamed"])
     preparation = prepare(engine.record(item), is_name_needed=False)
     _do(blue, ["ip link add eth0 type bridge"])

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.tests.integration.engine.firewall_rules import
     NETWORK,
     as_other_runtime,
     flush,
-    mapped,
+    map_port,
     rules,
 )
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace
@@ -36,7 +36,7 @@ in_both_modes = pytest.mark.parametrize("node", ["never", "always"], indirect=Tr
 @pytest.fixture
 def attached(node: EngineNode, blue: Namespace) -> JsonObject:
     node.write(NETWORK)
-    item = mapped(blue)
+    item = map_port(blue)
     node.attach(item)
     return item
 
@@ -168,7 +168,7 @@ def test_a_namespace_of_another_container_at_the_path_is_not_changed(
     node: EngineNode, attached: JsonObject, green: Namespace, has_host_end: bool, reason: str
 ) -> None:
     as_other_runtime(node, attached)
-    node.attach(mapped(green, 1))
+    node.attach(map_port(green, 1))
     record = node.record_of(attached)
     content = json.loads(record.read_text(encoding="utf-8"))
     if not has_host_end:
@@ -208,7 +208,7 @@ BROKEN: dict[str, str] = {
 def test_repair_continues_after_a_broken_record(
     node: EngineNode, attached: JsonObject, green: Namespace, text: str
 ) -> None:
-    other = mapped(green, 1)
+    other = map_port(green, 1)
     node.attach(other)
     path = node.record_of(attached)
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -287,7 +287,7 @@ def test_a_lease_that_another_container_has_obtained_is_named_and_kept(node: Eng
 def limited(node: EngineNode, blue: Namespace) -> JsonObject:
     """Return an attachment whose rate limit has been lost, on a node that lacks pyroute2."""
     node.write({**NETWORK, "plugins": [*NETWORK["plugins"], reference_networks.BANDWIDTH]})
-    item = mapped(blue)
+    item = map_port(blue)
     node.attach(item)
     (host_end,) = (name for name in links() if name.startswith("veth"))
     subprocess.run(["tc", "qdisc", "delete", "dev", host_end, "root"], check=True)
@@ -327,7 +327,7 @@ def test_only_attachments_of_the_named_owners_are_repaired(
 ) -> None:
     container_id, path, args = MADE_BY[owner]
     with namespace(path.rpartition("/")[2]) as other:
-        item = {**mapped(other, 1), "container_id": container_id, "args": args}
+        item = {**map_port(other, 1), "container_id": container_id, "args": args}
         node.write(NETWORK)
         node.attach(item)
         as_other_runtime(node, item, has_netns=has_netns)

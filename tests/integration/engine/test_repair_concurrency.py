@@ -44,7 +44,7 @@ FIREWALL = ("iptables", "ip6tables", "nftables")
 AT_ONCE, STAYING, CHANGING = 4, 3, 4
 
 
-def mapped(number: int, container: Namespace) -> JsonObject:
+def map_port(number: int, container: Namespace) -> JsonObject:
     mapping = {"hostPort": 9000 + number, "containerPort": 80, "protocol": "tcp"}
     return attachment("net", container, capability_args={"portMappings": [mapping]})
 
@@ -53,14 +53,14 @@ def mapped(number: int, container: Namespace) -> JsonObject:
 def items(node: EngineNode) -> t.Iterator[list[JsonObject]]:
     node.write(NETWORK)
     with namespaces(*(f"busy{number}" for number in range(STAYING + CHANGING))) as made:
-        yield [mapped(number, container) for number, container in enumerate(made)]
+        yield [map_port(number, container) for number, container in enumerate(made)]
 
 
 def own_rules() -> list[str]:
     return sorted(line for line in rules().splitlines() if line.startswith("-A"))
 
 
-def repeated(lines: t.Iterable[str]) -> list[str]:
+def find_repeated(lines: t.Iterable[str]) -> list[str]:
     return [line for line, count in collections.Counter(lines).items() if count > 1]
 
 
@@ -91,7 +91,7 @@ def test_a_repair_is_undone_if_a_del_begins_meanwhile(node: EngineNode, items: l
 
 def test_repair_continues_after_a_namespace_disappears(node: EngineNode, items: list[JsonObject]) -> None:
     with namespace("brief") as brief:
-        for item in (mapped(99, brief), items[0]):
+        for item in (map_port(99, brief), items[0]):
             node.attach(item)
             Namespace(item["netns"].rpartition("/")[2]).run("ip", "route", "delete", "default")
         records = RecordStore.of_records(NODE_PATHS.state_dir).read_all()[0]
@@ -112,7 +112,7 @@ def test_one_of_several_simultaneous_repairs_restores_the_rules(node: EngineNode
     for item in items:
         node.attach(item)
     before = own_rules()
-    assert repeated(before) == []
+    assert find_repeated(before) == []
     for _again in range(5):
         flush()
         running = [node.start("repair") for dummy in range(AT_ONCE)]
@@ -145,7 +145,7 @@ class Repairs:
                 self.messages.append(done.msg)
 
     @contextlib.contextmanager
-    def running(self) -> t.Iterator[None]:
+    def run_meanwhile(self) -> t.Iterator[None]:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             future = pool.submit(self._run)
             try:
@@ -168,7 +168,7 @@ def test_repairs_beside_libcni_neither_lose_nor_leak_resources(
         node.attach(item)
     expected, attached = own_rules(), node.state()
     repairs, chosen = Repairs(node, seed), random.Random(seed + 1)
-    with repairs.running():
+    with repairs.run_meanwhile():
         present: set[str] = set()
         for _operation in range(OPERATIONS):
             item = chosen.choice(changing)

@@ -21,11 +21,16 @@ from ansible_collections.cni.node.tests.integration.engine.connections import (
     NODE,
     Connection,
     Listener,
-    listening,
+    listen,
     neighbour,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.integration.engine.firewall_rules import as_other_runtime, flush, mapped, rules
+from ansible_collections.cni.node.tests.integration.engine.firewall_rules import (
+    as_other_runtime,
+    flush,
+    map_port,
+    rules,
+)
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -69,7 +74,7 @@ def lan(node: EngineNode) -> t.Iterator[Namespace]:
 @pytest.fixture
 def attached(node: EngineNode, blue: Namespace, lan: Namespace, is_own: bool) -> JsonObject:
     node.write(NETWORK)
-    item = mapped(blue)
+    item = map_port(blue)
     node.attach(item)
     if not is_own:
         as_other_runtime(node, item)
@@ -78,18 +83,18 @@ def attached(node: EngineNode, blue: Namespace, lan: Namespace, is_own: bool) ->
 
 @pytest.fixture
 def web(attached: JsonObject, family: int) -> t.Iterator[Listener]:
-    with listening(pathlib.Path(attached["netns"]), family, CONTAINER_PORT) as listener:
+    with listen(pathlib.Path(attached["netns"]), family, CONTAINER_PORT) as listener:
         yield listener
 
 
 @pytest.fixture
 def outside(attached: JsonObject, lan: Namespace, family: int) -> t.Iterator[Listener]:
-    with listening(lan.path, family, OUTSIDE_PORT) as listener:
+    with listen(lan.path, family, OUTSIDE_PORT) as listener:
         yield listener
 
 
 @contextlib.contextmanager
-def ongoing(connection: Connection) -> t.Iterator[Connection]:
+def keep_connection(connection: Connection) -> t.Iterator[Connection]:
     """Check that a connection works before and after the block."""
     connection.exchange()
     yield connection
@@ -116,7 +121,7 @@ def repair_lost(node: EngineNode) -> None:
 def test_repair_keeps_a_connection_from_outside_to_a_mapped_port(
     node: EngineNode, lan: Namespace, attached: JsonObject, web: Listener, family: int, lose: t.Callable[[], None]
 ) -> None:
-    with ongoing(web.connect(lan.path, NODE[family], HOST_PORT, source=NEIGHBOUR[family])):
+    with keep_connection(web.connect(lan.path, NODE[family], HOST_PORT, source=NEIGHBOUR[family])):
         repair(node, attached, lose)
 
 
@@ -135,7 +140,7 @@ def test_a_mapped_port_accepts_new_connections_after_a_repair(
 def test_repair_keeps_a_connection_from_the_node_to_its_own_address(
     node: EngineNode, attached: JsonObject, web: Listener, family: int, lose: t.Callable[[], None]
 ) -> None:
-    with ongoing(web.connect(HERE, NODE[family], HOST_PORT)):
+    with keep_connection(web.connect(HERE, NODE[family], HOST_PORT)):
         repair(node, attached, lose)
     web.connect(HERE, NODE[family], HOST_PORT)
 
@@ -147,7 +152,9 @@ def test_repair_keeps_a_masqueraded_connection_and_data_sent_meanwhile(
     node: EngineNode, attached: JsonObject, outside: Listener, family: int, lose: t.Callable[[], None]
 ) -> None:
     container = pathlib.Path(attached["netns"])
-    with ongoing(outside.connect(container, NEIGHBOUR[family], OUTSIDE_PORT, source=NODE[family])) as connection:
+    with keep_connection(
+        outside.connect(container, NEIGHBOUR[family], OUTSIDE_PORT, source=NODE[family])
+    ) as connection:
         lose()
         text = connection.send(connection.client)
         repair_lost(node)
@@ -162,5 +169,5 @@ def test_repair_keeps_a_connection_of_a_container_to_its_own_mapped_port(
 ) -> None:
     """Packets that enter and leave the bridge at the same port need the marks of portmap."""
     container = pathlib.Path(attached["netns"])
-    with ongoing(web.connect(container, NODE[family], HOST_PORT)):
+    with keep_connection(web.connect(container, NODE[family], HOST_PORT)):
         repair(node, attached, flush)

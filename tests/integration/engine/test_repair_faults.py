@@ -21,8 +21,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair 
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.integration.engine.firewall_rules import flush, mapped
-from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mounted, tmpfs
+from ansible_collections.cni.node.tests.integration.engine.firewall_rules import flush, map_port
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mount, tmpfs
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 from ansible_collections.cni.node.tests.support.state import node_state
 
@@ -50,7 +50,7 @@ def broken(tool: str, directory: pathlib.Path, failure: str) -> t.Iterator[None]
         for name in ("upper", "work"):
             (layers / name).mkdir()
         options = f"lowerdir={PROGRAMS},upperdir={layers}/upper,workdir={layers}/work"
-        stack.enter_context(mounted("-t", "overlay", "-o", options, "overlay", str(PROGRAMS)))
+        stack.enter_context(mount("-t", "overlay", "-o", options, "overlay", str(PROGRAMS)))
         path = PROGRAMS / tool
         path.rename(PROGRAMS / f"{tool}.real")
         if failure:
@@ -65,7 +65,7 @@ def broken(tool: str, directory: pathlib.Path, failure: str) -> t.Iterator[None]
 def attached(node: EngineNode, blue: Namespace) -> t.Iterator[list[JsonObject]]:
     node.write(NETWORK)
     with namespace("green") as green:
-        items = [mapped(blue), mapped(green, 1)]
+        items = [map_port(blue), map_port(green, 1)]
         for item in items:  # one after the other: plugins that run at the same time write shared rules twice
             node.attach(item)
         yield items

@@ -16,13 +16,13 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import firewalld_node, reference_networks
-from ansible_collections.cni.node.tests.integration.engine.connections import NEIGHBOUR, NODE, listening, neighbour
+from ansible_collections.cni.node.tests.integration.engine.connections import NEIGHBOUR, NODE, listen, neighbour
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.integration.engine.firewall_rules import (
     NETWORK,
     as_other_runtime,
     flush,
-    mapped,
+    map_port,
     rules,
 )
 from ansible_collections.cni.node.tests.integration.engine.firewalld_node import firewall_cmd, firewalld
@@ -32,7 +32,7 @@ from ansible_collections.cni.node.tests.support.until import until
 pytestmark = [
     pytest.mark.requires_root,
     pytest.mark.requires_plugins,
-    pytest.mark.skipif(bool(firewalld_node.missing()), reason=firewalld_node.missing()),
+    pytest.mark.skipif(bool(firewalld_node.find_missing_program()), reason=firewalld_node.find_missing_program()),
 ]
 
 PLUGIN_CHOOSES = reference_networks.network(reference_networks.bridge(), {"type": "firewall"})
@@ -55,12 +55,12 @@ def test_connections_survive_a_reload_of_firewalld_and_a_repair(
     node: EngineNode, blue: Namespace, reload: str, is_own: bool
 ) -> None:
     node.write(NETWORK)
-    item = mapped(blue)
+    item = map_port(blue)
     with neighbour() as lan:
         node.attach(item)
         if not is_own:
             as_other_runtime(node, item)
-        with listening(blue.path, 4, 80) as web, listening(lan.path, 4, 9000) as outside:
+        with listen(blue.path, 4, 80) as web, listen(lan.path, 4, 9000) as outside:
             connections = [
                 web.connect(lan.path, NODE[4], 8080, source=NEIGHBOUR[4]),
                 outside.connect(blue.path, NEIGHBOUR[4], 9000, source=NODE[4]),
@@ -76,7 +76,7 @@ def test_connections_survive_a_reload_of_firewalld_and_a_repair(
             web.connect(lan.path, NODE[4], 8080, source=NEIGHBOUR[4])
 
 
-def repaired(node: EngineNode) -> list[list[str]]:
+def repair(node: EngineNode) -> list[list[str]]:
     return [entry["drift"] for entry in node.run("repair").succeeded().entries]
 
 
@@ -105,7 +105,7 @@ def test_a_source_that_a_zone_has_lost_is_repaired(
         as_other_runtime(node, item)
     assert FIREWALL_RULE not in rules()
     assert SOURCE in sources()
-    assert repaired(node) == []
+    assert repair(node) == []
     firewall_cmd(reload)
     assert SOURCE not in sources()
     predicted = node.run("repair", _ansible_check_mode=True).succeeded()
@@ -115,7 +115,7 @@ def test_a_source_that_a_zone_has_lost_is_repaired(
     assert [entry["drift"] for entry in done.entries] == [["10.1.0.2 is in no zone of firewalld"]]
     assert done.entries[0]["changes"] == [f"firewall-cmd --zone=trusted --add-source={SOURCE}"]
     assert SOURCE in sources()
-    assert repaired(node) == []
+    assert repair(node) == []
     if is_own:  # DEL of the plugin removes it, as it would one of its own
         node.detach(item)
         assert SOURCE not in sources()
@@ -128,7 +128,7 @@ def test_an_address_that_an_administrator_has_moved_to_another_zone_is_left_ther
     node.write(PLUGIN_CHOOSES)
     node.attach(attachment("net", blue))
     firewall_cmd("--zone=internal", f"--change-source={SOURCE}")
-    assert repaired(node) == []
+    assert repair(node) == []
     assert node.attach(attachment("net", blue), check="drift")[0]["action"] in ("checked", "unchanged")
 
 
@@ -151,9 +151,9 @@ def test_a_bridge_stays_isolated_while_firewalld_lets_its_containers_pass(node: 
     jump = "-j CNI-ISOLATION-STAGE-1"
     assert jump in rules()
     firewall_cmd("--reload")
-    assert len(repaired(node)[0]) == 2
+    assert len(repair(node)[0]) == 2
     assert jump in rules()
-    assert repaired(node) == []
+    assert repair(node) == []
 
 
 def test_rules_that_the_plugin_has_written_are_compared_while_firewalld_runs(node: EngineNode, blue: Namespace) -> None:
@@ -163,7 +163,7 @@ def test_rules_that_the_plugin_has_written_are_compared_while_firewalld_runs(nod
     with firewalld("nftables"):  # which flushes them when it starts
         subprocess.run(["iptables-restore"], input=saved, check=True)
         subprocess.run(["iptables", *FIREWALL_RULE.replace("-A", "-D", 1).split()], check=True)
-        assert repaired(node) == [["a rule that lets the traffic of 10.1.0.2 pass is gone"]]
+        assert repair(node) == [["a rule that lets the traffic of 10.1.0.2 pass is gone"]]
         assert FIREWALL_RULE in rules()
 
 
@@ -188,5 +188,5 @@ def test_rules_of_the_plugin_are_repaired_if_firewalld_runs_only_in_another_name
     node.attach(attachment("net", blue))
     with neighbour() as lan, process_named_firewalld(lan, tmp_path):
         flush()
-        assert len(repaired(node)) == 1
+        assert len(repair(node)) == 1
     assert FIREWALL_RULE in rules()

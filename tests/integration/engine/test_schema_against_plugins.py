@@ -113,14 +113,14 @@ def variants(plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
     """Yield each key with each of its values and without it, list entries and nested objects included."""
     plugins, place = BASES[plugin]
     schema = schemas.load(f"plugins/{plugin}")
-    yield from _of_object(schema, place, plugin)
+    yield from _object_values(schema, place, plugin)
     for key, property_schema in schema["properties"].items():
         present = key in _at(plugins, place)
         if property_schema.get("type") == "array" and present and property_schema["items"].get("type") == "object":
-            yield from _of_object(property_schema["items"], (*place, key, 0), plugin)
+            yield from _object_values(property_schema["items"], (*place, key, 0), plugin)
 
 
-def _of_object(schema: JsonObject, place: Place, plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
+def _object_values(schema: JsonObject, place: Place, plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
     for key, property_schema in schema["properties"].items():
         if (plugin, key) == ("bridge", "vlan") and lacks_vlan_filtering():
             continue

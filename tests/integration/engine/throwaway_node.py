@@ -30,12 +30,12 @@ def empty_node() -> t.Iterator[None]:
 
 
 @contextlib.contextmanager
-def rebooted() -> t.Iterator[None]:
+def reboot() -> t.Iterator[None]:
     """Yield a node as after a reboot: only the disk is kept, and the kernel's boot id is new."""
     with own_network(), tmpfs("/run"):
         boot_id = pathlib.Path("/run/boot_id")
         boot_id.write_text(f"{uuid.uuid4()}\n", encoding="ascii")
-        with mounted("--bind", str(boot_id), BOOT_ID):
+        with mount("--bind", str(boot_id), BOOT_ID):
             yield
 
 
@@ -82,12 +82,12 @@ def enter(namespace: int) -> None:
 @contextlib.contextmanager
 def tmpfs(directory: str | os.PathLike[str], options: str = "mode=755") -> t.Iterator[pathlib.Path]:
     path = pathlib.Path(directory)
-    with mounted("-t", "tmpfs", "-o", options, "tmpfs", str(path)):
+    with mount("-t", "tmpfs", "-o", options, "tmpfs", str(path)):
         yield path
 
 
 @contextlib.contextmanager
-def mounted(*arguments: str) -> t.Iterator[None]:
+def mount(*arguments: str) -> t.Iterator[None]:
     """Mount for the block; the last argument is the mount point. Mounts below it are unmounted with it."""
     subprocess.run(["mount", *arguments], check=True)
     try:

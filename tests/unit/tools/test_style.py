@@ -35,6 +35,12 @@ BROKEN: t.Final = {
     "a method is a preposition": ("class A:\n    def of(self) -> int:\n        return 1\n", [(2, "method-name")]),
     "a name begins with a participle": ("def _asked_link() -> None: ...\n", [(1, "participle-name")]),
     "a name is a participle": ("def _joined() -> None: ...\n", [(1, "participle-name")]),
+    "a name begins with of": ("def of_some() -> None: ...\n", [(1, "method-name")]),
+    "a test has no rule": ("def test_output_matches() -> None: ...\n", [(1, "test-name")]),
+    "a test names nobody": ("def test_a_lease_of_nobody_is_freed() -> None: ...\n", [(1, "test-name")]),
+    "a test is no sentence": ("def test_a_failure_on_the_page_is_none() -> None: ...\n", [(1, "test-name")]),
+    "a test says is no": ("def test_an_empty_file_is_no_record() -> None: ...\n", [(1, "test-name")]),
+    "a test says are no": ("def test_empty_files_are_no_records_here() -> None: ...\n", [(1, "test-name")]),
     "a comment": ("# Nobody waits.\n", [(1, "phrase")]),
     "a comment of two lines": ("x = 1\n# It is to\n# be done.\n", [(2, "phrase")]),
     "a docstring of two lines": (
@@ -62,6 +68,11 @@ KEPT: t.Final = {
     ),
     "a fixture is a value": "@pytest.fixture()\ndef kept() -> int: ...\n",
     "a verb in ing": "def ping() -> None: ...\n",
+    "a test": "def test_del_continues_after_a_plugin_fails() -> None: ...\n",
+    "a test of something old": "def test_a_file_is_no_longer_a_record() -> None: ...\n",
+    "a test of an absence": "def test_there_is_no_lock_without_a_record() -> None: ...\n",
+    "the docstring of a test": 'def test_del_keeps_the_record() -> None:\n    """A DEL that failed."""\n',
+    "the docstring of a fixture": '@pytest.fixture\ndef node() -> int:\n    """The node."""\n',
     "a term with a participle": "def expected_rules() -> None: ...\n",
     "a user": 'OWNER = "nobody"\n',
     "comments apart": "# This is to\nx = 1\n# be seen: be.\n",
@@ -73,10 +84,17 @@ def test_text_that_keeps_the_rules_passes(kept: str) -> None:
     assert rules(KEPT[kept]) == []
 
 
-def test_the_literals_of_tests_are_free() -> None:
+def test_only_literals_of_tests_are_not_checked() -> None:
     assert rules('x = "it is to be seen"\n', TEST) == []
-    assert rules(function("The name of a link."), TEST) == []
+    assert rules(function("The name of a link."), TEST) == [(2, "imperative")]
     assert rules(function("Tell a link."), TEST) == [(2, "docstring-opening")]
+    assert rules(function("Return a link.", name="joined"), TEST) == [(1, "participle-name")]
+
+
+def test_some_directories_may_have_functions_named_by_a_participle() -> None:
+    path = pathlib.Path("tests/fleet/x.py")
+    assert rules(function("Return a link.", name="joined"), path) == []
+    assert rules(function("Return a link.", name="asked_link"), path) == [(1, "participle-name")]
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ class _Plugin:
         self._add(self._needs.settings, names, why)
         self._needs.values.update(dict.fromkeys(names, "1"))
 
-    def of_families(self, by_family: t.Mapping[int, str]) -> list[str]:
+    def pick_by_family(self, by_family: t.Mapping[int, str]) -> list[str]:
         return [by_family[family] for family in self.families]
 
     def text(self, key: str) -> str:
@@ -198,7 +198,7 @@ def _masquerade(plugin: _Plugin) -> None:
         plugin.programs("nft", why=why)
     else:
         plugin.modules(*_NAT, "xt_MASQUERADE", "xt_comment", why=why)
-        plugin.programs(*plugin.of_families(_IPTABLES), why=why)
+        plugin.programs(*plugin.pick_by_family(_IPTABLES), why=why)
 
 
 def _portmap(plugin: _Plugin) -> None:
@@ -206,13 +206,13 @@ def _portmap(plugin: _Plugin) -> None:
     why = f"backend {backend}" if backend else ""
     if backend == "nftables":
         masquerade = [] if plugin.denies("snat") else ["nft_masq"]
-        fib = plugin.of_families(_FIB)
+        fib = plugin.pick_by_family(_FIB)
         plugin.modules(*_NAT, "nf_tables", "nft_chain_nat", "nft_nat", *fib, *masquerade, why=why)
         plugin.programs("nft", why=why)
     else:
         masquerade = [] if plugin.denies("snat") else ["xt_MASQUERADE", "xt_mark"]
         plugin.modules(*_NAT, "xt_addrtype", "xt_comment", "xt_multiport", "xt_nat", *masquerade, why=why)
-        plugin.programs(*plugin.of_families(_IPTABLES), why=why)
+        plugin.programs(*plugin.pick_by_family(_IPTABLES), why=why)
     plugin.settings(_FORWARDING, "host ports are forwarded to containers")
     if plugin.bridged:
         _filter_bridged(plugin, "containers on the same bridge reach each other through host ports")

@@ -77,7 +77,7 @@ class ConflistsController:
         assert result["error"].keys() == {"code", "msg", "details"}
         return str(result["msg"])
 
-    def validated(self, *items: t.Any, **validate: t.Any) -> tuple[JsonObject, JsonObject | None]:
+    def run_with_validation(self, *items: t.Any, **validate: t.Any) -> tuple[JsonObject, JsonObject | None]:
         """Return the same as `run`, with the option `validate`."""
         action = self._action({"conflists": list(items), "validate": validate}, {})
         return action.run(task_vars={}), action.sent
@@ -308,7 +308,7 @@ def codes(result: JsonObject) -> list[tuple[str, str]]:
 
 
 def test_the_errors_of_all_items_are_reported_at_once(controller: ConflistsController) -> None:
-    result, sent = controller.validated({"config": TYPOS}, {"config": CONFIG}, {"content": "{"})
+    result, sent = controller.run_with_validation({"config": TYPOS}, {"config": CONFIG}, {"content": "{"})
     assert (result["failed"], sent) == (True, None)
     assert codes(result) == [
         ("conflists[0]", "misspelled-key"),
@@ -323,17 +323,17 @@ def test_the_errors_of_all_items_are_reported_at_once(controller: ConflistsContr
 @pytest.mark.parametrize("form", [str, Encrypted])
 @pytest.mark.parametrize("key", ["config", "content"])
 def test_a_network_given_as_text_is_validated_like_data(controller: ConflistsController, key: str, form: type) -> None:
-    result, sent = controller.validated({key: form(json.dumps(TYPOS))})
+    result, sent = controller.run_with_validation({key: form(json.dumps(TYPOS))})
     assert ([code for dummy, code in codes(result)], sent) == (["misspelled-key", "unknown-key", "out-of-range"], None)
 
 
 def test_networks_of_one_node_are_compared(controller: ConflistsController) -> None:
-    result, sent = controller.validated({"config": CONFIG}, {"content": TEXT})
+    result, sent = controller.run_with_validation({"config": CONFIG}, {"content": TEXT})
     assert (codes(result), sent) == ([("conflists[1]", "duplicate-network")], None)
 
 
 def test_a_warning_does_not_stop_the_task(controller: ConflistsController) -> None:
-    result, sent = controller.validated({"config": ODD})
+    result, sent = controller.run_with_validation({"config": ODD})
     assert (codes(result), result["msg"]) == ([("conflists[0]", "unknown-key")], "from the node")
     assert len(result["warnings"]) == 1
     assert sent is not None
@@ -341,14 +341,14 @@ def test_a_warning_does_not_stop_the_task(controller: ConflistsController) -> No
 
 @pytest.mark.parametrize("strict", [True, "yes"])
 def test_a_warning_is_an_error_with_strict(controller: ConflistsController, strict: t.Any) -> None:
-    result, sent = controller.validated({"config": ODD}, strict=strict)
+    result, sent = controller.run_with_validation({"config": ODD}, strict=strict)
     assert (result["failed"], sent, "warnings" in result) == (True, None, False)
 
 
 def test_only_the_requested_levels_are_checked(controller: ConflistsController) -> None:
-    result, sent = controller.validated({"config": TYPOS}, levels=["specification", "consistency"])
+    result, sent = controller.run_with_validation({"config": TYPOS}, levels=["specification", "consistency"])
     assert (codes(result), result["msg"]) == ([], "from the node")
-    result, sent = controller.validated({"config": {**CONFIG, "name": "a/b"}}, levels=[])
+    result, sent = controller.run_with_validation({"config": {**CONFIG, "name": "a/b"}}, levels=[])
     assert (result["findings"], sent) == ([], None)
     assert "'a/b' is not a network name" in result["msg"]
 
@@ -373,7 +373,7 @@ def test_an_option_given_as_text_stops_the_task_like_data(controller: ConflistsC
 
 def test_attachments_given_as_text_are_validated(controller: ConflistsController) -> None:
     attachment = '{"network": "net", "capability_args": {"mac": "02:00:00:00:00:01"}}'
-    result, sent = controller.validated({"config": CONFIG}, attachments=[attachment])
+    result, sent = controller.run_with_validation({"config": CONFIG}, attachments=[attachment])
     assert (codes(result), sent) == ([("attachments[0]", "undeclared-capability")], None)
 
 
@@ -382,33 +382,33 @@ def test_findings_of_the_node_follow_those_of_the_controller(
 ) -> None:
     of_the_node = {"file": "/etc/cni/net.d/10-net.conflist", "code": "shadowed-network"}
     monkeypatch.setattr(ConflistsAction, "answer", {"findings": [of_the_node], "warnings": ["it is shadowed"]})
-    result, dummy = controller.validated({"config": ODD}, levels=["schema", "node"])
+    result, dummy = controller.run_with_validation({"config": ODD}, levels=["schema", "node"])
     assert codes(result) == [("conflists[0]", "unknown-key"), tuple(of_the_node.values())]
     assert [warning.rpartition(" ")[2] for warning in result["warnings"]] == ["shadowed", "(unknown-key)"]
 
 
 def test_attachments_are_validated_with_their_network_and_not_sent(controller: ConflistsController) -> None:
     attachment = {"network": "net", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}
-    result, sent = controller.validated({"config": CONFIG}, attachments=[attachment])
+    result, sent = controller.run_with_validation({"config": CONFIG}, attachments=[attachment])
     assert (codes(result), sent) == ([("attachments[0]", "undeclared-capability")], None)
-    result, sent = controller.validated(
+    result, sent = controller.run_with_validation(
         {"config": CONFIG}, attachments=[{**attachment, "network": "other"}], strict=True
     )
     assert (result["findings"], sent and sent["validate"]) == ([], {"strict": True})
-    result, sent = controller.validated({"config": CONFIG}, attachments=[])
+    result, sent = controller.run_with_validation({"config": CONFIG}, attachments=[])
     assert sent is not None
     assert sent["validate"] == {}
 
 
 def test_attachments_of_a_wrong_form_are_passed_to_the_module(controller: ConflistsController) -> None:
     for attachments in ("all", [5]):
-        dummy, sent = controller.validated({"config": CONFIG}, attachments=attachments)
+        dummy, sent = controller.run_with_validation({"config": CONFIG}, attachments=attachments)
         assert sent is not None
         assert sent["validate"] == {"attachments": attachments}
 
 
 def test_an_unknown_level_is_refused(controller: ConflistsController) -> None:
-    result, sent = controller.validated({"config": CONFIG}, levels=["scheme"])
+    result, sent = controller.run_with_validation({"config": CONFIG}, levels=["scheme"])
     assert (result["failed"], sent) == (True, None)
     assert "expected: a list of schema, specification, consistency, node" in result["msg"]
 

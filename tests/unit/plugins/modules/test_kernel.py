@@ -48,7 +48,7 @@ def test_a_run_matches_its_prediction_and_absent_restores_everything(
     assert predicted["msg"].startswith(
         "6 modules would be loaded, 1 setting would be changed, 2 files would be changed;"
     )
-    assert kernel.loaded() == []
+    assert kernel.loaded_modules() == []
     done = ensure(conflists=items).ok()
     assert outcome(predicted) == outcome(done)
     assert done["msg"] == "6 modules loaded, 1 setting changed, 2 files changed; not installed: nft"
@@ -133,7 +133,7 @@ def test_invalid_arguments_are_refused_before_any_change(
     message = ensure(**options).require_refusal()
     for fragment in fragments:
         assert fragment in message
-    assert (kernel.loaded(), kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+    assert (kernel.loaded_modules(), kernel.setting("net/ipv4/ip_forward")) == ([], "0")
     assert not (tmp_path / "cache").exists()
     assert not (tmp_path / "run").exists()
 

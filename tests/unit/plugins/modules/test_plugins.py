@@ -227,11 +227,11 @@ def test_only_verified_bytes_are_unpacked(
     good, evil = pack(tmp_path / "good.tar", b"good"), pack(tmp_path / "evil.tar", b"evil")
     unpack = plugin_archive.plugins
 
-    def swapped(*arguments: t.Any) -> t.Iterator[tuple[str, bytes]]:
+    def swap(*arguments: t.Any) -> t.Iterator[tuple[str, bytes]]:
         os.replace(evil, good)
         return unpack(*arguments)
 
-    monkeypatch.setattr(plugin_archive, "plugins", swapped)
+    monkeypatch.setattr(plugin_archive, "plugins", swap)
     places: JsonObject = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     run("plugins", source=str(good), remote_src=True, **places).ok()
     assert not evil.exists()
@@ -243,11 +243,11 @@ def test_a_directory_that_changes_during_reading_is_refused(
 ) -> None:
     take = plugin_listing.identity_of
 
-    def swapped(listing: t.Mapping[str, str]) -> str:
+    def swap(listing: t.Mapping[str, str]) -> str:
         (source / "ptp").write_text("evil", encoding="ascii")
         return take(listing)
 
-    monkeypatch.setattr(plugin_sources, "identity_of", swapped)
+    monkeypatch.setattr(plugin_sources, "identity_of", swap)
     assert f"{source}/ptp was changed while it was read" in ensure().require_refusal()
     assert os.listdir(tmp_path) == ["source"]
 
@@ -258,12 +258,12 @@ def test_a_plugin_replaced_by_a_link_before_reading_is_refused(
     (tmp_path / "secret").write_text("ptp", encoding="ascii")
     take = plugin_listing.identity_of
 
-    def swapped(listing: t.Mapping[str, str]) -> str:
+    def swap(listing: t.Mapping[str, str]) -> str:
         (source / "ptp").unlink()
         (source / "ptp").symlink_to(tmp_path / "secret")
         return take(listing)
 
-    monkeypatch.setattr(plugin_sources, "identity_of", swapped)
+    monkeypatch.setattr(plugin_sources, "identity_of", swap)
     assert f"cannot read {source}/ptp" in ensure().require_refusal()
 
 

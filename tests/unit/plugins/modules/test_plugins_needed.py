@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import typing as t
 
@@ -18,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
+from ansible_collections.cni.node.tests.unit.plugins.modules.plugin_directories import PluginDirectories, put
 
 NETWORK: JsonObject = {
     "cniVersion": "1.0.0",
@@ -28,23 +28,20 @@ BLUE = Attachment("pods", "blue", "eth0")
 NAMES = ("bridge", "host-local", "ptp", "tuning")
 
 
-class InstalledNode:
-    """A node's directories below a temporary one, with a release that has all plugins of the network."""
+class NeededPlugins(PluginDirectories):
+    """Directories with a release that has all plugins of the network, and an older one that has one of them."""
 
     def __init__(self, run: ModuleRunner, directory: pathlib.Path) -> None:
-        self._run = run
-        self.bin_dir, self.conf_dir = directory / "bin", directory / "net.d"
+        super().__init__(run, directory)
         self.elsewhere = directory / "lib"
-        self.cache_dir = directory / "cache"
         self._new, self._old = directory / "new", directory / "old"
         put(self._new, *NAMES)
         put(self._old, "bridge")
 
     def ensure(self, *, check_mode: bool = False, **options: t.Any) -> ModuleExit:
         given = {} if options.get("state") else {"source": str(self._new), "remote_src": True}
-        places: JsonObject = {name: str(getattr(self, name)) for name in ("bin_dir", "conf_dir", "cache_dir")}
         dirs = [str(self.bin_dir), str(self.elsewhere)]
-        return self._run("plugins", check_mode=check_mode, **places, plugin_dirs=dirs, **{**given, **options})
+        return super().ensure(check_mode=check_mode, plugin_dirs=dirs, **{**given, **options})
 
     def ensure_older(self, **options: t.Any) -> ModuleExit:
         return self.ensure(source=str(self._old), **options)
@@ -59,20 +56,10 @@ class InstalledNode:
         kind = RecordStore.of_intents if intent else RecordStore.of_records
         kind(str(self.cache_dir)).write(begun)
 
-    def installed(self) -> list[str]:
-        return sorted(os.listdir(self.bin_dir))
-
-
-def put(directory: pathlib.Path, *names: str) -> None:
-    directory.mkdir()
-    for name in names:
-        (directory / name).write_text(name, encoding="ascii")
-        (directory / name).chmod(0o755)
-
 
 @pytest.fixture
-def place(run: ModuleRunner, tmp_path: pathlib.Path) -> InstalledNode:
-    place = InstalledNode(run, tmp_path)
+def place(run: ModuleRunner, tmp_path: pathlib.Path) -> NeededPlugins:
+    place = NeededPlugins(run, tmp_path)
     place.ensure().ok()
     return place
 
@@ -85,7 +72,7 @@ WHO = {
 }
 
 
-def make(place: InstalledNode, kind: str) -> JsonObject:
+def make(place: NeededPlugins, kind: str) -> JsonObject:
     """Create something that needs plugins, and return the options that refer to it."""
     if kind == "file":
         place.write(NETWORK)
@@ -96,7 +83,7 @@ def make(place: InstalledNode, kind: str) -> JsonObject:
 
 @pytest.mark.parametrize("kind", WHO)
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: InstalledNode, kind: str, check_mode: bool) -> None:
+def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: NeededPlugins, kind: str, check_mode: bool) -> None:
     options = make(place, kind)
     message = place.ensure(only=["bridge"], check_mode=check_mode, **options).require_refusal()
     assert message.startswith(f"{place.bin_dir}: 3 needed plugins would be removed: host-local, needed by ")
@@ -104,34 +91,34 @@ def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: InstalledNode
     assert "; ptp, needed by " in message
     assert "; tuning, needed by " in message
     assert "remove_needed to true" in message
-    assert place.installed() == sorted(NAMES)
+    assert place.installed_plugins() == sorted(NAMES)
 
 
 @pytest.mark.parametrize("kind", ["file", "record", "intent"])
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_release_is_not_removed_while_a_plugin_is_needed(place: InstalledNode, kind: str, check_mode: bool) -> None:
+def test_a_release_is_not_removed_while_a_plugin_is_needed(place: NeededPlugins, kind: str, check_mode: bool) -> None:
     make(place, kind)
     assert (
         "would be removed: host-local, needed by "
         in place.ensure(state="absent", check_mode=check_mode).require_refusal()
     )
-    assert place.installed() == sorted(NAMES)
+    assert place.installed_plugins() == sorted(NAMES)
 
 
 @pytest.mark.parametrize("kind", WHO)
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_rollback_to_a_release_without_a_needed_plugin_is_refused(
-    place: InstalledNode, kind: str, check_mode: bool
+    place: NeededPlugins, kind: str, check_mode: bool
 ) -> None:
     place.ensure_older().ok()
     place.ensure().ok()
     options = make(place, kind)
     refused = place.ensure(state="rolled_back", check_mode=check_mode, **options).require_refusal()
     assert "would be removed: host-local, needed by " in refused
-    assert place.installed() == sorted(NAMES)
+    assert place.installed_plugins() == sorted(NAMES)
 
 
-def test_an_upgrade_to_a_release_without_a_needed_plugin_is_refused_and_not_kept(place: InstalledNode) -> None:
+def test_an_upgrade_to_a_release_without_a_needed_plugin_is_refused_and_not_kept(place: NeededPlugins) -> None:
     place.record()
     before = sorted(map(str, place.cache_dir.rglob("*")))
     assert "would be removed: host-local, needed by " in place.ensure_older().require_refusal()
@@ -139,7 +126,7 @@ def test_an_upgrade_to_a_release_without_a_needed_plugin_is_refused_and_not_kept
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_the_refusal_can_be_overridden_and_becomes_a_warning(place: InstalledNode, check_mode: bool) -> None:
+def test_the_refusal_can_be_overridden_and_becomes_a_warning(place: NeededPlugins, check_mode: bool) -> None:
     place.record()
     done = place.ensure(only=["bridge"], remove_needed=True, check_mode=check_mode)
     removed = {plugin["name"] for plugin in done.ok()["plugins"] if plugin["action"] == "removed"}
@@ -150,13 +137,13 @@ def test_the_refusal_can_be_overridden_and_becomes_a_warning(place: InstalledNod
     ]
 
 
-def test_an_unneeded_plugin_is_removed(place: InstalledNode) -> None:
+def test_an_unneeded_plugin_is_removed(place: NeededPlugins) -> None:
     place.record()
     place.ensure(only=[name for name in NAMES if name != "bridge"]).ok()
-    assert place.installed() == ["host-local", "ptp", "tuning"]
+    assert place.installed_plugins() == ["host-local", "ptp", "tuning"]
 
 
-def test_a_plugin_of_another_directory_satisfies_the_need(place: InstalledNode) -> None:
+def test_a_plugin_of_another_directory_satisfies_the_need(place: NeededPlugins) -> None:
     place.record()
     put(place.elsewhere, "host-local", "ptp")
     assert "1 needed plugin would be removed: tuning, needed by " in place.ensure(only=["bridge"]).require_refusal()
@@ -166,13 +153,13 @@ def test_a_plugin_of_another_directory_satisfies_the_need(place: InstalledNode) 
     place.ensure(only=["bridge"]).ok()
 
 
-def test_a_link_to_the_same_directory_is_not_another_directory(place: InstalledNode) -> None:
+def test_a_link_to_the_same_directory_is_not_another_directory(place: NeededPlugins) -> None:
     place.record()
     place.elsewhere.symlink_to(place.bin_dir)
     assert "3 needed plugins" in place.ensure(only=["bridge"]).require_refusal()
 
 
-def test_only_some_of_many_users_of_a_plugin_are_named(place: InstalledNode) -> None:
+def test_only_some_of_many_users_of_a_plugin_are_named(place: NeededPlugins) -> None:
     store = RecordStore.of_records(str(place.cache_dir))
     for number in range(9):
         store.write(Record(Attachment("pods", f"c{number}", "eth0"), json.dumps(NETWORK).encode(), version="1.0.0"))
@@ -184,11 +171,11 @@ def test_only_some_of_many_users_of_a_plugin_are_named(place: InstalledNode) -> 
     assert message.count(" and 6 more") == 3
 
 
-def test_items_given_as_absent_need_no_plugin(place: InstalledNode) -> None:
+def test_items_given_as_absent_need_no_plugin(place: NeededPlugins) -> None:
     place.ensure(only=["bridge"], conflists=[{"name": "pods", "state": "absent"}]).ok()
 
 
-def test_check_mode_treats_items_that_earlier_tasks_would_remove_as_removed(place: InstalledNode) -> None:
+def test_check_mode_treats_items_that_earlier_tasks_would_remove_as_removed(place: NeededPlugins) -> None:
     place.write(NETWORK)
     place.record()
     path = str(place.conf_dir / "10-pods.conflist")
@@ -206,7 +193,7 @@ def test_check_mode_treats_items_that_earlier_tasks_would_remove_as_removed(plac
     assert "would be removed: host-local, needed by " in place.ensure(state="absent", **gone).require_refusal()
 
 
-def test_unreadable_files_do_not_block_removal(place: InstalledNode) -> None:
+def test_unreadable_files_do_not_block_removal(place: NeededPlugins) -> None:
     place.record()
     (path,) = (place.cache_dir / "results").iterdir()
     path.write_bytes(b"{")

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import io
-import os
 import pathlib
 import stat
 import tarfile
@@ -18,25 +17,20 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.info import inventory
-from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
-from ansible_collections.cni.node.tests.unit.plugins.modules.test_plugins_needed import NETWORK, put
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleRunner, outcome
+from ansible_collections.cni.node.tests.unit.plugins.modules.plugin_directories import PluginDirectories, put
+from ansible_collections.cni.node.tests.unit.plugins.modules.test_plugins_needed import NETWORK
 
 PROGRAM = b"#!/bin/sh\n"
 
 
-class SetsNode:
-    """A node's directories below a temporary one, and sources of several sets."""
+class PluginSets(PluginDirectories):
+    """Directories, and sources of several sets."""
 
     def __init__(self, run: ModuleRunner, directory: pathlib.Path) -> None:
-        self._run = run
-        self.directory = directory
-        self.bin_dir, self.cache_dir, self.conf_dir = directory / "bin", directory / "cache", directory / "net.d"
+        super().__init__(run, directory)
         put(directory / "reference", "bridge", "ptp")
         self.reference: JsonObject = {"source": str(directory / "reference"), "remote_src": True, "version": "1"}
-
-    def ensure(self, *, check_mode: bool = False, **options: t.Any) -> ModuleExit:
-        places: JsonObject = {name: str(getattr(self, name)) for name in ("bin_dir", "conf_dir", "cache_dir")}
-        return self._run("plugins", check_mode=check_mode, plugin_dirs=[], **places, **options)
 
     def zip(self, name: str, *plugins: str, revision: str = "") -> JsonObject:
         """Return the item of a set whose source is a zip archive on the node."""
@@ -62,20 +56,17 @@ class SetsNode:
         path.write_bytes(PROGRAM)
         return {"name": name, "source": str(path), "remote_src": True, "version": "1", **options}
 
-    def installed(self) -> list[str]:
-        return sorted(os.listdir(self.bin_dir)) if self.bin_dir.exists() else []
-
 
 @pytest.fixture
-def place(run: ModuleRunner, tmp_path: pathlib.Path) -> SetsNode:
-    return SetsNode(run, tmp_path)
+def place(run: ModuleRunner, tmp_path: pathlib.Path) -> PluginSets:
+    return PluginSets(run, tmp_path)
 
 
 def actions(result: JsonObject) -> dict[str, tuple[str, str]]:
     return {plugin["name"]: (plugin["set"], plugin["action"]) for plugin in result["plugins"]}
 
 
-def test_all_kinds_of_sources_are_installed_under_the_plugins_names(place: SetsNode) -> None:
+def test_all_kinds_of_sources_are_installed_under_the_plugins_names(place: PluginSets) -> None:
     sets = [
         place.zip("consul-cni", "consul-cni"),
         place.tar("flannel", "flannel-amd64"),
@@ -89,7 +80,7 @@ def test_all_kinds_of_sources_are_installed_under_the_plugins_names(place: SetsN
     names = {"consul-cni": "consul-cni", "tap": "tc-redirect-tap"}
     expected = {names.get(item["name"], item["name"]): (item["name"], "installed") for item in sets}
     assert actions(done) == {"bridge": ("reference", "installed"), "ptp": ("reference", "installed"), **expected}
-    assert place.installed() == sorted(actions(done))
+    assert place.installed_plugins() == sorted(actions(done))
     assert done["msg"].startswith("plugins reference 1, consul-cni 1, flannel 1, multus 1, whereabouts 1, tap 1: 7 ins")
     assert done["sets"][0] == {"name": "reference", "version": "1", "previous": None, "kept": []}
     assert (done["version"], done["previous"], done["kept"]) == ("1", None, [])
@@ -100,7 +91,7 @@ def test_all_kinds_of_sources_are_installed_under_the_plugins_names(place: SetsN
     assert (listed["plugins"], listed["current"], listed["missing"]) == (["multus"], True, [])
 
 
-def test_one_set_is_upgraded_rolled_back_and_removed_without_the_others(place: SetsNode) -> None:
+def test_one_set_is_upgraded_rolled_back_and_removed_without_the_others(place: PluginSets) -> None:
     place.ensure(**place.reference, sets=[place.zip("tap", "tap", "tap-ctl")]).ok()
     upgraded = place.ensure(sets=[place.zip("tap", "tap", revision="2")]).ok()
     assert actions(upgraded) == {"tap": ("tap", "updated"), "tap-ctl": ("tap", "removed")}
@@ -115,10 +106,10 @@ def test_one_set_is_upgraded_rolled_back_and_removed_without_the_others(place: S
     assert "no version before 1 is kept" in place.ensure(state="rolled_back").require_refusal(), "of the set reference"
     gone = place.ensure(**place.reference, sets=[{"name": "tap", "state": "absent"}]).ok()
     assert set(actions(gone).values()) == {("reference", "unchanged"), ("tap", "removed")}
-    assert place.installed() == ["bridge", "ptp"]
+    assert place.installed_plugins() == ["bridge", "ptp"]
 
 
-def test_converged_runs_for_different_sets_write_no_file(place: SetsNode) -> None:
+def test_converged_runs_for_different_sets_write_no_file(place: PluginSets) -> None:
     put(place.directory / "mine", "tap", "vlan")
     mine = {"name": "mine", "source": str(place.directory / "mine"), "remote_src": True}
     runs: list[JsonObject] = [place.reference, {"sets": [mine]}]
@@ -131,7 +122,7 @@ def test_converged_runs_for_different_sets_write_no_file(place: SetsNode) -> Non
         assert manifest.stat().st_ino == inode
 
 
-def test_absent_removes_all_sets_unless_the_task_names_some(place: SetsNode) -> None:
+def test_absent_removes_all_sets_unless_the_task_names_some(place: PluginSets) -> None:
     sets = [place.zip("tap", "tap"), place.zip("other", "other")]
     place.ensure(**place.reference, sets=sets).ok()
     assert actions(place.ensure(state="absent", sets=[{"name": "other"}]).ok()) == {"other": ("other", "removed")}
@@ -146,29 +137,29 @@ def test_absent_removes_all_sets_unless_the_task_names_some(place: SetsNode) -> 
     assert place.ensure(state="absent").ok()["changed"] is False
 
 
-def test_sets_with_a_plugin_of_one_name_are_refused_before_anything_changes(place: SetsNode) -> None:
+def test_sets_with_a_plugin_of_one_name_are_refused_before_anything_changes(place: PluginSets) -> None:
     sets = [place.zip("one", "tap"), place.executable("two", "tap-amd64")]
     for check_mode in (True, False):
         refusal = place.ensure(check_mode=check_mode, **place.reference, sets=sets).require_refusal()
         assert "cannot have the same plugin of two sets: tap of one and two; exclude the plugin" in refusal
-    assert (place.installed(), place.cache_dir.exists()) == ([], False)
+    assert (place.installed_plugins(), place.cache_dir.exists()) == ([], False)
 
 
-def test_a_needed_plugin_of_a_set_is_not_removed(place: SetsNode) -> None:
+def test_a_needed_plugin_of_a_set_is_not_removed(place: PluginSets) -> None:
     place.ensure(**place.reference, sets=[place.zip("mine", "host-local", "tuning")]).ok()
     options: JsonObject = {"sets": [{"name": "mine", "state": "absent"}], "conflists": [{"config": NETWORK}]}
     assert "2 needed plugins would be removed: host-local" in place.ensure(**options).require_refusal()
     place.ensure(**options, remove_needed=True).ok()
-    assert place.installed() == ["bridge", "ptp"]
+    assert place.installed_plugins() == ["bridge", "ptp"]
 
 
-def test_a_version_of_another_set_is_not_taken_for_one_of_the_reference_plugins(place: SetsNode) -> None:
+def test_a_version_of_another_set_is_not_taken_for_one_of_the_reference_plugins(place: PluginSets) -> None:
     for version in ("1.0.0", "1.4.1", "0.9.0"):
         done = place.ensure(sets=[{**place.zip("tap", "tap", revision=version)}])
         assert (done.ok()["sets"][0]["version"], done.warnings) == (version, [])
 
 
-def test_check_mode_predicts_other_sets_where_one_source_is_missing(place: SetsNode) -> None:
+def test_check_mode_predicts_other_sets_where_one_source_is_missing(place: PluginSets) -> None:
     later: JsonObject = {"name": "tap", "source": "/nowhere/tap.zip", "remote_src": True, "version": "7"}
     predicted = place.ensure(check_mode=True, **place.reference, sets=[later])
     assert predicted.ok()["sets"][1] == {"name": "tap", "version": "7", "previous": None, "kept": []}
@@ -176,7 +167,7 @@ def test_check_mode_predicts_other_sets_where_one_source_is_missing(place: SetsN
     assert predicted.warnings == ["/nowhere/tap.zip is not on the node yet, so its plugins cannot be listed"]
 
 
-def test_credentials_of_a_set_are_not_shown(place: SetsNode) -> None:
+def test_credentials_of_a_set_are_not_shown(place: PluginSets) -> None:
     source = "http://me:geheim@127.0.0.1:9/tap.zip"
     item = {"name": "tap", "source": source, "version": "1", "checksum": "sha256:" + "0" * 64}
     failed = place.ensure(sets=[item])
@@ -203,6 +194,6 @@ REFUSED: dict[str, tuple[JsonObject, str]] = {
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
-def test_a_refused_set_is_named_and_changes_nothing(place: SetsNode, options: JsonObject, message: str) -> None:
+def test_a_refused_set_is_named_and_changes_nothing(place: PluginSets, options: JsonObject, message: str) -> None:
     assert message in place.ensure(**options).require_refusal()
-    assert (place.installed(), place.cache_dir.exists()) == ([], False)
+    assert (place.installed_plugins(), place.cache_dir.exists()) == ([], False)

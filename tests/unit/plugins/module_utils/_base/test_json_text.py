@@ -16,10 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, spoiled
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, spoiled_texts
 
 
-def decoded(text: str) -> t.Any:
+def decode(text: str) -> t.Any:
     return json_text.decode(text.encode(), "x")
 
 
@@ -30,15 +30,15 @@ def test_written_values_are_read_back_unchanged(value: object) -> None:
 
 @given(st.integers())
 def test_integers_keep_every_digit(number: int) -> None:
-    assert json_text.encode(decoded(str(number))) == str(number).encode()
+    assert json_text.encode(decode(str(number))) == str(number).encode()
 
 
 @pytest.mark.parametrize("text", ["9007199254740993", "-9223372036854775809", "18446744073709551616", "1" + "0" * 300])
 def test_integers_beyond_the_reach_of_a_float_keep_every_digit(text: str) -> None:
-    assert json_text.encode(decoded(text)) == text.encode()
+    assert json_text.encode(decode(text)) == text.encode()
 
 
-@given(spoiled(LIST))
+@given(spoiled_texts(LIST))
 def test_no_bytes_raise_anything_but_cni_error(content: bytes) -> None:
     try:
         value = json_text.decode(content, "x", unique_keys=True)
@@ -51,7 +51,7 @@ def test_no_bytes_raise_anything_but_cni_error(content: bytes) -> None:
     "text", ["{}", " [1]\n", '"a"', "null", "true", "1E2", "-0", '"\\ud83d\\ude00"', '{"a":{"a":1}}']
 )
 def test_valid_json_is_read(text: str) -> None:
-    decoded(text)
+    decode(text)
 
 
 LENIENT = (
@@ -63,7 +63,7 @@ LENIENT = (
 
 @pytest.mark.parametrize("text", LENIENT)
 def test_extensions_of_json_are_refused(text: str) -> None:
-    assert error_of(decoded, text).code == Code.DECODE_FAILURE
+    assert error_of(decode, text).code == Code.DECODE_FAILURE
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_extensions_of_json_are_refused(text: str) -> None:
     ],
 )
 def test_the_error_names_the_fault_and_its_place(text: str, words: str) -> None:
-    assert words in str(error_of(decoded, text))
+    assert words in str(error_of(decode, text))
 
 
 def test_the_error_names_the_byte_that_is_not_text() -> None:
@@ -95,7 +95,7 @@ def test_a_duplicate_key_in_a_users_file_is_refused() -> None:
 
 
 def test_a_duplicate_key_in_a_plugins_output_has_its_last_value() -> None:
-    assert decoded('{"a": 1, "a": 2}') == {"a": 2}
+    assert decode('{"a": 1, "a": 2}') == {"a": 2}
 
 
 @pytest.mark.parametrize(("depth", "taken"), [(190, True), (191, False)])
@@ -103,17 +103,17 @@ def test_a_duplicate_key_in_a_plugins_output_has_its_last_value() -> None:
 def test_the_nesting_limit_leaves_room_for_enclosing_objects(depth: int, taken: bool, brackets: str) -> None:
     text = brackets[:-1] * depth + ("0" if taken or "a" in brackets else "") + brackets[-1] * depth
     if taken:
-        assert decoded(json_text.encode({"prevResult": decoded(text)}).decode()[len('{"prevResult":') : -1]) == decoded(
+        assert decode(json_text.encode({"prevResult": decode(text)}).decode()[len('{"prevResult":') : -1]) == decode(
             text
         )
     else:
-        assert "more than 190 levels" in error_of(decoded, text).msg
+        assert "more than 190 levels" in error_of(decode, text).msg
 
 
 @pytest.mark.parametrize("value", [{"a": "\udcff"}, ["\ud800"]])
 def test_unreadable_values_are_not_written(value: object) -> None:
     text = json.dumps(value)
-    for error in (error_of(json_text.encode, value), error_of(decoded, text)):
+    for error in (error_of(json_text.encode, value), error_of(decode, text)):
         assert "unpaired surrogate escape" in error.msg
         assert error.details == "write the character itself, or both surrogates"
 
@@ -136,7 +136,7 @@ def test_values_are_equal_if_their_texts_are_equal() -> None:
 
 
 def test_infinite_nesting_is_an_error() -> None:
-    assert "nested too deeply" in error_of(decoded, "[" * 200_000).msg
+    assert "nested too deeply" in error_of(decode, "[" * 200_000).msg
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"x", object()])

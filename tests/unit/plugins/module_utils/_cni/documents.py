@@ -87,5 +87,5 @@ LIBCNI_RECORD: JsonObject = {
 OWN_RECORD: JsonObject = {**LIBCNI_RECORD, "cni.node": {"cniVersion": "1.1.0", "netns": "a:1:2:3", "command": ""}}
 
 
-def encoded(document: object) -> bytes:
+def encode(document: object) -> bytes:
     return json.dumps(document).encode()

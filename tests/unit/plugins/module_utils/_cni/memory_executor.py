@@ -57,7 +57,7 @@ class MemoryExecutor:
         answer = self.plugins[plugin_type](call)
         if isinstance(answer, CniError):
             raise answer
-        return _printed(call, answer)
+        return _print(call, answer)
 
     def run(self, command: str = "") -> list[tuple[str, str]]:
         """Return command and plugin of every call, or of the calls of one command."""
@@ -67,7 +67,7 @@ class MemoryExecutor:
         return [call.request for call in self.calls if call.command == command]
 
 
-def _printed(call: MemoryCall, answer: JsonObject | str | None) -> bytes:
+def _print(call: MemoryCall, answer: JsonObject | str | None) -> bytes:
     if isinstance(answer, str):
         return answer.encode()
     if answer is not None:

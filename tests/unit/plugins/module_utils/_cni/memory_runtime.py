@@ -12,7 +12,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryAnswer,
     MemoryExecutor,
@@ -22,7 +22,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 
 def network(*types: str, **keys: object) -> NetworkConfiguration:
     plugins = [{"type": plugin_type} for plugin_type in types or ("a", "b", "c")]
-    return config.parse(encoded({"name": "net", "cniVersion": "1.1.0", "plugins": plugins, **keys}), "10-net.conflist")
+    return config.parse(encode({"name": "net", "cniVersion": "1.1.0", "plugins": plugins, **keys}), "10-net.conflist")
 
 
 class MemoryRuntime:
@@ -51,7 +51,7 @@ class AttachedRuntime(MemoryRuntime):
     def intent(self) -> Record | None:
         return self.runtime.intents.read(self.attachment.key)
 
-    def added(self, to: NetworkConfiguration | None = None) -> Record:
+    def add(self, to: NetworkConfiguration | None = None) -> Record:
         """Return the record of an ADD, and forget its calls."""
         self.runtime.add(to or network(), self.attachment)
         self.executor.calls.clear()

@@ -137,7 +137,7 @@ def places(value: object) -> list[tuple[t.Any, t.Any]]:
 
 
 @st.composite
-def changed(draw: st.DrawFn, document: JsonObject) -> bytes:
+def changed_documents(draw: st.DrawFn, document: JsonObject) -> bytes:
     """Return a strategy for the document with one to three values replaced or removed."""
     value = copy.deepcopy(document)
     for dummy in range(draw(st.integers(1, 3))):
@@ -146,13 +146,13 @@ def changed(draw: st.DrawFn, document: JsonObject) -> bytes:
             del container[key]
         else:
             container[key] = draw(json_values)
-    return documents.encoded(value)
+    return documents.encode(value)
 
 
 @st.composite
-def damaged(draw: st.DrawFn, document: JsonObject) -> bytes:
+def damaged_texts(draw: st.DrawFn, document: JsonObject) -> bytes:
     """Return a strategy for the document's text, truncated or with replaced bytes."""
-    content = documents.encoded(document)
+    content = documents.encode(document)
     start = draw(st.integers(0, len(content)))
     return (
         content[:start]
@@ -161,8 +161,8 @@ def damaged(draw: st.DrawFn, document: JsonObject) -> bytes:
     )
 
 
-def spoiled(*originals: JsonObject) -> st.SearchStrategy[bytes]:
+def spoiled_texts(*originals: JsonObject) -> st.SearchStrategy[bytes]:
     """Return a strategy for any bytes, and for originals that are changed or damaged."""
     return st.binary(max_size=60) | st.sampled_from(originals).flatmap(
-        lambda original: changed(original) | damaged(original)
+        lambda original: changed_documents(original) | damaged_texts(original)
     )

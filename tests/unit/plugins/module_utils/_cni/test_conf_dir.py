@@ -17,7 +17,7 @@ from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE
 
 
-def listed(name: str, *types: str, **keys: object) -> str:
+def list_text(name: str, *types: str, **keys: object) -> str:
     return json.dumps(
         {"cniVersion": "1.0.0", "name": name, "plugins": [{"type": plugin_type} for plugin_type in types], **keys}
     )
@@ -50,14 +50,14 @@ def test_networks_are_found_by_name_and_not_by_file(tmp_path: pathlib.Path) -> N
 
 
 def test_the_lower_file_name_wins_and_shadows_the_other_list(tmp_path: pathlib.Path) -> None:
-    put(tmp_path, {"20-b.conflist": listed("n", "second"), "10-a.conflist": listed("n", "first")})
+    put(tmp_path, {"20-b.conflist": list_text("n", "second"), "10-a.conflist": list_text("n", "first")})
     loaded = conf_dir.load(str(tmp_path))
     assert loaded.get("n").plugin_types == ("first",)
     assert [network.source for network in loaded.shadowed] == [str(tmp_path / "20-b.conflist")]
 
 
 def test_a_list_wins_over_a_single_plugin_of_any_file_name(tmp_path: pathlib.Path) -> None:
-    put(tmp_path, {"10-a.conf": single("n", "single"), "20-b.conflist": listed("n", "list")})
+    put(tmp_path, {"10-a.conf": single("n", "single"), "20-b.conflist": list_text("n", "list")})
     assert types(tmp_path, "n") == ("list",)
 
 
@@ -85,7 +85,10 @@ def test_a_directory_with_a_files_ending_is_not_read(tmp_path: pathlib.Path) -> 
 
 
 def test_broken_files_are_reported_and_do_not_hide_the_others(tmp_path: pathlib.Path) -> None:
-    put(tmp_path, {"00-empty.conflist": "", "10-a.conflist": listed("n", "a"), "20-b.conflist": "{", "30-c.conf": "[]"})
+    put(
+        tmp_path,
+        {"00-empty.conflist": "", "10-a.conflist": list_text("n", "a"), "20-b.conflist": "{", "30-c.conf": "[]"},
+    )
     os.symlink("nowhere", tmp_path / "40-d.conf")
     loaded = conf_dir.load(str(tmp_path))
     assert sorted(os.path.basename(path) for path in loaded.broken) == [
@@ -99,7 +102,7 @@ def test_broken_files_are_reported_and_do_not_hide_the_others(tmp_path: pathlib.
 
 
 def test_the_error_for_a_missing_network_lists_networks_and_unreadable_files(tmp_path: pathlib.Path) -> None:
-    put(tmp_path, {"10-a.conflist": listed("a", "a"), "20-b.conflist": "{"})
+    put(tmp_path, {"10-a.conflist": list_text("a", "a"), "20-b.conflist": "{"})
     error = error_of(conf_dir.load(str(tmp_path)).get, "b")
     assert error.code == Code.INVALID_CONFIG
     assert "networks in this directory: a" in error.details
@@ -107,7 +110,7 @@ def test_the_error_for_a_missing_network_lists_networks_and_unreadable_files(tmp
 
 
 def test_plugins_of_the_sibling_directory_come_after_the_inlined_ones(tmp_path: pathlib.Path) -> None:
-    put(tmp_path, {"10-a.conflist": listed("n", "inlined")})
+    put(tmp_path, {"10-a.conflist": list_text("n", "inlined")})
     (tmp_path / "n").mkdir()
     put(
         tmp_path / "n",
@@ -126,7 +129,7 @@ def test_a_network_may_have_all_its_plugins_in_the_sibling_directory(tmp_path: p
 
 
 def test_the_plugin_directory_is_ignored_with_load_only_inlined_plugins(tmp_path: pathlib.Path) -> None:
-    put(tmp_path, {"10-a.conflist": listed("n", "inlined", loadOnlyInlinedPlugins=True)})
+    put(tmp_path, {"10-a.conflist": list_text("n", "inlined", loadOnlyInlinedPlugins=True)})
     (tmp_path / "n").mkdir()
     put(tmp_path / "n", {"10-a.conf": "{"})
     assert types(tmp_path, "n") == ("inlined",)
@@ -141,7 +144,7 @@ def test_a_single_plugin_ignores_the_sibling_directory(tmp_path: pathlib.Path) -
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"type": "../x"}', '{"type": "a", "type": "a"}'])
 def test_a_broken_plugin_in_the_sibling_directory_breaks_its_network(tmp_path: pathlib.Path, content: str) -> None:
-    put(tmp_path, {"10-a.conflist": listed("n", "inlined"), "20-b.conflist": listed("other", "b")})
+    put(tmp_path, {"10-a.conflist": list_text("n", "inlined"), "20-b.conflist": list_text("other", "b")})
     (tmp_path / "n").mkdir()
     put(tmp_path / "n", {"10-a.conf": content})
     loaded = conf_dir.load(str(tmp_path))
@@ -150,7 +153,7 @@ def test_a_broken_plugin_in_the_sibling_directory_breaks_its_network(tmp_path: p
 
 
 def test_a_network_without_any_plugin_is_broken(tmp_path: pathlib.Path) -> None:
-    put(tmp_path, {"10-a.conflist": listed("n")})
+    put(tmp_path, {"10-a.conflist": list_text("n")})
     assert "the network has no plugin" in error_of(conf_dir.load_file, str(tmp_path / "10-a.conflist")).msg
 
 

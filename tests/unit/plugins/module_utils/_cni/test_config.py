@@ -17,14 +17,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config, reque
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.tests.support.error_of import error_of
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE, encoded
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, spoiled
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE, encode
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, spoiled_texts
 
 SOURCE = "10-net.conflist"
 
 
 def parse(document: object, **keywords: bool) -> NetworkConfiguration:
-    return config.parse(encoded(document), SOURCE, **keywords)
+    return config.parse(encode(document), SOURCE, **keywords)
 
 
 def with_plugin(**keys: object) -> JsonObject:
@@ -37,7 +37,7 @@ def test_all_keys_of_a_list_are_read() -> None:
     assert network.versions == ("0.3.1", "0.4.0", "1.0.0", "1.1.0")
     assert [(plugin.index, plugin.type) for plugin in network.plugins] == [(0, "bridge"), (1, "tuning"), (2, "portmap")]
     assert [plugin.keys for plugin in network.plugins] == LIST["plugins"]
-    assert network.content == encoded(LIST)
+    assert network.content == encode(LIST)
 
 
 def test_capabilities_are_those_declared_true() -> None:
@@ -216,7 +216,7 @@ def test_a_network_without_plugins_is_read_but_cannot_be_run() -> None:
     assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"{SOURCE}: /plugins: the network has no plugin")
 
 
-@given(spoiled(LIST, SINGLE), st.booleans())
+@given(spoiled_texts(LIST, SINGLE), st.booleans())
 def test_no_bytes_raise_anything_but_cni_error(content: bytes, recorded: bool) -> None:
     try:
         network = config.parse(content, SOURCE, recorded=recorded)

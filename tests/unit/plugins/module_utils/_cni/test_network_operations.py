@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config, netwo
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.tests.support.error_of import error_of
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryAnswer,
     fails_at,
@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ru
 
 def network(name: str = "net", own: str = "1.1.0", **keys: object) -> NetworkConfiguration:
     plugins = [{"type": "a"}, {"type": "b"}]
-    return config.parse(encoded({"name": name, "cniVersion": own, "plugins": plugins, **keys}), "10-net.conflist")
+    return config.parse(encode({"name": name, "cniVersion": own, "plugins": plugins, **keys}), "10-net.conflist")
 
 
 class PopulatedRuntime(MemoryRuntime):
@@ -38,7 +38,7 @@ class PopulatedRuntime(MemoryRuntime):
         self.executor.calls.clear()
         self.executor.plugins.update(plugins)
 
-    def recorded(self) -> list[str]:
+    def recorded_containers(self) -> list[str]:
         return sorted(record.attachment.container_id for record in self.runtime.records.read_all()[0])
 
     def make_foreign(self, container: str) -> None:
@@ -48,7 +48,7 @@ class PopulatedRuntime(MemoryRuntime):
         del document["cni.node"]
         path.write_text(json.dumps(document), encoding="utf-8")
 
-    def deleted(self) -> set[str]:
+    def deleted_containers(self) -> set[str]:
         return {
             call.attachment.container_id for call in self.executor.calls if call.command == "DEL" and call.attachment
         }
@@ -72,7 +72,11 @@ def test_invalid_attachments_are_deleted_before_plugins_collect(tmp_path: pathli
     node = PopulatedRuntime(tmp_path)
     network_operations.gc(node.runtime, network(), [("red", "eth0")])
     assert node.executor.run() == [("DEL", "b"), ("DEL", "a"), ("GC", "a"), ("GC", "b")]
-    assert (node.deleted(), node.valid(), node.recorded()) == ({"blue"}, [["red"]] * 2, ["green", "red"])
+    assert (node.deleted_containers(), node.valid(), node.recorded_containers()) == (
+        {"blue"},
+        [["red"]] * 2,
+        ["green", "red"],
+    )
 
 
 def test_plugins_get_valid_attachments_without_a_record(tmp_path: pathlib.Path) -> None:
@@ -84,28 +88,36 @@ def test_plugins_get_valid_attachments_without_a_record(tmp_path: pathlib.Path) 
 def test_an_empty_list_of_valid_attachments_differs_from_no_list(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
     network_operations.gc(node.runtime, network(), [])
-    assert (node.deleted(), node.valid(), node.recorded()) == ({"blue", "red"}, [[], []], ["green"])
+    assert (node.deleted_containers(), node.valid(), node.recorded_containers()) == (
+        {"blue", "red"},
+        [[], []],
+        ["green"],
+    )
 
 
 def test_another_runtimes_attachment_is_never_deleted_and_always_valid(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
     node.make_foreign("red")
     network_operations.gc(node.runtime, network(), [])
-    assert (node.deleted(), node.valid(), node.recorded()) == ({"blue"}, [["red"]] * 2, ["green", "red"])
+    assert (node.deleted_containers(), node.valid(), node.recorded_containers()) == (
+        {"blue"},
+        [["red"]] * 2,
+        ["green", "red"],
+    )
 
 
 def test_collect_deletes_nothing_and_keeps_recorded_attachments(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
     assert network_operations.collect(node.runtime, network(), [("foreign", "net1"), ("red", "eth0")]) is True
     assert node.executor.run() == [("GC", "a"), ("GC", "b")]
-    assert (node.valid(), node.recorded()) == ([["blue", "foreign", "red"]] * 2, ["blue", "green", "red"])
+    assert (node.valid(), node.recorded_containers()) == ([["blue", "foreign", "red"]] * 2, ["blue", "green", "red"])
 
 
 def test_collect_does_nothing_in_a_network_without_gc(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path, "1.0.0")
     assert network_operations.collect(node.runtime, network(own="1.0.0"), []) is False
     assert network_operations.collect(node.runtime, network(disableGC=True), []) is False
-    assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
+    assert (node.executor.calls, node.recorded_containers()) == ([], ["blue", "green", "red"])
 
 
 def test_every_plugin_collects_and_the_error_lists_every_failure(tmp_path: pathlib.Path) -> None:
@@ -113,7 +125,7 @@ def test_every_plugin_collects_and_the_error_lists_every_failure(tmp_path: pathl
     error = error_of(network_operations.gc, node.runtime, network(), [("red", "eth0")])
     assert node.executor.run("GC") == [("GC", "a"), ("GC", "b")]
     assert all(words in str(error) for words in ("a fails at DEL", "a fails at GC", "b fails at GC"))
-    assert node.recorded() == ["blue", "green", "red"]
+    assert node.recorded_containers() == ["blue", "green", "red"]
 
 
 def test_a_version_that_cannot_be_selected_does_not_hide_a_failed_del(tmp_path: pathlib.Path) -> None:
@@ -138,7 +150,7 @@ def test_a_plugin_before_1_1_0_keeps_a_network_of_several_versions_from_gc(tmp_p
 def test_gc_does_nothing_if_it_is_disabled(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
     assert network_operations.gc(node.runtime, network(disableGC=True), []) is False
-    assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
+    assert (node.executor.calls, node.recorded_containers()) == ([], ["blue", "green", "red"])
 
 
 @pytest.mark.parametrize("valid", [None, [], [("red", "eth0")]])
@@ -148,7 +160,7 @@ def test_gc_does_nothing_while_a_record_is_broken(tmp_path: pathlib.Path, valid:
     broken.write_bytes(b"")
     error = error_of(network_operations.gc, node.runtime, network(), valid)
     assert (error.code, str(broken) in str(error)) == (Code.DECODE_FAILURE, True)
-    assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
+    assert (node.executor.calls, node.recorded_containers()) == ([], ["blue", "green", "red"])
 
 
 @pytest.mark.parametrize("names", [("", "eth0"), ("../x", "eth0"), ("blue", "a/b"), ("blue", "")])

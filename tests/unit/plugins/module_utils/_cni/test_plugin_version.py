@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.tests.support.error_of import error_of
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryExecutor,
     succeeds,
@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 def network(*versions: str, ipam: str = "") -> NetworkConfiguration:
     delegated = {"ipam": {"type": ipam}} if ipam else {}
     plugins = [{"type": "a", **delegated}, {"type": "b"}]
-    return config.parse(encoded({"name": "n", "cniVersions": list(versions), "plugins": plugins}), "10-n.conflist")
+    return config.parse(encode({"name": "n", "cniVersions": list(versions), "plugins": plugins}), "10-n.conflist")
 
 
 def test_the_highest_version_that_all_support_is_selected() -> None:
@@ -117,7 +117,7 @@ def test_a_missing_plugin_is_an_error() -> None:
     ],
 )
 def test_a_version_result_is_read(answer: object, versions: tuple[str, ...]) -> None:
-    assert plugin_version.decode(encoded(answer), "the answer") == versions
+    assert plugin_version.decode(encode(answer), "the answer") == versions
 
 
 @pytest.mark.parametrize(
@@ -132,6 +132,6 @@ def test_a_version_result_is_read(answer: object, versions: tuple[str, ...]) -> 
     ],
 )
 def test_an_invalid_version_result_is_refused(answer: object) -> None:
-    error = error_of(plugin_version.decode, encoded(answer), "the answer of plugin a to VERSION")
+    error = error_of(plugin_version.decode, encode(answer), "the answer of plugin a to VERSION")
     assert error.code == Code.DECODE_FAILURE
     assert error.msg.startswith("the answer of plugin a to VERSION")

@@ -23,9 +23,9 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents
     LIST,
     OWN_RECORD,
     RESULT_1_1_0,
-    encoded,
+    encode,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import records, spoiled
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import records, spoiled_texts
 
 SOURCE = "/var/lib/cni/results/dbnet-blue-eth0"
 ATTACHMENT = Attachment(
@@ -34,7 +34,7 @@ ATTACHMENT = Attachment(
 
 
 def decode(document: object) -> Record:
-    return record.decode(encoded(document), SOURCE)
+    return record.decode(encode(document), SOURCE)
 
 
 @given(records())
@@ -107,7 +107,7 @@ def test_an_intent_has_the_operation_and_no_result() -> None:
     assert record.decode(intent.encode(), SOURCE).command == "ADD"
 
 
-@given(spoiled(LIBCNI_RECORD, OWN_RECORD))
+@given(spoiled_texts(LIBCNI_RECORD, OWN_RECORD))
 def test_no_bytes_raise_anything_but_cni_error(content: bytes) -> None:
     try:
         read = record.decode(content, SOURCE)
@@ -160,7 +160,7 @@ def test_a_missing_key_is_refused_by_name(key: str) -> None:
     assert repr(key) in error.msg
 
 
-@pytest.mark.parametrize("content", [b"", b"\0" * 100, b"[]", b'"x"', b"null", encoded(LIBCNI_RECORD)[:200]])
+@pytest.mark.parametrize("content", [b"", b"\0" * 100, b"[]", b'"x"', b"null", encode(LIBCNI_RECORD)[:200]])
 def test_a_truncated_record_is_refused(content: bytes) -> None:
     error = error_of(record.decode, content, SOURCE)
     assert error.code == Code.DECODE_FAILURE
@@ -175,7 +175,7 @@ def test_a_recorded_configuration_that_cannot_be_run_is_an_error_that_names_the_
 
 @pytest.mark.parametrize("own", ["0.1.0", "0.4.0", "1.0.0", "1.1.0"])
 def test_a_recorded_single_plugins_configuration_is_run_at_any_version(own: str) -> None:
-    config = encoded({"name": "dbnet", "cniVersion": own, "type": "bridge"})
+    config = encode({"name": "dbnet", "cniVersion": own, "type": "bridge"})
     read = decode({**LIBCNI_RECORD, "config": base64.b64encode(config).decode()})
     assert (read.network().plugin_types, read.network().version) == (("bridge",), own)
 
@@ -186,5 +186,5 @@ def test_a_recorded_single_plugins_configuration_is_run_at_any_version(own: str)
 )
 def test_an_operation_on_a_record_has_the_version_of_add(own: str, result_version: str | None, negotiated: str) -> None:
     result = Result(result_version, {"cniVersion": result_version}) if result_version else None
-    read = Record(ATTACHMENT, encoded(LIST), result, own)
+    read = Record(ATTACHMENT, encode(LIST), result, own)
     assert read.negotiated_version(read.network()) == negotiated

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.tests.support.error_of import error_of
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIBCNI_RECORD, encoded
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIBCNI_RECORD, encode
 
 # "a-b" + "c" and "a" + "b-c" join to the same name.
 ONE = Record(Attachment("a-b", "c", "eth0", "/run/netns/one"), b"{}", version="1.0.0")
@@ -82,12 +82,12 @@ def test_two_records_with_one_file_name_are_kept_apart_when_written_at_the_same_
 ) -> None:
     write, meanwhile = durable.write, [OTHER]
 
-    def interrupted(path: str, content: bytes, **keys: t.Any) -> None:
+    def write_interrupted(path: str, content: bytes, **keys: t.Any) -> None:
         if meanwhile:
             store.write(meanwhile.pop())
         write(path, content, **keys)
 
-    monkeypatch.setattr(durable, "write", interrupted)
+    monkeypatch.setattr(durable, "write", write_interrupted)
     store.write(ONE)
     assert [store.read(record.attachment.key) for record in (ONE, OTHER)] == [ONE, OTHER]
 
@@ -147,7 +147,7 @@ def test_a_record_is_removed_beside_a_broken_one_of_the_same_name(store: RecordS
     assert names(store) == ["a-b-c-eth0"]
 
 
-@pytest.mark.parametrize("content", [b"", encoded(LIBCNI_RECORD)[:100], b"\0" * 512])
+@pytest.mark.parametrize("content", [b"", encode(LIBCNI_RECORD)[:100], b"\0" * 512])
 def test_a_broken_record_is_reported_and_can_be_replaced(store: RecordStore, content: bytes) -> None:
     path = put(store, "a-b-c-eth0", content)
     assert error_of(store.read, ONE.attachment.key).code == Code.DECODE_FAILURE
@@ -170,7 +170,7 @@ def test_one_broken_record_does_not_hide_the_others(store: RecordStore) -> None:
 
 
 def test_records_of_libcni_are_read(store: RecordStore) -> None:
-    put(store, "dbnet-blue-eth0", encoded(LIBCNI_RECORD))
+    put(store, "dbnet-blue-eth0", encode(LIBCNI_RECORD))
     record = store.read(("dbnet", "blue", "eth0"))
     assert record is not None
     assert not record.is_own

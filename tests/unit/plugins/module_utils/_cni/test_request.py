@@ -18,11 +18,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
     LIST,
     RESULT_1_1_0,
-    encoded,
+    encode,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_objects
 
-NETWORK = config.parse(encoded(LIST), "dbnet.conflist")
+NETWORK = config.parse(encode(LIST), "dbnet.conflist")
 BRIDGE, TUNING, PORTMAP = NETWORK.plugins
 ALL_ARGS = {
     "mac": "00:11:22:33:44:66",
@@ -33,14 +33,14 @@ ALL_ARGS = {
 
 
 def network(**plugin: object) -> NetworkConfiguration:
-    return config.parse(encoded({"name": "n", "cniVersion": "1.0.0", "plugins": [{"type": "noop", **plugin}]}), "x")
+    return config.parse(encode({"name": "n", "cniVersion": "1.0.0", "plugins": [{"type": "noop", **plugin}]}), "x")
 
 
 def attachment(capability_args: JsonObject | None = None, config_args: JsonObject | None = None) -> Attachment:
     return Attachment("n", "blue", "eth0", capability_args=capability_args or {}, config_args=config_args or {})
 
 
-def derived(
+def derive(
     of: NetworkConfiguration,
     capability_args: JsonObject | None = None,
     prev_result: JsonObject | None = None,
@@ -57,7 +57,7 @@ def test_a_request_is_the_plugins_configuration_with_name_and_version() -> None:
 
 
 def test_name_and_version_of_the_network_win_over_the_plugins_own() -> None:
-    assert derived(network(name="other", cniVersion="0.2.0")) == {"type": "noop", "name": "n", "cniVersion": "1.0.0"}
+    assert derive(network(name="other", cniVersion="0.2.0")) == {"type": "noop", "name": "n", "cniVersion": "1.0.0"}
 
 
 def test_runtime_config_has_values_that_are_declared_and_given() -> None:
@@ -72,12 +72,12 @@ def test_runtime_config_has_values_that_are_declared_and_given() -> None:
 
 @pytest.mark.parametrize("given_args", [{}, {"other": 1}])
 def test_there_is_no_runtime_config_where_nothing_is_declared_and_given(given_args: JsonObject) -> None:
-    assert "runtimeConfig" not in derived(network(capabilities={"mac": True}), given_args)
+    assert "runtimeConfig" not in derive(network(capabilities={"mac": True}), given_args)
 
 
 @pytest.mark.parametrize("value", [None, False, 0, "", [], {}])
 def test_an_empty_capability_argument_is_still_given(value: object) -> None:
-    assert derived(network(capabilities={"mac": True}), {"mac": value})["runtimeConfig"] == {"mac": value}
+    assert derive(network(capabilities={"mac": True}), {"mac": value})["runtimeConfig"] == {"mac": value}
 
 
 CONFIG_ARGS: JsonObject = {"ips": ["10.1.0.9"], "vendor": {"deep": [1]}}
@@ -95,30 +95,30 @@ ARGS_OF_THE_FILE: dict[str, tuple[JsonObject, JsonObject]] = {
 @pytest.mark.parametrize(("plugin", "expected"), ARGS_OF_THE_FILE.values(), ids=ARGS_OF_THE_FILE)
 def test_an_attachments_config_args_are_placed_in_args_cni(plugin: JsonObject, expected: JsonObject) -> None:
     of = network(**plugin)
-    assert derived(of, config_args=CONFIG_ARGS)["args"] == expected
-    assert derived(of).get("args") == plugin.get("args")
+    assert derive(of, config_args=CONFIG_ARGS)["args"] == expected
+    assert derive(of).get("args") == plugin.get("args")
 
 
 @pytest.mark.parametrize("key", ["capabilities", "runtimeConfig", "prevResult", "cni.dev/attachments", "cni.dev/x"])
 def test_keys_generated_by_the_runtime_are_not_taken_from_the_file(key: str) -> None:
-    assert key not in derived(network(**{key: {}}))
+    assert key not in derive(network(**{key: {}}))
 
 
 @pytest.mark.parametrize("key", ["args", "cni.devious", "x.cni.dev/", "Capabilities", "ipMasq"])
 def test_other_keys_pass_through(key: str) -> None:
-    assert derived(network(**{key: {"a": 1}}))[key] == {"a": 1}
+    assert derive(network(**{key: {"a": 1}}))[key] == {"a": 1}
 
 
 @given(json_objects)
 def test_other_keys_pass_through_unaltered(keys: JsonObject) -> None:
     unknown = {f"x-{key}": value for key, value in keys.items()}
-    assert derived(network(**unknown)) == {"type": "noop", "name": "n", "cniVersion": "1.0.0", **unknown}
+    assert derive(network(**unknown)) == {"type": "noop", "name": "n", "cniVersion": "1.0.0", **unknown}
 
 
 @given(st.integers())
 def test_integers_keep_their_value_in_every_place(number: int) -> None:
     of = network(capabilities={"mac": True}, number=number, inner={"list": [number]})
-    keys = derived(of, {"mac": number}, {"number": number})
+    keys = derive(of, {"mac": number}, {"number": number})
     assert (keys["number"], keys["inner"]["list"], keys["runtimeConfig"]["mac"]) == (number, [number], number)
     assert keys["prevResult"] == {"number": number}
 
@@ -129,11 +129,11 @@ def test_integers_beyond_2_to_the_53_keep_their_digits() -> None:
 
 
 def test_the_first_plugin_gets_no_previous_result() -> None:
-    assert "prevResult" not in derived(NETWORK)
+    assert "prevResult" not in derive(NETWORK)
 
 
 def test_the_previous_result_is_passed_on_unchanged() -> None:
-    assert derived(NETWORK, prev_result=RESULT_1_1_0)["prevResult"] == RESULT_1_1_0
+    assert derive(NETWORK, prev_result=RESULT_1_1_0)["prevResult"] == RESULT_1_1_0
 
 
 def test_gc_sends_valid_attachments_under_both_keys_of_1_1_0() -> None:

@@ -16,20 +16,20 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents
     RESULT_0_4_0,
     RESULT_1_1_0,
     RESULTS,
-    encoded,
+    encode,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import results, spoiled
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import results, spoiled_texts
 
 
 @pytest.mark.parametrize("document", RESULTS)
 def test_a_result_is_read_unchanged(document: JsonObject) -> None:
-    read = result.decode(encoded(document), "0.3.1", "the result of plugin x")
+    read = result.decode(encode(document), "0.3.1", "the result of plugin x")
     assert (read.version, read.keys) == (document["cniVersion"], document)
 
 
 @pytest.mark.parametrize("named", [{}, {"cniVersion": ""}, {"cniVersion": None}])
 def test_a_result_without_a_version_has_the_version_of_the_request(named: JsonObject) -> None:
-    assert result.decode(encoded(named), "0.4.0", "x").keys == {"cniVersion": "0.4.0"}
+    assert result.decode(encode(named), "0.4.0", "x").keys == {"cniVersion": "0.4.0"}
 
 
 def test_a_result_without_any_version_is_one_of_the_first() -> None:
@@ -38,12 +38,12 @@ def test_a_result_without_any_version_is_one_of_the_first() -> None:
 
 @pytest.mark.parametrize("own", version.KNOWN)
 def test_a_result_may_be_in_another_known_version_than_the_request(own: str) -> None:
-    assert result.decode(encoded({"cniVersion": own}), "0.3.1", "x").version == own
+    assert result.decode(encode({"cniVersion": own}), "0.3.1", "x").version == own
 
 
 @pytest.mark.parametrize("own", ["9.9.9", "1.2.0", "0.4567.0"])
 def test_a_result_in_an_unknown_version_is_refused(own: str) -> None:
-    error = error_of(result.decode, encoded({"cniVersion": own}), "1.0.0", "the result of plugin x")
+    error = error_of(result.decode, encode({"cniVersion": own}), "1.0.0", "the result of plugin x")
     assert error.code == Code.INCOMPATIBLE_VERSION
     assert error.msg.startswith("the result of plugin x: /cniVersion: ")
 
@@ -94,7 +94,7 @@ WRONG: tuple[tuple[str, str, object], ...] = (
 
 @pytest.mark.parametrize(("own", "pointer", "document"), WRONG)
 def test_the_error_names_the_plugin_and_the_place(own: str, pointer: str, document: object) -> None:
-    error = error_of(result.decode, encoded(document), own, "the result of plugin x")
+    error = error_of(result.decode, encode(document), own, "the result of plugin x")
     assert error.code == Code.DECODE_FAILURE
     assert error.msg.startswith(f"the result of plugin x: {pointer}")
 
@@ -138,10 +138,10 @@ def test_keys_unknown_to_a_version_are_dropped_in_versions_that_know_them(key: s
 
 @given(results())
 def test_every_result_of_the_specification_is_read(original: result.Result) -> None:
-    assert result.decode(encoded(original.keys), "1.0.0", "x") == original
+    assert result.decode(encode(original.keys), "1.0.0", "x") == original
 
 
-@given(spoiled(*RESULTS))
+@given(spoiled_texts(*RESULTS))
 def test_no_bytes_raise_anything_but_cni_error(content: bytes) -> None:
     for implied in version.KNOWN:
         try:
@@ -149,10 +149,10 @@ def test_no_bytes_raise_anything_but_cni_error(content: bytes) -> None:
         except CniError:
             continue
         for target in version.KNOWN:
-            assert converted(read, target) in (target, Code.INCOMPATIBLE_VERSION)
+            assert convert(read, target) in (target, Code.INCOMPATIBLE_VERSION)
 
 
-def converted(read: result.Result, target: str) -> str | int:
+def convert(read: result.Result, target: str) -> str | int:
     try:
         return read.to(target).version
     except CniError as error:

@@ -94,7 +94,7 @@ def test_between_two_adds_the_intent_has_the_restoration(tmp_path: pathlib.Path)
 @pytest.mark.parametrize("command", ["CHECK", "DEL"])
 def test_check_and_del_of_a_single_plugin_are_retried(tmp_path: pathlib.Path, command: str) -> None:
     node = patient(tmp_path, 20, b=later(command, 2))
-    record = node.added()
+    record = node.add()
     if command == "CHECK":
         node.runtime.check(record)
     else:

@@ -101,7 +101,7 @@ def test_an_add_with_a_result_that_cannot_be_read_has_failed(tmp_path: pathlib.P
 
 def test_an_attachment_is_not_added_twice(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path)
-    node.added()
+    node.add()
     assert error_of(node.runtime.add, network(), node.attachment).code == Code.INVALID_ENVIRONMENT
     assert node.executor.calls == []
 
@@ -122,20 +122,20 @@ def test_the_record_names_the_plugins_that_were_built_in(tmp_path: pathlib.Path)
     attached = AttachedRuntime(tmp_path, ipam=succeeds)
     attached.executor.builtin = {"a", "ipam"}
     plugins = [{"type": "a", "ipam": {"type": "ipam"}}, {"type": "b"}]
-    assert attached.added(network(plugins=plugins)).builtin == ("a@1.9.1", "ipam@1.9.1")
+    assert attached.add(network(plugins=plugins)).builtin == ("a@1.9.1", "ipam@1.9.1")
 
 
 def test_an_executable_does_not_get_a_built_in_ipam_plugin(tmp_path: pathlib.Path) -> None:
     attached = AttachedRuntime(tmp_path, ipam=succeeds)
     attached.executor.builtin = {"ipam"}
     with pytest.raises(CniError, match="memory:a cannot run the built-in one"):
-        attached.added(network(plugins=[{"type": "a", "ipam": {"type": "ipam"}}]))
+        attached.add(network(plugins=[{"type": "a", "ipam": {"type": "ipam"}}]))
     assert (attached.executor.calls, attached.record, attached.intent) == ([], None, None)
 
 
 def test_check_runs_every_plugin_in_order_with_the_final_result(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, c=answers_with(vendor=1))
-    checked = node.runtime.check(node.added())
+    checked = node.runtime.check(node.add())
     assert (checked.was_run, checked.ignored_errors) == (True, ())
     assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
     assert [request["prevResult"] for request in node.executor.requests("CHECK")] == [
@@ -147,7 +147,7 @@ def test_check_runs_every_plugin_in_order_with_the_final_result(tmp_path: pathli
 def test_check_skips_built_in_plugins_that_the_caller_has_compared(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path)
     node.executor.builtin = {"a", "c"}
-    record = node.added()
+    record = node.add()
     node.runtime.check(record)
     assert node.executor.run("CHECK") == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
     node.executor.calls.clear()
@@ -157,28 +157,28 @@ def test_check_skips_built_in_plugins_that_the_caller_has_compared(tmp_path: pat
 
 def test_check_stops_at_the_first_failure(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, b=fails_at("CHECK"))
-    assert error_of(node.runtime.check, node.added()).msg == "b fails at CHECK"
+    assert error_of(node.runtime.check, node.add()).msg == "b fails at CHECK"
     assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b")]
     assert node.record is not None
 
 
 def test_a_tolerated_failure_of_check_is_returned_and_the_other_plugins_run(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, a=fails_at("CHECK"))
-    checked = node.runtime.check(node.added(), lambda record, plugin, error: plugin.type == "a")
+    checked = node.runtime.check(node.add(), lambda record, plugin, error: plugin.type == "a")
     assert [error.msg for error in checked.ignored_errors] == ["a fails at CHECK"]
     assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
 
 
 def test_del_runs_the_plugins_in_reverse_order_and_removes_the_record(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path)
-    node.runtime.delete(node.added())
+    node.runtime.delete(node.add())
     assert node.executor.run() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
     assert (node.record, node.intent) == (None, None)
 
 
 def test_del_continues_after_failures_reports_all_and_keeps_the_record(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, a=fails_at("DEL"), c=fails_at("DEL"))
-    error = error_of(node.runtime.delete, node.added())
+    error = error_of(node.runtime.delete, node.add())
     assert node.executor.run() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
     assert "2 failures" in error.msg
     assert error.details.splitlines() == ["c fails at DEL", "a fails at DEL"]
@@ -190,7 +190,7 @@ def test_the_error_has_both_failures_if_the_del_of_a_failed_add_fails(tmp_path: 
         raise CniError(Code.IO_FAILURE, "the rules cannot be listed")
 
     node = AttachedRuntime(tmp_path, b=fails_at("DEL"))
-    error = error_of(node.runtime.delete, node.added(), None, cleans_up)
+    error = error_of(node.runtime.delete, node.add(), None, cleans_up)
     assert (error.code, "b fails at DEL" in error.msg) == (100, True)
     assert error.details == "leaked links, rules and files could not be removed either: the rules cannot be listed"
     assert node.intent is not None
@@ -198,13 +198,13 @@ def test_the_error_has_both_failures_if_the_del_of_a_failed_add_fails(tmp_path: 
 
 def test_del_accepts_a_plugin_that_does_not_know_the_container(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, b=fails_at("DEL", code=Code.UNKNOWN_CONTAINER))
-    node.runtime.delete(node.added())
+    node.runtime.delete(node.add())
     assert (len(node.executor.calls), node.record) == (3, None)
 
 
 def test_a_missing_plugin_does_not_stop_del_of_the_others(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path)
-    record = node.added()
+    record = node.add()
     del node.executor.plugins["b"]
     assert "'b' is not installed" in error_of(node.runtime.delete, record).msg
     assert node.executor.run() == [("DEL", "c"), ("DEL", "a")]
@@ -312,7 +312,7 @@ def test_a_final_del_discards_the_restoration_before_any_plugin_runs(tmp_path: p
 @pytest.mark.parametrize("fate", ["gone", "replaced"])
 def test_del_has_no_netns_if_that_of_add_is_gone(tmp_path: pathlib.Path, fate: str) -> None:
     node = AttachedRuntime(tmp_path)
-    record = node.added()
+    record = node.add()
     (tmp_path / "new").touch()
     node.netns.unlink() if fate == "gone" else (tmp_path / "new").replace(node.netns)
     node.runtime.delete(record)

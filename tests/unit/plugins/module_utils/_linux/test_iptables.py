@@ -54,7 +54,7 @@ def test_no_rule_is_lost_to_its_comment(rules: list[tuple[str, str, str]]) -> No
     }
 
 
-def printed(text: str) -> str:
+def quote_comment(text: str) -> str:
     """Return a comment as iptables-save prints it."""
     return '"' + re.sub(r"([\\\"'])", r"\\\1", text) + '"'
 
@@ -64,7 +64,7 @@ NO_SPACES = st.text(st.characters(min_codepoint=33), min_size=1, max_size=15)
 
 @given(st.text(), NO_SPACES.filter(lambda name: not name.startswith('"')))
 def test_an_unparsable_rule_does_not_hide_the_others(comment: str, interface: str) -> None:
-    odd = f"-A POSTROUTING -o {interface} -m comment --comment {printed(comment)} -j ACCEPT"
+    odd = f"-A POSTROUTING -o {interface} -m comment --comment {quote_comment(comment)} -j ACCEPT"
     last = '-A POSTROUTING -m comment --comment "name: \\"net\\" id: \\"blue\\"" -j CNI-1'
     table = iptables.parse(f"*nat\n{odd}\n{last}\nCOMMIT\n")["nat"]
     assert table.rules["POSTROUTING"] == [odd, last]

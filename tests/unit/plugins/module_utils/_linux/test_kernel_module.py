@@ -76,7 +76,7 @@ def test_the_configuration_may_lie_in_boot_and_a_module_of_it_is_not_built_in(ke
 def test_a_module_on_disk_is_loadable(kernel: ToyKernel) -> None:
     kernel.has_on_disk("ifb")
     assert kernel_module.state("ifb") is State.LOADABLE
-    assert kernel.loaded() == []
+    assert kernel.loaded_modules() == []
     kernel_module.load(["ifb"])
     assert kernel_module.state("ifb") is State.PRESENT
     assert kernel.calls() == ["-D ifb", "-a ifb"]

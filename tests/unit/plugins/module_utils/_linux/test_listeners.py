@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._linux import listeners
 
 
-def listening(kind: int, address: str, *, dual: bool = False) -> socket.socket:
+def open_socket(kind: int, address: str, *, dual: bool = False) -> socket.socket:
     made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind)
     if made.family == socket.AF_INET6:
         made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not dual)
@@ -46,23 +46,26 @@ def find_socket(opened: socket.socket) -> list[tuple[str, str]]:
     ],
 )
 def test_a_socket_is_found_with_its_address(kind: int, address: str, expected: tuple[str, str]) -> None:
-    with listening(kind, address, dual="ffff" in address) as opened:
+    with open_socket(kind, address, dual="ffff" in address) as opened:
         assert find_socket(opened) == [expected]
 
 
 def test_connected_sockets_are_not_listeners() -> None:
     with (
-        listening(socket.SOCK_DGRAM, "127.0.0.1") as server,
+        open_socket(socket.SOCK_DGRAM, "127.0.0.1") as server,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
     ):
         client.connect(server.getsockname())
         assert find_socket(client) == []
-    with listening(socket.SOCK_STREAM, "127.0.0.1") as server, socket.create_connection(server.getsockname()) as stream:
+    with (
+        open_socket(socket.SOCK_STREAM, "127.0.0.1") as server,
+        socket.create_connection(server.getsockname()) as stream,
+    ):
         assert find_socket(stream) == []
 
 
 def test_the_process_that_has_a_socket_is_named() -> None:
-    with listening(socket.SOCK_STREAM, "127.0.0.1") as opened:
+    with open_socket(socket.SOCK_STREAM, "127.0.0.1") as opened:
         inode = str(os.fstat(opened.fileno()).st_ino)
         listener = listeners.Listener("tcp", ipaddress.ip_address("127.0.0.1"), opened.getsockname()[1], inode)
         name = pathlib.Path("/proc/self/comm").read_text(encoding="utf-8").strip()

@@ -101,6 +101,6 @@ class ToyKernel:
         log = self.path("modprobe.log")
         return log.read_text(encoding="utf-8").splitlines() if log.exists() else []
 
-    def loaded(self) -> list[str]:
+    def loaded_modules(self) -> list[str]:
         directory = self.path("sys/module")
         return sorted(path.name for path in directory.iterdir()) if directory.exists() else []

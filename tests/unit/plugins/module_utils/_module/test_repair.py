@@ -97,7 +97,7 @@ def test_an_attachment_that_keeps_some_drift_is_drifted_although_something_was_p
     assert entry(done)["left"] == [message for message in entry(done)["drift"] if message != NO_FORWARDING]
 
 
-def test_drift_that_is_only_reported_is_no_change(node: RepairedNode) -> None:
+def test_reported_drift_does_not_count_as_a_change(node: RepairedNode) -> None:
     node.lose_rules()
     done = node.run_module(resources=["interfaces"])
     assert (entry(done)["action"], done.ok()["changed"], done.result["diff"]["after"]) == ("drifted", False, {})

@@ -102,7 +102,7 @@ def test_check_mode_announces_changes(action: str) -> None:
 
 
 @pytest.mark.parametrize("action", ["unchanged", "failed", "drifted", "skipped", "checked", "kept"])
-def test_check_mode_states_what_is_no_change_as_a_fact(action: str) -> None:
+def test_check_mode_states_an_unchanged_result_as_a_fact(action: str) -> None:
     assert summarize_actions([action], predicted=True) == f"1 {action}"
 
 
@@ -130,8 +130,13 @@ def test_an_operation_is_not_begun_with_a_path_that_has_a_line_break() -> None:
     recorder.argument_spec = {"cache_dir": {"type": "path"}}
     recorder.params = {"cache_dir": "/var/lib/cni\nExecStart=/bin/sh"}
     begun: list[object] = []
+
+    def begin(module: object) -> dict[str, t.Any]:
+        begun.append(module)
+        return {}
+
     with pytest.raises(Ended):
-        run(t.cast("AnsibleModule", recorder), begun.append)
+        run(t.cast("AnsibleModule", recorder), begin)
     ((end, result),) = recorder.exits
     assert (end, result["error"]["code"], begun) == ("fail", 7, [])
     assert result["msg"].startswith("cache_dir: ")

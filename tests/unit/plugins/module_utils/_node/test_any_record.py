@@ -28,14 +28,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.info import invento
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import RESULTS, encoded
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import RESULTS, encode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryAnswer,
     MemoryCall,
     succeeds,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import (
-    changed,
+    changed_documents,
     json_objects,
     json_values,
     versions,
@@ -70,16 +70,16 @@ def cached_results(draw: st.DrawFn) -> t.Any:
         document[key] = draw(json_values | st.lists(json_objects, min_size=1, max_size=2))
     kind = draw(st.sampled_from(["document", "changed", "any"]))
     if kind == "changed":
-        return json.loads(draw(changed(document)))
+        return json.loads(draw(changed_documents(document)))
     return document if kind == "document" else draw(json_values)
 
 
 @st.composite
 def cached_records(draw: st.DrawFn) -> JsonObject:
     """Return a strategy for records in which a part is any JSON value, the recorded configuration included."""
-    config = draw(st.just(encoded(NETWORK)) | changed(NETWORK))
+    config = draw(st.just(encode(NETWORK)) | changed_documents(NETWORK))
     document = record(draw(cached_results()), config, is_own=draw(st.booleans()))
-    return t.cast(JsonObject, json.loads(draw(changed(document))))
+    return t.cast(JsonObject, json.loads(draw(changed_documents(document))))
 
 
 def makes_an_interface(call: MemoryCall) -> JsonObject | None:
@@ -160,7 +160,7 @@ def everything(gc: GcFixture) -> t.Iterator[CniError]:
 def test_any_cached_result_is_read_or_named(gc: GcFixture, result: t.Any, is_own: bool) -> None:
     gc.node.make_namespace("blue")
     for name in ("blue", "gone", Trial("net").netns):
-        put(gc, record(result, encoded(NETWORK), is_own=is_own), name)
+        put(gc, record(result, encode(NETWORK), is_own=is_own), name)
     for error in everything(gc):
         assert error.code != Code.INTERNAL, str(error)
 
@@ -179,7 +179,7 @@ def test_any_record_is_read_or_named(gc: GcFixture, document: JsonObject) -> Non
 def test_interfaces_of_a_result_without_names_are_ignored(gc: GcFixture, version: str) -> None:
     gc.node.make_namespace("blue")
     result = {"cniVersion": version, "ip4": FAMILY, "interfaces": 5, "ips": "x", "routes": {}}
-    put(gc, record(result, encoded(NETWORK), is_own=False), "blue")
+    put(gc, record(result, encode(NETWORK), is_own=False), "blue")
     assert gc.collect(min_age=0) == []
     for action in ("repaired", "checked"):  # the lease was missing
         assert gc.node.ensure(gc.node.attachment(capability_args=PORTS), check="drift").action == action

@@ -53,7 +53,7 @@ exec /bin/cat "{directory}/$*"
 """
 
 
-class NftablesNode:
+class FakeNft:
     """A node with a fake nft that lists given tables, and an attachment that needs their rules."""
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -95,8 +95,8 @@ def _place(entry: JsonObject) -> tuple[str, str]:
 
 
 @pytest.fixture
-def node(program_dir: pathlib.Path) -> NftablesNode:
-    return NftablesNode(program_dir)
+def node(program_dir: pathlib.Path) -> FakeNft:
+    return FakeNft(program_dir)
 
 
 def without(family: str, chain: str, *words: str) -> list[JsonObject]:
@@ -141,38 +141,38 @@ UNRULED: dict[str, tuple[list[JsonObject], tuple[str, ...]]] = {
 }
 
 
-def test_rules_of_the_plugins_are_not_drift(node: NftablesNode) -> None:
+def test_rules_of_the_plugins_are_not_drift(node: FakeNft) -> None:
     assert node.lost(RULESET) == ()
 
 
 @pytest.mark.parametrize(("entries", "missing"), UNRULED.values(), ids=UNRULED)
-def test_missing_rules_are_named(node: NftablesNode, entries: list[JsonObject], missing: tuple[str, ...]) -> None:
+def test_missing_rules_are_named(node: FakeNft, entries: list[JsonObject], missing: tuple[str, ...]) -> None:
     assert node.lost(entries) == missing
 
 
-def test_a_missing_table_is_named_by_its_rules(node: NftablesNode) -> None:
+def test_a_missing_table_is_named_by_its_rules(node: FakeNft) -> None:
     remaining = [
         entry for entry in RULESET if _place(entry)[0] != "bridge" and entry.get("table", {}).get("family") != "bridge"
     ]
     assert node.lost(remaining) == (UNREACHED,)
 
 
-def test_a_chain_may_be_reached_directly(node: NftablesNode) -> None:
+def test_a_chain_may_be_reached_directly(node: FakeNft) -> None:
     """Plugins 1.6.0 jump to the chain hostports directly."""
     ruleset = json.loads(json.dumps(RULESET).replace('"target": "hostports_all"', '"target": "hostports"'))
     assert node.lost(ruleset) == ()
 
 
-def test_no_masquerade_rule_is_expected_without_snat(node: NftablesNode) -> None:
+def test_no_masquerade_rule_is_expected_without_snat(node: FakeNft) -> None:
     assert node.lost(without("ip", "masquerading"), BRIDGE, {**PORTMAP, "snat": False}) == ()
 
 
-def test_a_mac_that_tuning_has_set_is_not_the_one_that_is_checked(node: NftablesNode) -> None:
+def test_a_mac_that_tuning_has_set_is_not_the_one_that_is_checked(node: FakeNft) -> None:
     mac = "02:00:00:00:00:07"
     assert node.lost(RULESET, BRIDGE, {"type": "tuning", "mac": mac}, PORTMAP, mac=mac) == ()
     assert node.lost(RULESET, mac=mac) == (UNCHECKED,)
 
 
-def test_a_node_without_nft_reports_no_missing_checks(node: NftablesNode, tmp_path: pathlib.Path) -> None:
+def test_a_node_without_nft_reports_no_missing_checks(node: FakeNft, tmp_path: pathlib.Path) -> None:
     (tmp_path / "nft").unlink()
     assert node.lost(RULESET) is None

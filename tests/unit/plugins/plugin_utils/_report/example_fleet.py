@@ -149,7 +149,7 @@ def facts(**parts: t.Any) -> JsonObject:
     }
 
 
-def troubled() -> JsonObject:
+def troubled_node() -> JsonObject:
     """Return a node with drift, a lost namespace, a full pool, an old release, a finding and a broken file."""
     drift = ["the masquerade rule of 10.1.0.2 is gone"]
     full = {"network": "small", "range": "10.9.0.1-10.9.0.6", "size": 5, "taken": 5, "free": 0, "path": "x"}
@@ -182,7 +182,9 @@ def fleet(nodes: t.Mapping[str, JsonObject], unread: t.Sequence[str] = (), **lea
 
 def three_nodes() -> JsonObject:
     """Return the report of a node without problems, a troubled one, and one that could not be read."""
-    return fleet({"one": facts(), "two": troubled()}, ["three"], two={"findings": [LEAK, {**LEAK, "action": "kept"}]})
+    return fleet(
+        {"one": facts(), "two": troubled_node()}, ["three"], two={"findings": [LEAK, {**LEAK, "action": "kept"}]}
+    )
 
 
 def large(count: int, containers: int = 50) -> JsonObject:

@@ -60,7 +60,7 @@ def test_a_node_without_a_result_is_listed_as_not_read() -> None:
 def test_nothing_that_may_be_a_secret_is_in_the_report_or_its_page() -> None:
     report = three_nodes()
     # The example has it in a result, in a finding's value and in the details of an error.
-    assert SECRET in json.dumps(example_fleet.troubled())
+    assert SECRET in json.dumps(example_fleet.troubled_node())
     assert SECRET not in json.dumps(report)
     assert SECRET not in page.render(report)
 

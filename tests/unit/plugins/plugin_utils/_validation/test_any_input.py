@@ -29,7 +29,11 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import validate
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, results, spoiled
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import (
+    json_values,
+    results,
+    spoiled_texts,
+)
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._validation import corpus
 
 GOOD: t.Final[list[JsonObject]] = [json.loads(path.read_bytes()) for path in corpus.GOOD]
@@ -108,7 +112,7 @@ def check(findings: list[Finding], content: bytes) -> None:
         assert finding.line is None or 1 <= finding.line <= lines
 
 
-@given(spoiled(LIST, *GOOD))
+@given(spoiled_texts(LIST, *GOOD))
 def test_any_bytes_that_the_engine_refuses_have_a_finding_without_a_traceback(content: bytes) -> None:
     findings = validate([Source("x", content)])
     check(findings, content)

@@ -34,7 +34,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fa
     FakePlugin,
     call,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import spoiled
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import spoiled_texts
 
 OPERATIONS = ("ADD", "CHECK", "DEL", "GC", "STATUS")
 SINCE = {"ADD": "0.1.0", "DEL": "0.1.0", "CHECK": "0.4.0", "GC": "1.1.0", "STATUS": "1.1.0"}
@@ -271,7 +271,7 @@ def outcome(content: bytes, command: str) -> bytes | CniError:
         return exc
 
 
-@given(spoiled(*REQUESTS), st.sampled_from(protocol.COMMANDS))
+@given(spoiled_texts(*REQUESTS), st.sampled_from(protocol.COMMANDS))
 def test_no_request_raises_anything_but_cni_error(content: bytes, command: str) -> None:
     answer = outcome(content, command)
     if isinstance(answer, CniError):

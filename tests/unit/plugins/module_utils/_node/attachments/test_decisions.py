@@ -21,7 +21,7 @@ Spoil = t.Callable[[FakeNode], object]
 ANEW = ["DEL", "ADD", "CHECK"]
 
 
-def _attached(node: FakeNode) -> None:
+def _attach(node: FakeNode) -> None:
     node.make_namespace()
     assert node.ensure(node.attachment(**ARGS)).action == "added"
 
@@ -34,7 +34,7 @@ def _rewrites_the_same(node: FakeNode) -> None:
     (node.conf_dir / "99-elsewhere.conflist").write_text(json.dumps(turned, indent=4), encoding="utf-8")
 
 
-def _interrupted(command: str, *, recorded: bool) -> Spoil:
+def _interrupt(command: str, *, recorded: bool) -> Spoil:
     def spoil(node: FakeNode) -> None:
         record = node.record()
         assert record is not None
@@ -45,11 +45,11 @@ def _interrupted(command: str, *, recorded: bool) -> Spoil:
     return spoil
 
 
-def _recorded(content: bytes) -> Spoil:
+def _write_record(content: bytes) -> Spoil:
     return lambda node: node.record_file().write_bytes(content)
 
 
-def _intended(content: bytes) -> Spoil:
+def _write_intent(content: bytes) -> Spoil:
     def spoil(node: FakeNode) -> None:
         node.intent_file().parent.mkdir(parents=True, exist_ok=True)
         node.intent_file().write_bytes(content)
@@ -59,7 +59,7 @@ def _intended(content: bytes) -> Spoil:
 
 def _loses_power_in_add(node: FakeNode) -> None:
     node.record_file().unlink()
-    _intended(b"")(node)
+    _write_intent(b"")(node)
 
 
 def _records(change: t.Callable[[JsonObject], object]) -> Spoil:
@@ -71,7 +71,7 @@ def _records(change: t.Callable[[JsonObject], object]) -> Spoil:
     return spoil
 
 
-def _of_another_runtime(*missing: str) -> Spoil:
+def _make_foreign(*missing: str) -> Spoil:
     return _records(lambda document: [document.pop(key) for key in ("cni.node", *missing)])
 
 
@@ -127,22 +127,22 @@ ROWS = {
     "no arguments for args.cni": Row(
         lambda node: None, "recreated", "its arguments for args.cni have changed", desired=WITHOUT
     ),
-    "an empty record": Row(_recorded(b""), "recreated", "its record is broken: "),
-    "a record cut off": Row(_recorded(b'{"kind": "cniCacheV1", "con'), "recreated", "its record is broken: "),
-    "a record of zeros": Row(_recorded(bytes(100)), "recreated", "its record is broken: "),
-    "a record of something else": Row(_recorded(b'{"kind": "other"}'), "recreated", "its record is broken: "),
+    "an empty record": Row(_write_record(b""), "recreated", "its record is broken: "),
+    "a record cut off": Row(_write_record(b'{"kind": "cniCacheV1", "con'), "recreated", "its record is broken: "),
+    "a record of zeros": Row(_write_record(bytes(100)), "recreated", "its record is broken: "),
+    "a record of something else": Row(_write_record(b'{"kind": "other"}'), "recreated", "its record is broken: "),
     "a record without configuration": Row(
         _records(lambda document: document.update(config="e30=")), "recreated", "its record is broken: "
     ),
-    "killed in ADD": Row(_interrupted("ADD", recorded=False), "recreated", "an earlier run was interrupted at ADD"),
-    "killed after ADD": Row(_interrupted("ADD", recorded=True), "checked", commands=CHECKED),
-    "killed in DEL": Row(_interrupted("DEL", recorded=True), "recreated", "an earlier run was interrupted at DEL"),
-    "killed after DEL": Row(_interrupted("DEL", recorded=False), "recreated", "an earlier run was interrupted at DEL"),
-    "power lost in DEL": Row(_intended(b""), "recreated", "an earlier run was interrupted at DEL"),
+    "killed in ADD": Row(_interrupt("ADD", recorded=False), "recreated", "an earlier run was interrupted at ADD"),
+    "killed after ADD": Row(_interrupt("ADD", recorded=True), "checked", commands=CHECKED),
+    "killed in DEL": Row(_interrupt("DEL", recorded=True), "recreated", "an earlier run was interrupted at DEL"),
+    "killed after DEL": Row(_interrupt("DEL", recorded=False), "recreated", "an earlier run was interrupted at DEL"),
+    "power lost in DEL": Row(_write_intent(b""), "recreated", "an earlier run was interrupted at DEL"),
     "power lost in ADD": Row(_loses_power_in_add, "recreated", "its record is broken: "),
     # Only our own part of a record has arguments for args.cni.
-    "taken over by another runtime": Row(_of_another_runtime(), "checked", commands=CHECKED, desired=WITHOUT),
-    "taken over by libcni before 1.2": Row(_of_another_runtime("netns"), "checked", commands=CHECKED, desired=WITHOUT),
+    "taken over by another runtime": Row(_make_foreign(), "checked", commands=CHECKED, desired=WITHOUT),
+    "taken over by libcni before 1.2": Row(_make_foreign("netns"), "checked", commands=CHECKED, desired=WITHOUT),
 }
 
 
@@ -153,7 +153,7 @@ def _desire(node: FakeNode, keys: JsonObject) -> t.Any:
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_facts_determine_the_action_and_check_mode_predicts_it(node: FakeNode, row: Row) -> None:
-    _attached(node)
+    _attach(node)
     row.since(node)
     before, desired = node.files(), _desire(node, row.desired)
     predicted = node.ensure(desired, dry_run=True)
@@ -175,16 +175,16 @@ ABSENT = {
     "its namespace gone": (lambda node: node.drop_namespace(), "removed"),
     "its network gone": (lambda node: (node.conf_dir / "10-net.conflist").unlink(), "removed"),
     "its network changed": (lambda node: node.write(plugins=[{"type": "nowhere"}]), "removed"),
-    "its record broken": (_recorded(b""), "removed"),
-    "killed in ADD": (_interrupted("ADD", recorded=False), "removed"),
-    "killed in DEL": (_interrupted("DEL", recorded=True), "removed"),
-    "another runtime's": (_of_another_runtime(), "removed"),
+    "its record broken": (_write_record(b""), "removed"),
+    "killed in ADD": (_interrupt("ADD", recorded=False), "removed"),
+    "killed in DEL": (_interrupt("DEL", recorded=True), "removed"),
+    "another runtime's": (_make_foreign(), "removed"),
 }
 
 
 @pytest.mark.parametrize(("since", "action"), ABSENT.values(), ids=ABSENT)
 def test_absent_requires_only_the_record(node: FakeNode, since: Spoil, action: str) -> None:
-    _attached(node)
+    _attach(node)
     since(node)
     before, attachment = node.files(), node.attachment()
     predicted = node.ensure(attachment, present=False, dry_run=True)
@@ -199,7 +199,7 @@ def test_absent_requires_only_the_record(node: FakeNode, since: Spoil, action: s
 
 def test_del_uses_the_recorded_configuration_and_arguments(node: FakeNode) -> None:
     node.write(plugins=[{"type": "a", "capabilities": {"mac": True}, "old": 1}, {"type": "b"}])
-    _attached(node)
+    _attach(node)
     node.write(plugins=[{"type": "b"}])
     node.make_namespace()
     assert node.ensure(node.attachment(args={"K": "W"})).action == "recreated"
@@ -215,7 +215,7 @@ def test_del_uses_the_recorded_configuration_and_arguments(node: FakeNode) -> No
 
 
 def test_del_uses_the_current_path_of_the_namespace(node: FakeNode) -> None:
-    _attached(node)
+    _attach(node)
     (node.netns / "blue").rename(node.netns / "red")
     assert node.ensure(node.attachment(netns=str(node.netns / "red")), present=False).action == "removed"
     paths = [call.attachment.netns for call in node.executor.calls if call.attachment and call.command == "DEL"]
@@ -223,7 +223,7 @@ def test_del_uses_the_current_path_of_the_namespace(node: FakeNode) -> None:
 
 
 def test_a_broken_record_of_an_unknown_network_is_an_error(node: FakeNode) -> None:
-    _attached(node)
+    _attach(node)
     node.record_file().write_bytes(b"")
     (node.conf_dir / "10-net.conflist").unlink()
     for present in (True, False):
@@ -236,7 +236,7 @@ def test_a_broken_record_of_an_unknown_network_is_an_error(node: FakeNode) -> No
 
 
 def test_a_missing_namespace_or_network_fails_without_running_a_plugin(node: FakeNode) -> None:
-    _attached(node)
+    _attach(node)
     node.drop_namespace()
     before = node.files()
     gone, unknown = node.ensure(node.attachment(**ARGS)), node.ensure(node.attachment(network="nowhere"))
@@ -247,7 +247,7 @@ def test_a_missing_namespace_or_network_fails_without_running_a_plugin(node: Fak
 
 
 def test_a_del_that_could_not_begin_is_not_a_change(node: FakeNode) -> None:
-    _attached(node)
+    _attach(node)
     node.intent_file().parent.rmdir()
     node.intent_file().parent.touch()
     outcome = node.ensure(node.attachment(), present=False)
@@ -255,7 +255,7 @@ def test_a_del_that_could_not_begin_is_not_a_change(node: FakeNode) -> None:
 
 
 def test_check_mode_tolerates_what_another_task_may_create(node: FakeNode) -> None:
-    _attached(node)
+    _attach(node)
     node.drop_namespace()
     gone = node.ensure(node.attachment(**ARGS), dry_run=True)
     unknown = node.ensure(node.attachment(network="nowhere"), dry_run=True)
@@ -282,7 +282,7 @@ def test_check_mode_fails_if_a_run_would_always_fail(node: FakeNode) -> None:
 
 
 def test_disable_check_changes_without_recreating_the_attachment(node: FakeNode) -> None:
-    _attached(node)
+    _attach(node)
     node.write(disableCheck=True)
     assert (node.ensure(node.attachment(**ARGS)).action, node.commands()) == ("unchanged", [])
     for dry_run in (True, False):

@@ -31,7 +31,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_nod
 NEW = [{"type": "a"}, {"type": "new"}]
 
 
-def _moved(node: FakeNode) -> AttachmentResult:
+def _move(node: FakeNode) -> AttachmentResult:
     """Return the result of a run after the network's plugins have changed."""
     node.make_namespace()
     node.ensure(node.attachment(args={"K": "V"}), check="never")
@@ -41,7 +41,7 @@ def _moved(node: FakeNode) -> AttachmentResult:
 
 def test_an_attachment_is_rolled_back_when_it_cannot_be_recreated(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
-    failed = _moved(node)
+    failed = _move(node)
     assert (failed.action, failed.changed, failed.after) == ("failed", True, AttachmentState())
     assert "to network net has been added again as it was before" in str(failed.error)
     record = node.record()
@@ -55,7 +55,7 @@ def test_an_attachment_is_rolled_back_when_it_cannot_be_recreated(make_node: Mak
 
 def test_the_next_run_after_a_roll_back_recreates_the_attachment(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
-    _moved(node)
+    _move(node)
     node.executor.plugins["new"] = succeeds
     again = node.ensure(node.attachment(args={"K": "V"}))
     assert (again.action, again.reason) == ("recreated", "the network's configuration has changed")
@@ -71,13 +71,13 @@ def test_a_failed_roll_back_reports_both_errors(make_node: MakeNode) -> None:
         return return_address(call)
 
     node = make_node(a=works_once, new=fails_at("ADD"))
-    failed = _moved(node)
+    failed = _move(node)
     assert (failed.action, failed.after, node.record()) == ("failed", None, None)
     assert "to network net could not be added again as it was before: " in str(failed.error)
 
 
 def test_an_attachment_is_kept_when_a_plugin_is_missing(node: FakeNode) -> None:
-    failed = _moved(node)
+    failed = _move(node)
     assert (failed.action, failed.changed, node.commands()) == ("failed", False, [])
     assert node.record() is not None
 
@@ -106,7 +106,7 @@ def test_a_container_leaves_networks_before_it_joins_others(node: FakeNode, old_
     assert node.commands() == ["DEL", "ADD"]
 
 
-def _renamed(node: FakeNode, **policy: t.Any) -> list[AttachmentResult]:
+def _rename(node: FakeNode, **policy: t.Any) -> list[AttachmentResult]:
     """Return the results of a run after the network has been renamed."""
     node.make_namespace()
     node.ensure(node.attachment(args={"K": "V"}), check="never")
@@ -120,7 +120,7 @@ def _renamed(node: FakeNode, **policy: t.Any) -> list[AttachmentResult]:
 
 def test_a_removed_attachment_is_rolled_back_when_its_replacement_fails(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
-    joined, former = _renamed(node)
+    joined, former = _rename(node)
     assert (joined.action, former.action, former.changed, former.after) == (
         "failed",
         "recreated",
@@ -135,7 +135,7 @@ def test_a_removed_attachment_is_rolled_back_when_its_replacement_fails(make_nod
 
 
 def test_an_attachment_is_kept_when_a_plugin_of_its_replacement_is_missing(node: FakeNode) -> None:
-    joined, former = _renamed(node)
+    joined, former = _rename(node)
     assert (joined.action, former.action, former.changed, node.commands()) == ("failed", "failed", False, [])
     assert "kept because its replacement, the attachment of blue (eth0) to network other, cannot be added" in str(
         former.error
@@ -145,7 +145,7 @@ def test_an_attachment_is_kept_when_a_plugin_of_its_replacement_is_missing(node:
 
 def test_an_attachment_is_removed_when_its_replacement_is_added(make_node: MakeNode) -> None:
     node = make_node(new=succeeds)
-    joined, former = _renamed(node, check="never")
+    joined, former = _rename(node, check="never")
     assert (joined.action, former.action, node.record(), node.commands()) == ("added", "removed", None, ["DEL", "ADD"])
 
 

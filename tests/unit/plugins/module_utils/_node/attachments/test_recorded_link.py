@@ -68,7 +68,7 @@ class RenamedLinkKernel:
             netns_identity(attachment.netns),
         )
 
-    def prepared(
+    def prepare(
         self, plugin: str = "bridge", result: JsonObject | None = None, *, is_name_needed: bool = False
     ) -> JsonObject:
         """Return the changes that were made."""
@@ -139,18 +139,18 @@ def test_the_recorded_link_is_identified_among_others(
     kernel: RenamedLinkKernel, links: list[Link], by_pair: JsonObject, by_mac: JsonObject, by_address: JsonObject
 ) -> None:
     kernel.inside = links
-    assert kernel.prepared() == by_pair
-    assert kernel.prepared(result=OLD_RESULT) == by_address
+    assert kernel.prepare() == by_pair
+    assert kernel.prepare(result=OLD_RESULT) == by_address
     kernel.node = []
-    assert kernel.prepared() == by_mac
+    assert kernel.prepare() == by_mac
 
 
 def test_the_address_identifies_one_of_several_links_with_the_same_mac(kernel: RenamedLinkKernel) -> None:
     links = [_link(name, number, kind="ipvlan") for name, number in (("a", 4), ("b", HAS_ADDRESS), ("c", 6))]
     kernel.inside = links
-    assert kernel.prepared("ipvlan") == {"renamed": "b"}
+    assert kernel.prepare("ipvlan") == {"renamed": "b"}
     kernel.inside = [links[0], links[2]]
-    assert kernel.prepared("ipvlan") == {}
+    assert kernel.prepare("ipvlan") == {}
 
 
 def test_the_host_end_is_removed_without_the_namespace(kernel: RenamedLinkKernel, node: FakeNode) -> None:
@@ -163,23 +163,23 @@ def test_the_host_end_is_removed_without_the_namespace(kernel: RenamedLinkKernel
 def test_only_a_link_with_a_plugins_name_is_a_host_end(kernel: RenamedLinkKernel, name: str) -> None:
     kernel.node = [_link(name, 7)]
     result = {**NEW_RESULT, "interfaces": [{"name": name}, *NEW_RESULT["interfaces"][1:]]}
-    assert kernel.prepared(result=result) == {}
+    assert kernel.prepare(result=result) == {}
 
 
 def test_a_host_end_is_a_veth(kernel: RenamedLinkKernel) -> None:
     kernel.node = [_link(HOST_END, 7, kind="bridge")]
-    assert kernel.prepared() == {}
+    assert kernel.prepare() == {}
 
 
 def test_the_link_of_an_unknown_plugin_is_only_renamed(kernel: RenamedLinkKernel) -> None:
     """It is unknown how DEL of this plugin finds its link."""
     kernel.inside = [_link("foo", HAS_ADDRESS, kind="odd")]
-    assert kernel.prepared("odd") == {"renamed": "foo"}
-    assert kernel.prepared("odd", OLD_RESULT) == {}
+    assert kernel.prepare("odd") == {"renamed": "foo"}
+    assert kernel.prepare("odd", OLD_RESULT) == {}
     kernel.inside.append(_link("eth0", 9))
-    assert kernel.prepared("odd", is_name_needed=True) == {}
+    assert kernel.prepare("odd", is_name_needed=True) == {}
     kernel.inside = [_link("foo", 9)]
-    assert kernel.prepared("odd") == {}
+    assert kernel.prepare("odd") == {}
 
 
 @pytest.mark.parametrize("plugin", ["bridge", "host-device"])
@@ -188,11 +188,11 @@ def test_another_link_keeps_its_name(kernel: RenamedLinkKernel, plugin: str) -> 
     with pytest.raises(
         CniError, match=r"its interface is now named foo, and another interface in .* is named eth0"
     ) as raised:
-        kernel.prepared(plugin, is_name_needed=plugin == "bridge")
+        kernel.prepare(plugin, is_name_needed=plugin == "bridge")
     assert raised.value.code == Code.INVALID_ENVIRONMENT
 
 
 def test_a_device_without_a_link_is_left_to_its_plugin(kernel: RenamedLinkKernel) -> None:
     result = {**NEW_RESULT, "interfaces": [{"name": "eth0", "mac": MAC, "sandbox": "/x", "pciID": "0000:00:01.0"}]}
     kernel.inside = [OURS]
-    assert kernel.prepared("host-device", result) == {}
+    assert kernel.prepare("host-device", result) == {}

@@ -66,14 +66,14 @@ def test_an_attachment_is_kept_when_its_replacement_has_invalid_values(node: Fak
     assert node.commands() == []
 
 
-def _spoiled(node: FakeNode) -> None:
+def _add_refused_values(node: FakeNode) -> None:
     outcome = node.ensure(node.attachment(capability_args=REFUSED))
     assert "the DEL that followed failed too" in str(outcome.error)
     assert node.intent() is not None
 
 
 def test_del_uses_the_current_value_after_a_plugin_refused_the_recorded_one(node: FakeNode) -> None:
-    _spoiled(node)
+    _add_refused_values(node)
     outcome = node.ensure(node.attachment(capability_args={"ips": ["10.1.0.9"]}))
     assert (outcome.action, outcome.error, node.intent()) == ("recreated", None, None)
     asked = [request.get("runtimeConfig") for request in node.executor.requests("DEL")]
@@ -104,7 +104,7 @@ def test_config_args_that_no_plugin_can_decode_are_refused_and_not_shown(node: F
 def test_an_interrupted_attachment_is_removed_without_values_or_a_configuration(
     node: FakeNode, configured: bool
 ) -> None:
-    _spoiled(node)
+    _add_refused_values(node)
     if not configured:
         (node.conf_dir / "10-net.conflist").unlink()
     # The item may still have the value, as an attachment that gc removes does.
@@ -142,7 +142,7 @@ def test_del_keeps_the_recorded_values_unless_a_plugin_refused_them(make_node: M
     node = make_node(b=is_busy)
     node.write(**CAPABLE)
     node.make_namespace()
-    _spoiled(node)
+    _add_refused_values(node)
     error = node.ensure(node.attachment(), present=False).error
     assert error is not None
     assert error.msg.endswith(BUSY.format("DEL"))
@@ -151,7 +151,7 @@ def test_del_keeps_the_recorded_values_unless_a_plugin_refused_them(make_node: M
 
 
 def test_the_error_says_that_the_current_values_are_refused_too(node: FakeNode) -> None:
-    _spoiled(node)
+    _add_refused_values(node)
     node.executor.plugins["b"] = t.cast(t.Any, lambda call: CniError(999, SAID.format(call.command)))
     error = node.ensure(node.attachment()).error
     assert "DEL with the current configuration and arguments failed too: " in str(error)

@@ -43,7 +43,7 @@ def attach(node: FakeNode, **keys: t.Any) -> Record:
     return record
 
 
-def restored(node: FakeNode) -> AttachmentResult:
+def restore(node: FakeNode) -> AttachmentResult:
     node.executor.calls.clear()
     (outcome,) = boot_restore.restore(str(node.cache_dir), 1, node.paths)[0]
     return outcome
@@ -62,9 +62,9 @@ def read_add_request(node: FakeNode) -> t.Any:
 def test_only_missing_attachments_are_restored_as_recorded(node: FakeNode) -> None:
     made = attach(node, args={"K": "V"}, capability_args={"mac": "02::1"})
     node.write(disableGC=True)
-    assert (restored(node).action, node.commands()) == ("unchanged", [])
+    assert (restore(node).action, node.commands()) == ("unchanged", [])
     node.drop_namespace()
-    assert (restored(node).action, node.commands()) == ("recreated", ["DEL", "ADD"])
+    assert (restore(node).action, node.commands()) == ("recreated", ["DEL", "ADD"])
     record = node.record()
     assert record is not None
     assert record._replace(netns_identity=made.netns_identity) == made
@@ -90,7 +90,7 @@ def test_the_old_address_is_requested_and_the_request_is_not_recorded(node: Fake
     with_host_local(node, args={"labels": {"a": "b"}})
     attach(node)
     node.drop_namespace()
-    assert restored(node).error is None
+    assert restore(node).error is None
     assert read_add_request(node) == {"labels": {"a": "b"}, "cni": {"ips": ["10.1.0.2"]}}
     record = node.record()
     assert record is not None
@@ -115,7 +115,7 @@ def test_an_attachment_that_requests_addresses_gets_no_second_request(
     with_host_local(node, **plugin)
     attach(node, **keys)
     node.drop_namespace()
-    assert restored(node).error is None
+    assert restore(node).error is None
     expected = {"cni": keys["config_args"]} if "config_args" in keys else plugin.get("args")
     assert read_add_request(node) == expected
 
@@ -124,7 +124,7 @@ def test_config_args_are_passed_beside_the_old_address(node: FakeNode) -> None:
     with_host_local(node)
     attach(node, config_args={"mac": "02:00:00:00:00:01"})
     node.drop_namespace()
-    assert restored(node).error is None
+    assert restore(node).error is None
     assert read_add_request(node) == {"cni": {"ips": ["10.1.0.2"], "mac": "02:00:00:00:00:01"}}
     assert [request["args"] for request in node.executor.requests("DEL")] == [{"cni": {"mac": "02:00:00:00:00:01"}}] * 1
 
@@ -135,7 +135,7 @@ def test_a_taken_address_is_not_requested(node: FakeNode) -> None:
     (node.cache_dir / "net").mkdir()
     (node.cache_dir / "net" / "10.1.0.2").touch()
     node.drop_namespace()
-    assert restored(node).error is None
+    assert restore(node).error is None
     assert read_add_request(node) is None
 
 
@@ -146,7 +146,7 @@ def test_a_record_of_another_runtime_with_restoration_is_restored(node: FakeNode
     (outcome,) = node.converge(DesiredAttachment(node.attachment(), restoration=MEANS))
     assert (outcome.action, outcome.changed) == ("checked", True)
     node.make_namespace()
-    assert restored(node).action == "recreated"
+    assert restore(node).action == "recreated"
 
 
 def test_a_namespace_outside_the_directory_fails_on_one_line(

@@ -43,7 +43,7 @@ def example_node(links: t.Sequence[str], addresses: t.Sequence[str] = (), routes
         View(
             tuple(_link(number, name, described[name], numbers) for name, number in numbers.items()),
             tuple(has),
-            (*_connected(has), *(_route(text, keys, numbers) for text, keys in map(_words, routes))),
+            (*_connected_routes(has), *(_route(text, keys, numbers) for text, keys in map(_words, routes))),
         ),
         {keys["altname"]: name for name, keys in described.items() if "altname" in keys},
     )
@@ -61,7 +61,7 @@ def _link(number: int, name: str, keys: t.Mapping[str, str], numbers: t.Mapping[
     )
 
 
-def _connected(addresses: t.Iterable[Address]) -> t.Iterator[Route]:
+def _connected_routes(addresses: t.Iterable[Address]) -> t.Iterator[Route]:
     for link, interface in addresses:
         if interface.network.num_addresses > 1 and not interface.is_loopback:
             yield Route(interface.network, None, link, int(MAIN))

@@ -30,7 +30,7 @@ MULTUS: t.Final = network("multus-cni-network", {"type": "multus", "delegates": 
 YOUNG: t.Final = 5
 
 
-def shadowed(name: str, content: bytes, *words: str) -> NodeCase:
+def shadow(name: str, content: bytes, *words: str) -> NodeCase:
     return among({name: content}, expected=[expect("shadowed-network", "/name", name, "define network net", *words)])
 
 
@@ -51,13 +51,13 @@ def leftover(name: str, *words: str, content: bytes = b"", age: float = 3600) ->
 
 BROKEN: t.Final[Corpus] = {
     "shadowed-network": {
-        "by a higher priority's file": shadowed("20-net.conflist", text("net"), "runtimes use the first file; remove"),
-        "by a lower one's": shadowed("05-net.conflist", text("net"), "05-net.conflist and"),
-        "a single plugin's file": shadowed("20-net.conf", single("net"), "runtimes use the first file; remove"),
-        "a single plugin's file that comes first for some": shadowed(
+        "by a higher priority's file": shadow("20-net.conflist", text("net"), "runtimes use the first file; remove"),
+        "by a lower one's": shadow("05-net.conflist", text("net"), "05-net.conflist and"),
+        "a single plugin's file": shadow("20-net.conf", single("net"), "runtimes use the first file; remove"),
+        "a single plugin's file that comes first for some": shadow(
             "00-net.conf", single("net"), "first file, but containerd and CRI-O use"
         ),
-        "with the ending .json": shadowed("50-net.json", single("net"), "rename one of the networks"),
+        "with the ending .json": shadow("50-net.json", single("net"), "rename one of the networks"),
         "podman's, of the same name": among(
             {"87-podman.conflist": text("podman")},
             present("podman"),

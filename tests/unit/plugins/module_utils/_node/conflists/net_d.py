@@ -43,7 +43,7 @@ class NetD:
         path = str(self.path)
         return make_plan(ConflistDirectory(path), locate(items, path), purge=purge, mode=mode)
 
-    def planned(self, *items: DesiredConflist, purge: bool = False) -> PlannedDirectory:
+    def plan_directory(self, *items: DesiredConflist, purge: bool = False) -> PlannedDirectory:
         return self.plan(*items, purge=purge).planned
 
     def ensure(self, *items: DesiredConflist, purge: bool = False, mode: int = 0o644) -> dict[str, str]:

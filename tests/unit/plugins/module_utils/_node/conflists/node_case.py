@@ -63,7 +63,7 @@ class NodeCase:
             _put(net_d, name, content, time.time() - self.age)
         monkeypatch.setattr(rtnetlink, "snapshot", lambda: self.node.view)
         monkeypatch.setattr(rtnetlink, "link", self.node.link)
-        return conflist_checks.check(net_d.planned(*self.items), tolerate_missing=False)
+        return conflist_checks.check(net_d.plan_directory(*self.items), tolerate_missing=False)
 
 
 # By code, and by what the case is about.

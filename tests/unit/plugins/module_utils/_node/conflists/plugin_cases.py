@@ -72,7 +72,7 @@ def case(
     return PluginCase(plugins, network("net", *configured, **keys), expected)
 
 
-def missing(path: str, *words: str) -> list[ExpectedFinding]:
+def expect_missing(path: str, *words: str) -> list[ExpectedFinding]:
     return [expect("missing-plugin", path, *words)]
 
 
@@ -94,37 +94,42 @@ def broken(install: Install, *words: str) -> PluginCase:
 BROKEN: t.Final[t.Mapping[str, t.Mapping[str, PluginCase]]] = {
     "missing-plugin": {
         "never installed": case(
-            USUAL, LIST, {"type": "portmap"}, expected=missing("/plugins/1/type", "'portmap' is not installed")
+            USUAL, LIST, {"type": "portmap"}, expected=expect_missing("/plugins/1/type", "'portmap' is not installed")
         ),
-        "a misspelled one": case(USUAL, {**LIST, "type": "brige"}, expected=missing(TYPE, "'brige' is not installed")),
+        "a misspelled one": case(
+            USUAL, {**LIST, "type": "brige"}, expected=expect_missing(TYPE, "'brige' is not installed")
+        ),
         "the IPAM plugin": case(
-            {"ptp": V1_1}, ptp("10.1.0.0/16"), expected=missing("/plugins/0/ipam/type", "'host-local'")
+            {"ptp": V1_1}, ptp("10.1.0.0/16"), expected=expect_missing("/plugins/0/ipam/type", "'host-local'")
         ),
         "not executable": case(
-            {"lab": file(b"", 0o644)}, {"type": "lab"}, expected=missing(TYPE, "not executable", "0755")
+            {"lab": file(b"", 0o644)}, {"type": "lab"}, expected=expect_missing(TYPE, "not executable", "0755")
         ),
         "a link to a release that is gone": case(
             {"lab": link("/opt/cni/releases/1.1.1/lab")},
             {"type": "lab"},
-            expected=missing(TYPE, "'lab' is not installed"),
+            expected=expect_missing(TYPE, "'lab' is not installed"),
         ),
         "a directory": case(
             {"lab": lambda directory, name: (directory.path / name).mkdir()},
             {"type": "lab"},
-            expected=missing(TYPE, "looked in"),
+            expected=expect_missing(TYPE, "looked in"),
         ),
         "what flannel runs": case(
             {"flannel": V1_1},
             {"type": "flannel"},
-            expected=[*missing("/plugins/0/ipam", "'host-local'"), *missing("/plugins/0/delegate/type", "'bridge'")],
+            expected=[
+                *expect_missing("/plugins/0/ipam", "'host-local'"),
+                *expect_missing("/plugins/0/delegate/type", "'bridge'"),
+            ],
         ),
         "what Multus runs": case(
             {**USUAL, "multus": V1_1},
             {"type": "multus", "delegates": [LIST, {"type": "calico"}]},
-            expected=missing("/plugins/0/delegates/1/type", "'calico'"),
+            expected=expect_missing("/plugins/0/delegates/1/type", "'calico'"),
         ),
         "of a single plugin's configuration": PluginCase(
-            {}, b'{"cniVersion": "0.4.0", "name": "net", "type": "weave-net"}', missing("/type", "'weave-net'")
+            {}, b'{"cniVersion": "0.4.0", "name": "net", "type": "weave-net"}', expect_missing("/type", "'weave-net'")
         ),
     },
     "broken-plugin": {

@@ -48,7 +48,7 @@ class RuntimeCase:
         row = ROWS[self.runtime]
         directories = [settings.effective(each, str(root)) for each in (row.setup.conf_dir, row.setup.plugin_dirs)]
         found = FoundRuntime(row, "", {}, directories[0], directories[1])
-        planned = NetD(root / self.conf_dir).planned(present("net"))
+        planned = NetD(root / self.conf_dir).plan_directory(present("net"))
         return list(runtime_checks.check(planned, found, [f"{root}/{path}" for path in self.plugin_dirs]))
 
 
@@ -57,7 +57,7 @@ def unread(runtime: str, *words: str, **keys: t.Any) -> RuntimeCase:
     return RuntimeCase(runtime, [expect("unread-directory", "", *words, file=file)], **keys)
 
 
-def unsearched(runtime: str, *words: str, **keys: t.Any) -> RuntimeCase:
+def expect_unsearched(runtime: str, *words: str, **keys: t.Any) -> RuntimeCase:
     file = str(keys.get("conf_dir", "etc/cni/net.d")).rpartition("/")[2]
     return RuntimeCase(runtime, [expect("unsearched-plugins", "", *words, file=file)], **keys)
 
@@ -78,17 +78,21 @@ BROKEN: t.Final[dict[str, dict[str, RuntimeCase]]] = {
         ),
     },
     "unsearched-plugins": {
-        "Debian's containerd": unsearched(
+        "Debian's containerd": expect_unsearched(
             "containerd", "/usr/lib/cni, set in ", CONTAINERD, files={CONTAINERD: 'bin_dir = "/usr/lib/cni"'}
         ),
-        "CRI-O's list": unsearched("crio", "/usr/libexec/cni", files={CRIO: 'plugin_dirs = ["/usr/libexec/cni"]'}),
-        "the first of nerdctl that exists": unsearched(
+        "CRI-O's list": expect_unsearched(
+            "crio", "/usr/libexec/cni", files={CRIO: 'plugin_dirs = ["/usr/libexec/cni"]'}
+        ),
+        "the first of nerdctl that exists": expect_unsearched(
             "nerdctl", "/usr/libexec/cni, its default, and in none of plugin_dirs", files={"usr/libexec/cni": None}
         ),
-        "Podman's file": unsearched(
+        "Podman's file": expect_unsearched(
             "podman", "/srv/cni", files={"etc/containers/containers.conf": 'cni_plugin_dirs = ["/srv/cni"]'}
         ),
-        "Apptainer's own": unsearched("apptainer", "/usr/libexec/apptainer/cni", conf_dir="etc/apptainer/network"),
+        "Apptainer's own": expect_unsearched(
+            "apptainer", "/usr/libexec/apptainer/cni", conf_dir="etc/apptainer/network"
+        ),
     },
 }
 FINE: t.Final[dict[str, dict[str, RuntimeCase]]] = {

@@ -45,7 +45,7 @@ class Lab:
         self._monkeypatch.setattr(rtnetlink, "snapshot", lambda: seen)
 
     def find_codes(self, *plugins: JsonObject, check_mode: bool = False) -> list[str]:
-        planned = self.net_d.planned(present("net", network("net", *plugins)))
+        planned = self.net_d.plan_directory(present("net", network("net", *plugins)))
         findings = conflist_checks.check(planned, tolerate_missing=check_mode)
         return [f"{finding.severity} {finding.code} {finding.path}" for finding in findings]
 
@@ -280,5 +280,5 @@ def test_a_subnet_does_not_overlap_with_that_of_another_file(
 def test_a_removed_network_does_not_conflict(lab: Lab) -> None:
     lab.net_d.put("20-other.conflist", network("net", bridge("10.1.0.0/16", "cni1")))
     lab.net_d.ensure(present("gone", network("gone", bridge("10.1.0.0/16", "cni2"))))
-    planned = lab.net_d.planned(present("net", network("net", bridge("10.1.0.0/16"))), purge=True)
+    planned = lab.net_d.plan_directory(present("net", network("net", bridge("10.1.0.0/16"))), purge=True)
     assert [finding.code for finding in conflist_checks.check(planned, tolerate_missing=False)] == ["shadowed-network"]

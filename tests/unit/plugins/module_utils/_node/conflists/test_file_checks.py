@@ -44,7 +44,7 @@ def find_messages(net_d: NetD, *items: DesiredConflist, runtimes: t.Iterable[str
     rows = {runtime.name: runtime for runtime in RUNTIMES}
     conf_dir, plugin_dirs = Configured((str(net_d.path),)), Configured(("/opt/cni/bin",))
     present = [FoundRuntime(rows[name], "", {}, conf_dir, plugin_dirs) for name in runtimes]
-    findings = list(file_checks.check(net_d.planned(*items), lambda: present))
+    findings = list(file_checks.check(net_d.plan_directory(*items), lambda: present))
     assert {finding.severity for finding in findings} <= {WARNING}
     return {f"{finding.code} {os.path.basename(finding.file)}": str(finding) for finding in findings}
 

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.tests.support.error_of import error_of
 LIST = ".cni.node.owned"
 
 
-def created(directory: pathlib.Path, name: str, after: bytes = b"new") -> FileChange:
+def created_file(directory: pathlib.Path, name: str, after: bytes = b"new") -> FileChange:
     return FileChange("net", str(directory / name), "created", None, after)
 
 
@@ -29,7 +29,7 @@ def test_an_empty_directory_has_no_own_files(tmp_path: pathlib.Path) -> None:
 
 def test_a_written_file_is_listed_and_the_list_is_world_readable(tmp_path: pathlib.Path) -> None:
     (tmp_path / "x.conf").write_bytes(b"new")
-    Ownership.load(str(tmp_path)).settle([created(tmp_path, "x.conf")])
+    Ownership.load(str(tmp_path)).settle([created_file(tmp_path, "x.conf")])
     again = Ownership.load(str(tmp_path))
     assert (again.networks_by_file(), again.is_unaltered("x.conf")) == ({"x.conf": "net"}, True)
     listed = json.loads((tmp_path / LIST).read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def test_a_written_file_is_listed_and_the_list_is_world_readable(tmp_path: pathl
 def test_a_claimed_file_is_own_with_its_old_and_its_new_content(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "x.conf"
     path.write_bytes(b"old")
-    Ownership.load(str(tmp_path)).settle([created(tmp_path, "x.conf", b"old")])
+    Ownership.load(str(tmp_path)).settle([created_file(tmp_path, "x.conf", b"old")])
     Ownership.load(str(tmp_path)).claim([FileChange("net", str(path), "changed", b"old", b"new")])
     for content, ours in ((b"old", True), (b"new", True), (b"other", False), (b"", False)):
         path.write_bytes(content)
@@ -61,7 +61,7 @@ def test_an_existing_file_with_the_same_content_is_not_own(tmp_path: pathlib.Pat
 def test_a_removed_file_is_dropped_and_an_empty_list_is_removed(tmp_path: pathlib.Path) -> None:
     for name in ("x.conf", "y.conf"):
         (tmp_path / name).write_bytes(b"new")
-    Ownership.load(str(tmp_path)).settle([created(tmp_path, "x.conf"), created(tmp_path, "y.conf")])
+    Ownership.load(str(tmp_path)).settle([created_file(tmp_path, "x.conf"), created_file(tmp_path, "y.conf")])
     removed = FileChange("net", str(tmp_path / "x.conf"), "removed", b"new", None)
     Ownership.load(str(tmp_path)).settle([removed])
     assert Ownership.load(str(tmp_path)).networks_by_file() == {"y.conf": "net"}

@@ -29,7 +29,7 @@ def net_d(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> NetD:
 
 
 def find_messages(net_d: NetD, runtime: str, *plugin_dirs: str) -> dict[str, str]:
-    planned = net_d.planned(present("a"))
+    planned = net_d.plan_directory(present("a"))
     found = checks.check(planned, tolerate_missing=True, runtime=runtime, plugin_dirs=plugin_dirs)
     return {finding.code: str(finding) for finding in found}
 
@@ -51,5 +51,5 @@ def test_a_node_with_another_runtime_or_without_one_has_no_findings(net_d: NetD,
 
 
 def test_removing_a_network_has_no_findings(net_d: NetD) -> None:
-    planned = net_d.planned(absent("a"))
+    planned = net_d.plan_directory(absent("a"))
     assert checks.check(planned, tolerate_missing=True, runtime="containerd", plugin_dirs=["/opt/cni/bin"]) == []

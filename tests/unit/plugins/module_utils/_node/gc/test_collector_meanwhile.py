@@ -102,15 +102,15 @@ def subjects(leaks: t.Iterable[Leak]) -> list[str]:
     return [leak.subject for leak in collected]
 
 
-def masqueraded(container: str, address: str) -> str:
+def masquerade_rules(container: str, address: str) -> str:
     chain = firewall_names.masquerade_chain("net", container)
     comment = f'-m comment --comment "name: \\"net\\" id: \\"{container}\\""'
     return f":{chain} - [0:0]\n-A POSTROUTING -s {address}/32 {comment} -j {chain}\n"
 
 
 def test_an_iptables_rule_that_is_made_after_records_were_read_is_ignored(tools: ScriptedTools) -> None:
-    lost, new = masqueraded("lost", "10.1.0.9"), masqueraded("new", "10.1.0.8")
-    again = masqueraded("lost", "10.1.0.7")
+    lost, new = masquerade_rules("lost", "10.1.0.9"), masquerade_rules("new", "10.1.0.8")
+    again = masquerade_rules("lost", "10.1.0.7")
     tools.list_table("nat", first=lost, later=lost + new + again)
     assert subjects(collect(IptablesRuleFinder(RUN))) == [
         f"iptables nat {firewall_names.masquerade_chain('net', 'lost')}"
@@ -119,12 +119,12 @@ def test_an_iptables_rule_that_is_made_after_records_were_read_is_ignored(tools:
 
 
 def test_a_rule_that_disappears_during_the_run_is_not_reported(tools: ScriptedTools) -> None:
-    tools.list_table("nat", first=masqueraded("lost", "10.1.0.9"), later=masqueraded("new", "10.1.0.8"))
+    tools.list_table("nat", first=masquerade_rules("lost", "10.1.0.9"), later=masquerade_rules("new", "10.1.0.8"))
     assert collect(IptablesRuleFinder(RUN)) == []
     assert tools.done == ""
 
 
-def mapped(*containers: str) -> str:
+def port_rules(*containers: str) -> str:
     place = {"family": "ip", "table": "cni_hostport", "chain": "hostports"}
     counter = {"counter": {"packets": len(containers), "bytes": 0}}
     rules = [
@@ -135,7 +135,7 @@ def mapped(*containers: str) -> str:
 
 def test_an_nftables_rule_that_is_made_after_records_were_read_is_ignored(tools: ScriptedTools) -> None:
     tables = json.dumps({"nftables": [{"table": {"family": "ip", "name": "cni_hostport"}}]})
-    tools.install("nft", first=mapped("lost"), later=mapped("lost", "new"), tables=tables)
+    tools.install("nft", first=port_rules("lost"), later=port_rules("lost", "new"), tables=tables)
     assert subjects(collect(NftPortMappingFinder(RUN))) == ["nft ip cni_hostport: lost"]
     assert tools.done == "nft delete rule ip cni_hostport hostports handle 1\n"
 

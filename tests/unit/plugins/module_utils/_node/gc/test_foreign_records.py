@@ -41,7 +41,7 @@ NETNS = {
 CONTAINERS = {"containerd": POD, "crio": POD, "nerdctl": f"k8s.io-{POD}", "nomad": ALLOCATION, "podman": POD}
 
 
-class ForeignNode:
+class ForeignRuntimes:
     """A fake node with containers of other runtimes, which are up."""
 
     def __init__(self, gc: GcFixture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,12 +143,12 @@ class ForeignNode:
 
 
 @pytest.fixture
-def foreign(gc: GcFixture, monkeypatch: pytest.MonkeyPatch) -> ForeignNode:
-    return ForeignNode(gc, monkeypatch)
+def foreign(gc: GcFixture, monkeypatch: pytest.MonkeyPatch) -> ForeignRuntimes:
+    return ForeignRuntimes(gc, monkeypatch)
 
 
 @pytest.mark.parametrize("runtime", CONTAINERS)
-def test_two_proofs_delete_the_attachment_of_a_named_runtime(foreign: ForeignNode, runtime: str) -> None:
+def test_two_proofs_delete_the_attachment_of_a_named_runtime(foreign: ForeignRuntimes, runtime: str) -> None:
     foreign.make_state(runtime, OTHER_POD)
     path = foreign.record(runtime)
     leak = foreign.judge(runtime)
@@ -166,7 +166,7 @@ def test_two_proofs_delete_the_attachment_of_a_named_runtime(foreign: ForeignNod
 @pytest.mark.parametrize("runtime", ["containerd", "podman"])
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_record_of_an_old_libcni_names_the_namespace_in_its_result(
-    foreign: ForeignNode, runtime: str, exists: bool
+    foreign: ForeignRuntimes, runtime: str, exists: bool
 ) -> None:
     foreign.make_state(runtime, OTHER_POD)
     foreign.netns |= {NETNS[runtime]} if exists else set()
@@ -181,7 +181,7 @@ def test_a_record_of_an_old_libcni_names_the_namespace_in_its_result(
 
 
 @pytest.mark.parametrize("runtime", CONTAINERS)
-def test_a_container_that_its_runtime_lists_is_kept(foreign: ForeignNode, runtime: str) -> None:
+def test_a_container_that_its_runtime_lists_is_kept(foreign: ForeignRuntimes, runtime: str) -> None:
     foreign.make_state(runtime, CONTAINERS[runtime])
     path = foreign.record(runtime)
     leak = foreign.judge(runtime)
@@ -192,7 +192,7 @@ def test_a_container_that_its_runtime_lists_is_kept(foreign: ForeignNode, runtim
 @pytest.mark.parametrize("runtime", CONTAINERS)
 @pytest.mark.parametrize("owners", [(), ("other",)])
 def test_an_attachment_of_a_runtime_that_is_not_named_is_kept(
-    foreign: ForeignNode, runtime: str, owners: tuple[str, ...]
+    foreign: ForeignRuntimes, runtime: str, owners: tuple[str, ...]
 ) -> None:
     foreign.make_state(runtime)
     foreign.record(runtime)
@@ -212,7 +212,7 @@ def test_an_attachment_of_a_runtime_that_is_not_named_is_kept(
     ],
 )
 def test_a_service_that_is_down_or_has_just_started_keeps_its_attachments(
-    foreign: ForeignNode, uptime: float | None, reason: str
+    foreign: ForeignRuntimes, uptime: float | None, reason: str
 ) -> None:
     foreign.make_state("containerd")
     foreign.record("containerd")
@@ -221,7 +221,7 @@ def test_a_service_that_is_down_or_has_just_started_keeps_its_attachments(
     assert (leak.action, leak.evidence.rpartition(", but ")[2]) == ("kept", reason)
 
 
-def test_podman_has_no_service_that_must_be_up(foreign: ForeignNode) -> None:
+def test_podman_has_no_service_that_must_be_up(foreign: ForeignRuntimes) -> None:
     foreign.make_state("podman")
     foreign.record("podman")
     foreign.uptime = None
@@ -229,7 +229,7 @@ def test_podman_has_no_service_that_must_be_up(foreign: ForeignNode) -> None:
 
 
 @pytest.mark.parametrize("runtime", CONTAINERS)
-def test_an_attachment_is_kept_if_its_runtime_has_no_list(foreign: ForeignNode, runtime: str) -> None:
+def test_an_attachment_is_kept_if_its_runtime_has_no_list(foreign: ForeignRuntimes, runtime: str) -> None:
     foreign.record(runtime)
     # Without any state on the node, the record may be one of an old release of Podman.
     leak = foreign.judge(runtime, "podman")
@@ -238,7 +238,7 @@ def test_an_attachment_is_kept_if_its_runtime_has_no_list(foreign: ForeignNode, 
 
 
 @pytest.mark.parametrize("content", ["", "{", "{}", '["a"]', '[{"names": []}]', "[" * 100000, "\udcff"])
-def test_an_attachment_is_kept_if_the_list_of_its_runtime_is_broken(foreign: ForeignNode, content: str) -> None:
+def test_an_attachment_is_kept_if_the_list_of_its_runtime_is_broken(foreign: ForeignRuntimes, content: str) -> None:
     foreign.make_state("crio")
     path = foreign.root / "var/lib/containers/storage/overlay-containers/containers.json"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
@@ -248,7 +248,7 @@ def test_an_attachment_is_kept_if_the_list_of_its_runtime_is_broken(foreign: For
 
 
 @pytest.mark.parametrize("content", ["null", "[]"])
-def test_an_empty_list_of_containers_proves_a_loss(foreign: ForeignNode, content: str) -> None:
+def test_an_empty_list_of_containers_proves_a_loss(foreign: ForeignRuntimes, content: str) -> None:
     foreign.make_state("crio")
     path = foreign.root / "var/lib/containers/storage/overlay-containers/containers.json"
     path.write_text(content, encoding="ascii")
@@ -256,7 +256,7 @@ def test_an_empty_list_of_containers_proves_a_loss(foreign: ForeignNode, content
     assert foreign.judge("crio").action == "deleted"
 
 
-def test_a_list_that_changes_during_the_run_is_read_again(foreign: ForeignNode) -> None:
+def test_a_list_that_changes_during_the_run_is_read_again(foreign: ForeignRuntimes) -> None:
     """The container of the second attachment starts while the first one is deleted."""
     foreign.make_state("crio")
     foreign.record("crio", network="a")
@@ -271,7 +271,7 @@ def test_a_list_that_changes_during_the_run_is_read_again(foreign: ForeignNode) 
 
 
 def test_a_directory_that_cannot_be_read_is_not_an_empty_list(
-    foreign: ForeignNode, monkeypatch: pytest.MonkeyPatch
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foreign.make_state("containerd", OTHER_POD)
     tasks = foreign.make_directory("run/containerd/io.containerd.runtime.v2.task/k8s.io").parent
@@ -288,7 +288,7 @@ def test_a_directory_that_cannot_be_read_is_not_an_empty_list(
 
 
 @pytest.mark.parametrize("kind", ["fifo", "directory", "loop"])
-def test_a_database_that_is_not_a_file_keeps_the_attachments(foreign: ForeignNode, kind: str) -> None:
+def test_a_database_that_is_not_a_file_keeps_the_attachments(foreign: ForeignRuntimes, kind: str) -> None:
     path = foreign.make_directory("var/lib/containers/storage") / "db.sql"
     {"fifo": os.mkfifo, "directory": os.mkdir, "loop": lambda own: own.symlink_to(own)}[kind](path)
     foreign.record("podman")
@@ -296,7 +296,7 @@ def test_a_database_that_is_not_a_file_keeps_the_attachments(foreign: ForeignNod
     assert (leak.action, "cannot read the database" in leak.evidence) == ("kept", True)
 
 
-def test_an_attachment_is_kept_if_the_database_of_podman_is_broken(foreign: ForeignNode) -> None:
+def test_an_attachment_is_kept_if_the_database_of_podman_is_broken(foreign: ForeignRuntimes) -> None:
     foreign.make_state("podman")
     (foreign.root / "var/lib/containers/storage/db.sql").write_text("no database", encoding="utf-8")
     foreign.record("podman")
@@ -306,7 +306,7 @@ def test_an_attachment_is_kept_if_the_database_of_podman_is_broken(foreign: Fore
 
 @pytest.mark.parametrize("listed", [POD, OTHER_POD, None])
 def test_a_database_that_only_podman_can_read_is_read_by_podman(
-    foreign: ForeignNode, program_dir: pathlib.Path, listed: str | None
+    foreign: ForeignRuntimes, program_dir: pathlib.Path, listed: str | None
 ) -> None:
     path = foreign.root / "var/lib/containers/storage/libpod/bolt_state.db"
     path.parent.mkdir(parents=True)
@@ -323,7 +323,7 @@ def test_a_database_that_only_podman_can_read_is_read_by_podman(
 
 @pytest.mark.parametrize("runtime", ["containerd", "nerdctl"])
 def test_a_process_of_the_container_keeps_it(
-    foreign: ForeignNode, monkeypatch: pytest.MonkeyPatch, runtime: str
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch, runtime: str
 ) -> None:
     foreign.make_state(runtime)
     foreign.record(runtime)
@@ -333,7 +333,7 @@ def test_a_process_of_the_container_keeps_it(
     assert leak.evidence.endswith(", but process 4711 belongs to the container or works for it")
 
 
-def test_one_proof_keeps_an_attachment(foreign: ForeignNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_proof_keeps_an_attachment(foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch) -> None:
     """The runtime has lost a container that runs."""
     foreign.make_state("containerd")
     foreign.record("containerd")
@@ -345,7 +345,7 @@ def test_one_proof_keeps_an_attachment(foreign: ForeignNode, monkeypatch: pytest
 
 
 def test_an_attachment_with_one_proof_and_no_counter_evidence_is_kept(
-    foreign: ForeignNode, monkeypatch: pytest.MonkeyPatch
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foreign.make_state("containerd")
     foreign.record("containerd")
@@ -356,14 +356,14 @@ def test_an_attachment_with_one_proof_and_no_counter_evidence_is_kept(
     assert leak.evidence.endswith(", but this is the only proof that the attachment is lost")
 
 
-def test_a_running_container_causes_no_finding(foreign: ForeignNode) -> None:
+def test_a_running_container_causes_no_finding(foreign: ForeignRuntimes) -> None:
     foreign.make_state("containerd", POD)
     foreign.record("containerd")
     foreign.netns.add(NETNS["containerd"])
     assert foreign.gc.collect(owners=["containerd"], min_age=0) == []
 
 
-def test_a_network_namespace_without_container_and_process_is_deleted_when_it_is_old(foreign: ForeignNode) -> None:
+def test_a_network_namespace_without_container_and_process_is_deleted_when_it_is_old(foreign: ForeignRuntimes) -> None:
     """containerd lists a sandbox only some time after ADD."""
     foreign.make_state("containerd")
     foreign.netns.add(NETNS["containerd"])
@@ -376,7 +376,7 @@ def test_a_network_namespace_without_container_and_process_is_deleted_when_it_is
     assert foreign.netns_of_del() == [("b", NETNS["containerd"]), ("a", NETNS["containerd"])]
 
 
-def test_a_young_record_is_kept(foreign: ForeignNode) -> None:
+def test_a_young_record_is_kept(foreign: ForeignRuntimes) -> None:
     foreign.make_state("containerd")
     foreign.record("containerd", age=10)
     leak = foreign.judge("containerd")
@@ -384,7 +384,7 @@ def test_a_young_record_is_kept(foreign: ForeignNode) -> None:
 
 
 def test_a_file_that_is_no_longer_a_namespace_proves_the_loss_of_the_namespace(
-    foreign: ForeignNode, monkeypatch: pytest.MonkeyPatch
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foreign.make_state("containerd")
     foreign.record("containerd")
@@ -397,7 +397,7 @@ def test_a_file_that_is_no_longer_a_namespace_proves_the_loss_of_the_namespace(
 
 
 def test_a_lease_that_is_older_than_the_boot_is_kept_for_a_container_that_will_start_again(
-    foreign: ForeignNode,
+    foreign: ForeignRuntimes,
 ) -> None:
     """After a boot, the namespace is gone and nothing runs. Podman and Nomad start the container under the same ID."""
     for runtime in ("podman", "nomad"):
@@ -408,14 +408,14 @@ def test_a_lease_that_is_older_than_the_boot_is_kept_for_a_container_that_will_s
         assert (foreign.gc.leases / runtime / "10.1.0.2").exists()
 
 
-def test_valid_attachments_keep_a_lost_attachment(foreign: ForeignNode) -> None:
+def test_valid_attachments_keep_a_lost_attachment(foreign: ForeignRuntimes) -> None:
     foreign.make_state("containerd")
     foreign.record("containerd")
     leak = foreign.judge("containerd", valid=[("net", POD, "eth0")])
     assert (leak.action, leak.evidence.rpartition(", but ")[2]) == ("kept", "valid_attachments lists it")
 
 
-def test_a_record_that_fits_two_runtimes_needs_both_names(foreign: ForeignNode) -> None:
+def test_a_record_that_fits_two_runtimes_needs_both_names(foreign: ForeignRuntimes) -> None:
     """Old releases of Podman wrote the record that containerd writes."""
     foreign.make_state("containerd")
     foreign.make_state("podman")
@@ -436,7 +436,7 @@ def test_a_record_that_fits_two_runtimes_needs_both_names(foreign: ForeignNode) 
     ],
 )
 def test_a_record_that_no_known_runtime_writes_is_kept(
-    foreign: ForeignNode, runtime: str, keys: dict[str, t.Any]
+    foreign: ForeignRuntimes, runtime: str, keys: dict[str, t.Any]
 ) -> None:
     foreign.make_state(runtime)
     foreign.record(runtime, network=keys.get("networkName", "net"), **keys)
@@ -444,7 +444,7 @@ def test_a_record_that_no_known_runtime_writes_is_kept(
     assert (leak.action, "are not like those of a known runtime" in leak.evidence) == ("kept", True)
 
 
-def test_the_lease_of_a_deleted_attachment_has_no_owner(foreign: ForeignNode) -> None:
+def test_the_lease_of_a_deleted_attachment_has_no_owner(foreign: ForeignRuntimes) -> None:
     """The plugins of the fake node free no address."""
     foreign.make_state("containerd")
     foreign.record("containerd")
@@ -458,7 +458,7 @@ def raise_error(call: object) -> None:
 
 
 @pytest.mark.parametrize("place", ["cache", "multus"])
-def test_a_lost_attachment_with_a_record_in_another_directory_is_deleted(foreign: ForeignNode, place: str) -> None:
+def test_a_lost_attachment_with_a_record_in_another_directory_is_deleted(foreign: ForeignRuntimes, place: str) -> None:
     foreign.make_state("containerd")
     source = foreign.record("containerd")
     path = pathlib.Path(foreign.gc.node.paths.state_dir, place, "results", source.name)
@@ -471,7 +471,7 @@ def test_a_lost_attachment_with_a_record_in_another_directory_is_deleted(foreign
 
 
 def test_a_del_that_failed_for_a_record_in_another_directory_is_repeated_only_while_the_proofs_hold(
-    foreign: ForeignNode,
+    foreign: ForeignRuntimes,
 ) -> None:
     foreign.make_state("containerd")
     source = foreign.record("containerd")
@@ -488,7 +488,7 @@ def test_a_del_that_failed_for_a_record_in_another_directory_is_repeated_only_wh
     assert (foreign.netns_of_del(), path.exists()) == ([], True)
 
 
-def test_a_record_in_another_directory_is_kept_if_the_usual_directory_has_one_too(foreign: ForeignNode) -> None:
+def test_a_record_in_another_directory_is_kept_if_the_usual_directory_has_one_too(foreign: ForeignRuntimes) -> None:
     foreign.make_state("containerd")
     source = foreign.record("containerd")
     path = pathlib.Path(foreign.gc.node.paths.state_dir, "multus", "results", source.name)
@@ -503,7 +503,7 @@ def test_a_record_in_another_directory_is_kept_if_the_usual_directory_has_one_to
     ]
 
 
-def test_a_failed_del_keeps_the_record_and_the_next_run_repeats_it(foreign: ForeignNode) -> None:
+def test_a_failed_del_keeps_the_record_and_the_next_run_repeats_it(foreign: ForeignRuntimes) -> None:
     foreign.make_state("containerd")
     path = foreign.record("containerd")
     working = foreign.gc.node.executor.plugins["a"]
@@ -526,7 +526,7 @@ def documented_program() -> str:
     return str(text)
 
 
-def test_the_documented_program_restores_a_record_and_its_lease(foreign: ForeignNode) -> None:
+def test_the_documented_program_restores_a_record_and_its_lease(foreign: ForeignRuntimes) -> None:
     foreign.make_state("containerd")
     path = foreign.record("containerd")
     path.chmod(0o640)
@@ -542,7 +542,7 @@ def test_the_documented_program_restores_a_record_and_its_lease(foreign: Foreign
     assert "FileExistsError" in again.stderr
 
 
-def test_nothing_is_deleted_if_it_cannot_be_kept(foreign: ForeignNode) -> None:
+def test_nothing_is_deleted_if_it_cannot_be_kept(foreign: ForeignRuntimes) -> None:
     foreign.make_state("containerd")
     path = foreign.record("containerd")
     (foreign.gc.node.cache_dir / "cni.node").mkdir()
@@ -552,7 +552,7 @@ def test_nothing_is_deleted_if_it_cannot_be_kept(foreign: ForeignNode) -> None:
     assert (foreign.netns_of_del(), path.exists()) == ([], True)
 
 
-def test_a_link_in_place_of_a_state_directory_lists_the_container(foreign: ForeignNode) -> None:
+def test_a_link_in_place_of_a_state_directory_lists_the_container(foreign: ForeignRuntimes) -> None:
     foreign.make_state("containerd")
     sandboxes = foreign.root / "var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes"
     sandboxes.mkdir()
@@ -568,7 +568,7 @@ def test_a_link_in_place_of_a_state_directory_lists_the_container(foreign: Forei
         ("etc/nomad.d/nomad.json", '{"region": "a", "data_dir": "/srv/nomad"}'),
     ],
 )
-def test_a_configured_state_directory_is_read(foreign: ForeignNode, file: str, text: str) -> None:
+def test_a_configured_state_directory_is_read(foreign: ForeignRuntimes, file: str, text: str) -> None:
     foreign.make_directory(os.path.dirname(file))
     (foreign.root / file).write_text(text, encoding="ascii")
     foreign.make_state("nomad")
@@ -580,7 +580,7 @@ def test_a_configured_state_directory_is_read(foreign: ForeignNode, file: str, t
 
 
 def test_a_network_without_a_file_is_taken_from_its_records_with_its_lease_directory(
-    foreign: ForeignNode, tmp_path: pathlib.Path
+    foreign: ForeignRuntimes, tmp_path: pathlib.Path
 ) -> None:
     """Nomad's own network has no file, and its leases are not in the default directory."""
     data_dir = tmp_path / "var/run/cni"
@@ -598,7 +598,7 @@ def test_a_network_without_a_file_is_taken_from_its_records_with_its_lease_direc
     assert (data_dir / "nomad" / "172.26.64.2").exists()
 
 
-def test_leases_of_nomad_are_found_after_its_last_record_is_gone(foreign: ForeignNode) -> None:
+def test_leases_of_nomad_are_found_after_its_last_record_is_gone(foreign: ForeignRuntimes) -> None:
     """Nomad was killed during its only ADD."""
     lease = foreign.make_directory("var/run/cni/nomad") / "172.26.64.2"
     lease.write_text(f"{ALLOCATION}\r\neth0", encoding="ascii")
@@ -608,7 +608,7 @@ def test_leases_of_nomad_are_found_after_its_last_record_is_gone(foreign: Foreig
     assert not lease.exists()
 
 
-def test_crio_lists_pods_in_a_second_file(foreign: ForeignNode) -> None:
+def test_crio_lists_pods_in_a_second_file(foreign: ForeignRuntimes) -> None:
     foreign.make_directory("run/crio")
     path = foreign.make_directory("var/lib/containers/storage/overlay-containers") / "volatile-containers.json"
     foreign.record("crio")
@@ -617,7 +617,7 @@ def test_crio_lists_pods_in_a_second_file(foreign: ForeignNode) -> None:
         assert foreign.judge("crio").action == action
 
 
-def test_containerd_without_pods_has_an_empty_list(foreign: ForeignNode) -> None:
+def test_containerd_without_pods_has_an_empty_list(foreign: ForeignRuntimes) -> None:
     foreign.make_directory("run/containerd/io.containerd.grpc.v1.cri")
     foreign.record("containerd")
     assert foreign.judge("containerd").action == "deleted"
@@ -632,7 +632,7 @@ def test_containerd_without_pods_has_an_empty_list(foreign: ForeignNode) -> None
         "run/containerd/io.containerd.sandbox.controller.v1.shim/k8s.io/{}",
     ],
 )
-def test_containerd_lists_a_pod_in_each_of_its_directories(foreign: ForeignNode, path: str) -> None:
+def test_containerd_lists_a_pod_in_each_of_its_directories(foreign: ForeignRuntimes, path: str) -> None:
     foreign.make_state("containerd")
     foreign.make_directory(path.format(POD))
     foreign.record("containerd")

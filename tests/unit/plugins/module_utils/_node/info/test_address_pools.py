@@ -117,10 +117,10 @@ def test_address_pools_are_counted_without_reading_leases(
     place.give("10.1.0.2", 20000)
     read, seen = durable.read, []
 
-    def watched(path: str, **limit: int) -> bytes | None:
+    def watch_read(path: str, **limit: int) -> bytes | None:
         seen.append(path)
         return read(path, **limit)
 
-    monkeypatch.setattr(durable, "read", watched)
+    monkeypatch.setattr(durable, "read", watch_read)
     (pool,) = place.pools(subnet="10.1.0.0/16")
     assert (pool.taken, [path for path in seen if path.startswith(str(place.leases))]) == (20000, [])

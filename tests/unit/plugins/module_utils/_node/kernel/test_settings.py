@@ -36,7 +36,7 @@ def needs(*modules: str, **settings: str) -> Needs:
 BRIDGE = Needs({"br_netfilter": ["b"]}, {BRIDGED: ["b"], FORWARD: ["f"]}, {}, {BRIDGED: "1", FORWARD: "1"})
 
 
-class KernelSettingsNode:
+class KernelSettingsFixture:
     def __init__(self, kernel: ToyKernel, root: pathlib.Path) -> None:
         self.kernel = kernel
         self.cache = root / "cache"
@@ -62,8 +62,8 @@ class KernelSettingsNode:
 
 
 @pytest.fixture
-def node(kernel: ToyKernel, tmp_path: pathlib.Path) -> KernelSettingsNode:
-    return KernelSettingsNode(kernel, tmp_path)
+def node(kernel: ToyKernel, tmp_path: pathlib.Path) -> KernelSettingsFixture:
+    return KernelSettingsFixture(kernel, tmp_path)
 
 
 def actions(plan: Plan) -> dict[str, str]:
@@ -71,16 +71,16 @@ def actions(plan: Plan) -> dict[str, str]:
     return {**modules, **{change.name: change.action for change in plan.settings}}
 
 
-def test_a_plan_changes_no_file(node: KernelSettingsNode) -> None:
+def test_a_plan_changes_no_file(node: KernelSettingsFixture) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(ipv4__ip_forward="0")
     plan = node.plan(needs("ifb", net__ipv4__ip_forward="1"))
     assert actions(plan) == {"ifb": "loaded", FORWARD: "set"}
-    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+    assert (node.kernel.loaded_modules(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
     assert node.files() == []
 
 
-def test_modules_and_settings_are_applied_and_persisted(node: KernelSettingsNode) -> None:
+def test_modules_and_settings_are_applied_and_persisted(node: KernelSettingsFixture) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_built_in("veth")
     node.kernel.write("sys/module/bridge/initstate", "live\n")
@@ -95,7 +95,7 @@ def test_modules_and_settings_are_applied_and_persisted(node: KernelSettingsNode
         FORWARD: "set",
         "net.core.somaxconn": "unchanged",
     }
-    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == (["bridge", "ifb"], "1")
+    assert (node.kernel.loaded_modules(), node.kernel.setting("net/ipv4/ip_forward")) == (["bridge", "ifb"], "1")
     banner = "for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.\n\n"
     assert node.modules_file.read_text() == f"# Kernel modules {banner}# m\nbridge\n\n# m\n# again\nifb\n"
     assert node.settings_file.read_text() == (
@@ -104,7 +104,7 @@ def test_modules_and_settings_are_applied_and_persisted(node: KernelSettingsNode
     assert {path.stat().st_mode & 0o777 for path in (node.modules_file, node.settings_file)} == {0o644}
 
 
-def test_check_mode_predicts_a_setting_that_a_module_creates(node: KernelSettingsNode) -> None:
+def test_check_mode_predicts_a_setting_that_a_module_creates(node: KernelSettingsFixture) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
     node.kernel.has_on_disk("br_netfilter")
     node.kernel.brings("br_netfilter", "net/bridge/bridge-nf-call-iptables", "0")
@@ -118,7 +118,7 @@ def test_check_mode_predicts_a_setting_that_a_module_creates(node: KernelSetting
     assert node.kernel.setting("net/bridge/bridge-nf-call-iptables") == "0"
 
 
-def test_a_setting_that_no_module_adds_is_an_error_before_any_setting_changes(node: KernelSettingsNode) -> None:
+def test_a_setting_that_no_module_adds_is_an_error_before_any_setting_changes(node: KernelSettingsFixture) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
     node.kernel.has_on_disk("br_netfilter")
     settings = KernelSettings(str(node.cache), node.paths)
@@ -131,7 +131,7 @@ def test_a_setting_that_no_module_adds_is_an_error_before_any_setting_changes(no
 
 
 def test_a_value_that_the_kernel_changes_is_rolled_back_and_loaded_modules_are_named(
-    node: KernelSettingsNode,
+    node: KernelSettingsFixture,
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
     node.kernel.has_on_disk("veth")
@@ -146,7 +146,7 @@ def test_a_value_that_the_kernel_changes_is_rolled_back_and_loaded_modules_are_n
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
 
 
-def test_drift_is_repaired_and_the_first_value_stays_saved(node: KernelSettingsNode) -> None:
+def test_drift_is_repaired_and_the_first_value_stays_saved(node: KernelSettingsFixture) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0", core__a="5")
     required = needs(net__ipv4__ip_forward="1", net__core__a="6")
     node.ensure(required)
@@ -162,7 +162,7 @@ def test_drift_is_repaired_and_the_first_value_stays_saved(node: KernelSettingsN
     assert (node.kernel.setting("net/ipv4/ip_forward"), node.kernel.setting("net/core/a")) == ("0", "5")
 
 
-def test_a_second_value_does_not_change_the_saved_one(node: KernelSettingsNode) -> None:
+def test_a_second_value_does_not_change_the_saved_one(node: KernelSettingsFixture) -> None:
     node.kernel.has_settings(core__a="5")
     node.ensure(needs(net__core__a="6"))
     node.ensure(needs(net__core__a="7"))
@@ -170,7 +170,7 @@ def test_a_second_value_does_not_change_the_saved_one(node: KernelSettingsNode) 
     assert node.kernel.setting("net/core/a") == "5"
 
 
-def test_a_setting_equal_to_its_first_value_saves_nothing(node: KernelSettingsNode) -> None:
+def test_a_setting_equal_to_its_first_value_saves_nothing(node: KernelSettingsFixture) -> None:
     node.kernel.has_settings(core__a="5")
     node.ensure(needs(net__core__a="6"), persist=False)
     node.ensure(needs(net__core__a="5"), persist=False)
@@ -179,7 +179,7 @@ def test_a_setting_equal_to_its_first_value_saves_nothing(node: KernelSettingsNo
     assert node.files() == []
 
 
-def test_a_setting_that_is_no_longer_required_is_restored(node: KernelSettingsNode) -> None:
+def test_a_setting_that_is_no_longer_required_is_restored(node: KernelSettingsFixture) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(core__a="5", core__b="5", core__c="6", core__d="")
     node.ensure(needs("ifb", net__core__a="6", net__core__b="6", net__core__c="6", net__core__d="6"))
@@ -187,14 +187,14 @@ def test_a_setting_that_is_no_longer_required_is_restored(node: KernelSettingsNo
     assert actions(plan) == {"net.core.a": "unchanged", "net.core.b": "restored", "net.core.d": "restored"}
     assert [node.kernel.setting(f"net/core/{name}") for name in "abcd"] == ["6", "5", "6", ""]
     assert not node.modules_file.exists()
-    assert node.kernel.loaded() == ["ifb"]
+    assert node.kernel.loaded_modules() == ["ifb"]
     plan = node.ensure(Needs())
     assert [change.action for change in plan.files] == ["unchanged", "removed"]
     assert node.kernel.setting("net/core/a") == "5"
     assert node.files() == []
 
 
-def test_a_setting_that_was_changed_since_stays(node: KernelSettingsNode) -> None:
+def test_a_setting_that_was_changed_since_stays(node: KernelSettingsFixture) -> None:
     node.kernel.has_settings(core__a="5", core__b="5")
     node.ensure(needs(net__core__a="6", net__core__b="6"))
     node.kernel.has_settings(core__a="9")
@@ -206,19 +206,19 @@ def test_a_setting_that_was_changed_since_stays(node: KernelSettingsNode) -> Non
     assert node.files() == []
 
 
-def test_without_persist_only_the_running_kernel_is_changed_and_restorable(node: KernelSettingsNode) -> None:
+def test_without_persist_only_the_running_kernel_is_changed_and_restorable(node: KernelSettingsFixture) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(core__a="5")
     required = needs("ifb", net__core__a="6")
     node.ensure(required)
     plan = node.ensure(required, persist=False)
     assert [change.action for change in plan.files] == ["removed", "removed"]
-    assert (node.kernel.loaded(), node.kernel.setting("net/core/a")) == (["ifb"], "6")
+    assert (node.kernel.loaded_modules(), node.kernel.setting("net/core/a")) == (["ifb"], "6")
     node.ensure(Needs(), persist=False)
     assert node.kernel.setting("net/core/a") == "5"
 
 
-def test_all_errors_are_reported_at_once_before_any_change(node: KernelSettingsNode) -> None:
+def test_all_errors_are_reported_at_once_before_any_change(node: KernelSettingsFixture) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(ipv4__ip_forward="0")
     required = needs("ifb", "ipvlan", "vrf", net__ipv4__ip_forward="1", net__ipv4__ip_forwrd="1")
@@ -232,7 +232,7 @@ def test_all_errors_are_reported_at_once_before_any_change(node: KernelSettingsN
     assert first.endswith(" (m)")
     assert second.startswith("kernel module vrf: ")
     assert third == "kernel setting net.ipv4.ip_forwrd: the running kernel does not have it (s)"
-    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+    assert (node.kernel.loaded_modules(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_all_errors_are_reported_at_once_before_any_change(node: KernelSettingsN
     ],
 )
 def test_the_error_of_an_unwritable_setting_names_a_remedy(
-    node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch, user: int, expected: str
+    node: KernelSettingsFixture, monkeypatch: pytest.MonkeyPatch, user: int, expected: str
 ) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
     monkeypatch.setattr(sysctl, "is_writable", lambda key: False)
@@ -264,7 +264,7 @@ PORTS = "net.ipv4.ip_local_port_range"
     ],
 )  # fmt: skip
 def test_a_non_numeric_value_is_refused_before_any_change(
-    node: KernelSettingsNode, name: str, now: str, required: str, expected: str
+    node: KernelSettingsFixture, name: str, now: str, required: str, expected: str
 ) -> None:
     node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
     error = error_of(lambda: node.plan(needs(**{name.replace(".", "__"): required})))
@@ -283,13 +283,13 @@ def test_a_non_numeric_value_is_refused_before_any_change(
     ],
 )
 def test_a_setting_that_may_have_words_is_left_to_the_kernel_to_judge(
-    node: KernelSettingsNode, name: str, now: str, required: str
+    node: KernelSettingsFixture, name: str, now: str, required: str
 ) -> None:
     node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
     assert actions(node.plan(needs(**{name.replace(".", "__"): required}))) == {name: "set"}
 
 
-def test_conntrack_adds_settings_beside_existing_ones(node: KernelSettingsNode) -> None:
+def test_conntrack_adds_settings_beside_existing_ones(node: KernelSettingsFixture) -> None:
     node.kernel.has_settings(netfilter__nf_hooks="0")
     required = needs(net__netfilter__nf_conntrack_max="5")
     assert "does not have it" in error_of(node.plan, required).msg
@@ -300,7 +300,7 @@ def test_conntrack_adds_settings_beside_existing_ones(node: KernelSettingsNode) 
     assert node.kernel.setting("net/netfilter/nf_conntrack_max") == "5"
 
 
-def test_routing_is_set_first_because_the_kernel_resets_other_settings_with_it(node: KernelSettingsNode) -> None:
+def test_routing_is_set_first_because_the_kernel_resets_other_settings_with_it(node: KernelSettingsFixture) -> None:
     node.kernel.has_settings(ipv4__conf__all__x="0", ipv4__ip_forward="0", ipv6__conf__all__forwarding="0", core__a="0")
     required = needs(
         net__core__a="1", net__ipv4__conf__all__x="1", net__ipv4__ip_forward="1", net__ipv6__conf__all__forwarding="1"
@@ -317,7 +317,7 @@ ROUTES = {"net__ipv4__ip_forward": "1"}
 
 
 @pytest.fixture
-def routing(node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch) -> KernelSettingsNode:
+def routing(node: KernelSettingsFixture, monkeypatch: pytest.MonkeyPatch) -> KernelSettingsFixture:
     """Behave as the kernel: a router accepts no redirects, and both names stand for one setting."""
     write = sysctl.write
 
@@ -343,7 +343,7 @@ def values(*names: str) -> list[str | None]:
 
 
 @pytest.mark.parametrize("redirects", ["0", "1"])
-def test_a_setting_that_the_kernel_resets_is_written_again(routing: KernelSettingsNode, redirects: str) -> None:
+def test_a_setting_that_the_kernel_resets_is_written_again(routing: KernelSettingsFixture, redirects: str) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects)
     plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects=redirects, **ROUTES))
     assert actions(plan) == {FORWARD: "set", REDIRECTS: "unchanged"}
@@ -352,7 +352,7 @@ def test_a_setting_that_the_kernel_resets_is_written_again(routing: KernelSettin
     assert routing.files() == []
 
 
-def test_a_foreign_value_stays_where_the_kernel_resets_it(routing: KernelSettingsNode) -> None:
+def test_a_foreign_value_stays_where_the_kernel_resets_it(routing: KernelSettingsFixture) -> None:
     routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects="1")
     plan = routing.ensure(needs(**ROUTES))
@@ -360,14 +360,14 @@ def test_a_foreign_value_stays_where_the_kernel_resets_it(routing: KernelSetting
     assert values(FORWARD, REDIRECTS) == ["1", "1"]
 
 
-def test_the_required_name_of_a_setting_wins_over_the_saved_one(routing: KernelSettingsNode) -> None:
+def test_the_required_name_of_a_setting_wins_over_the_saved_one(routing: KernelSettingsFixture) -> None:
     routing.ensure(needs(net__ipv4__conf__all__forwarding="1"))
     routing.kernel.has_settings(ipv4__ip_forward="0", ipv4__conf__all__forwarding="0")
     assert actions(routing.ensure(needs(**ROUTES))) == {FORWARD: "set", ALL_FORWARD: "left"}
     assert values(FORWARD, ALL_FORWARD) == ["1", "1"]
 
 
-def test_required_settings_hold_after_routing_is_restored(routing: KernelSettingsNode) -> None:
+def test_required_settings_hold_after_routing_is_restored(routing: KernelSettingsFixture) -> None:
     routing.ensure(needs(**ROUTES))
     plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))
     assert actions(plan) == {REDIRECTS: "unchanged", FORWARD: "restored"}
@@ -375,7 +375,7 @@ def test_required_settings_hold_after_routing_is_restored(routing: KernelSetting
 
 
 @pytest.mark.parametrize("redirects", ["0", "1"])
-def test_restored_settings_have_their_first_values(routing: KernelSettingsNode, redirects: str) -> None:
+def test_restored_settings_have_their_first_values(routing: KernelSettingsFixture, redirects: str) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects)
     other = "1" if redirects == "0" else "0"
     routing.ensure(needs(net__ipv4__conf__all__accept_redirects=other, **ROUTES))
@@ -384,7 +384,7 @@ def test_restored_settings_have_their_first_values(routing: KernelSettingsNode, 
     assert values(FORWARD, REDIRECTS) == ["0", redirects]
 
 
-def test_the_required_one_of_two_names_of_a_setting_wins(routing: KernelSettingsNode) -> None:
+def test_the_required_one_of_two_names_of_a_setting_wins(routing: KernelSettingsFixture) -> None:
     for asked in ("net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"):
         routing.ensure(Needs())
         other = {"net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"} - {asked}
@@ -396,7 +396,7 @@ def test_the_required_one_of_two_names_of_a_setting_wins(routing: KernelSettings
 @pytest.mark.parametrize("redirects", ["0", "1"])
 @pytest.mark.parametrize("asked", ["0", "1"])
 def test_settings_that_the_kernel_resets_are_restored_when_it_refuses_a_value(
-    routing: KernelSettingsNode, redirects: str, asked: str
+    routing: KernelSettingsFixture, redirects: str, asked: str
 ) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects, zone="1")
     settings = KernelSettings(str(routing.cache), routing.paths)
@@ -407,7 +407,7 @@ def test_settings_that_the_kernel_resets_are_restored_when_it_refuses_a_value(
 
 
 def test_a_setting_that_cannot_be_restored_is_named(
-    routing: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
+    routing: KernelSettingsFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects="1", zone="1")
     write = sysctl.write
@@ -427,7 +427,7 @@ def test_a_setting_that_cannot_be_restored_is_named(
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"settings": 5}', '{"settings": {"a": {"before": "1"}}}', "{}"])
-def test_a_broken_file_of_saved_values_is_an_error(node: KernelSettingsNode, text: str) -> None:
+def test_a_broken_file_of_saved_values_is_an_error(node: KernelSettingsFixture, text: str) -> None:
     path = node.cache / "cni.node" / "kernel.json"
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
@@ -435,7 +435,7 @@ def test_a_broken_file_of_saved_values_is_an_error(node: KernelSettingsNode, tex
 
 
 def test_a_run_killed_after_saving_values_can_be_restored(
-    node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
+    node: KernelSettingsFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
     write = sysctl.write
@@ -459,7 +459,7 @@ def test_a_run_killed_after_saving_values_can_be_restored(
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), CniError(Code.IO_FAILURE, "refused")])
 def test_the_first_value_can_be_restored_after_a_second_was_refused(
-    node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch, end: BaseException
+    node: KernelSettingsFixture, monkeypatch: pytest.MonkeyPatch, end: BaseException
 ) -> None:
     node.kernel.has_settings(core__a="1")
     node.ensure(needs(net__core__a="2"))
@@ -480,7 +480,7 @@ def test_the_first_value_can_be_restored_after_a_second_was_refused(
     assert node.files() == []
 
 
-def test_a_run_fails_while_another_holds_the_lock(node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_fails_while_another_holds_the_lock(node: KernelSettingsFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
     monkeypatch.setattr(kernel_settings, "LOCK_TIMEOUT", 0.0)
     write, codes = sysctl.write, []
@@ -501,7 +501,7 @@ def test_a_run_fails_while_another_holds_the_lock(node: KernelSettingsNode, monk
 
 
 def test_a_run_that_has_waited_uses_the_values_of_the_other(
-    node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
+    node: KernelSettingsFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
 
@@ -517,7 +517,7 @@ def test_a_run_that_has_waited_uses_the_values_of_the_other(
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
 
 
-def test_a_saved_value_of_a_foreign_setting_is_forgotten(node: KernelSettingsNode) -> None:
+def test_a_saved_value_of_a_foreign_setting_is_forgotten(node: KernelSettingsFixture) -> None:
     node.kernel.has_settings(core__a="1")
     node.ensure(needs(net__core__a="2"), persist=False)
     node.kernel.has_settings(core__a="3")

@@ -43,7 +43,7 @@ def member(name: str, content: bytes = b"#!/bin/sh\n", mode: int = 0o755, **keys
     return info, content
 
 
-def packed(*members: Member) -> bytes:
+def pack(*members: Member) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for member in members:
@@ -57,10 +57,10 @@ GOOD = [ROOT, member("./bridge"), member("ptp", b"ptp"), member("./LICENSE", mod
 
 def read(path: pathlib.Path, content: bytes) -> dict[str, bytes]:
     path.write_bytes(content)
-    return unpacked(path)
+    return unpack(path)
 
 
-def unpacked(path: pathlib.Path) -> dict[str, bytes]:
+def unpack(path: pathlib.Path) -> dict[str, bytes]:
     with open(path, "rb") as file:
         return dict(plugin_archive.plugins(file, "x.tgz", ["flannel"]))
 
@@ -71,7 +71,7 @@ def find_refusal(path: pathlib.Path, content: bytes) -> str:
 
 
 def refusal_of(path: pathlib.Path) -> str:
-    error = error_of(unpacked, path)
+    error = error_of(unpack, path)
     assert error.code == Code.DECODE_FAILURE
     assert error.msg.startswith("x.tgz ")
     return str(error)
@@ -81,7 +81,7 @@ def refusal_of(path: pathlib.Path) -> str:
 def test_the_executable_files_at_the_root_are_plugins(
     tmp_path: pathlib.Path, compress: t.Callable[[bytes], bytes]
 ) -> None:
-    assert read(tmp_path / "a", compress(packed(*GOOD))) == {"bridge": b"#!/bin/sh\n", "ptp": b"ptp"}
+    assert read(tmp_path / "a", compress(pack(*GOOD))) == {"bridge": b"#!/bin/sh\n", "ptp": b"ptp"}
 
 
 def test_executables_below_a_directory_are_plugins(tmp_path: pathlib.Path) -> None:
@@ -89,7 +89,7 @@ def test_executables_below_a_directory_are_plugins(tmp_path: pathlib.Path) -> No
     top.type = tarfile.DIRTYPE
     names = ("multus", "multus-shim", "LICENSE", "README.md", "docs/how-to.md")
     members = [member(f"{top.name}/{name}", name.encode(), 0o644 if "." in name else 0o755) for name in names]
-    assert read(tmp_path / "a", packed(top, *members)) == {"multus": b"multus", "multus-shim": b"multus-shim"}
+    assert read(tmp_path / "a", pack(top, *members)) == {"multus": b"multus", "multus-shim": b"multus-shim"}
 
 
 @pytest.mark.parametrize("content", [b"\x7fELF\2\1\1", b"#!/usr/bin/python3\n"], ids=["program", "script"])
@@ -129,16 +129,16 @@ UNSAFE: dict[str, tuple[Member, str]] = {
 
 @pytest.mark.parametrize(("bad", "problem"), UNSAFE.values(), ids=UNSAFE)
 def test_an_archive_with_unexpected_members_is_refused(tmp_path: pathlib.Path, bad: Member, problem: str) -> None:
-    assert problem in find_refusal(tmp_path / "a", packed(*GOOD, bad))
+    assert problem in find_refusal(tmp_path / "a", pack(*GOOD, bad))
 
 
 def test_a_name_that_is_not_a_plugin_type_is_refused(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "a").write_bytes(packed(member("a\nb")))
-    assert "is not a plugin type" in str(error_of(unpacked, tmp_path / "a"))
+    (tmp_path / "a").write_bytes(pack(member("a\nb")))
+    assert "is not a plugin type" in str(error_of(unpack, tmp_path / "a"))
 
 
 def test_an_archive_cannot_fill_the_memory(tmp_path: pathlib.Path) -> None:
-    bomb = gzip.compress(packed(member("bridge", bytes(10_000_000))))
+    bomb = gzip.compress(pack(member("bridge", bytes(10_000_000))))
     assert len(bomb) < 20_000
     (tmp_path / "a").write_bytes(bomb)
     with open(tmp_path / "a", "rb") as file:
@@ -148,7 +148,7 @@ def test_an_archive_cannot_fill_the_memory(tmp_path: pathlib.Path) -> None:
     assert f"'bridge' has {MEMBER_LIMIT + 1} bytes; expected: at most {MEMBER_LIMIT}" in find_refusal(
         tmp_path / "a", large
     )
-    many = packed(*(member(f"p{number}") for number in range(300)))
+    many = pack(*(member(f"p{number}") for number in range(300)))
     assert "it has more than 256 members" in find_refusal(tmp_path / "a", many)
 
 
@@ -158,8 +158,8 @@ NO_ARCHIVE = {
     "JSON": (b'{"errors": [{"status": 404}]}', "looks like JSON"),
     "text": (b"Not Found", "it begins with 'Not Found'"),
     "no tar": (gzip.compress(b"hello" * 500), "looks like an archive"),
-    "a tar of nothing": (packed(ROOT), "it has no executable file"),
-    "only texts": (packed(member("LICENSE"), member("notes", mode=0o644)), "it has no executable file"),
+    "a tar of nothing": (pack(ROOT), "it has no executable file"),
+    "only texts": (pack(member("LICENSE"), member("notes", mode=0o644)), "it has no executable file"),
 }
 
 
@@ -176,7 +176,7 @@ def test_a_damaged_archive_is_an_error_or_has_its_content(
     tmp_path_factory: pytest.TempPathFactory, compress: t.Callable[[bytes], bytes], data: st.DataObject
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "damaged"
-    whole = compress(packed(*GOOD))
+    whole = compress(pack(*GOOD))
     cut = data.draw(st.integers(0, len(whole) - 1))
     damaged = data.draw(st.sampled_from([whole[:cut], whole[:cut] + bytes([whole[cut] ^ 0x55]) + whole[cut + 1 :]]))
     with contextlib.suppress(CniError):
@@ -203,7 +203,7 @@ def header(kind: bytes, size: int, name: str = "x") -> bytes:
     return info.tobuf(tarfile.GNU_FORMAT)
 
 
-def extended(kind: bytes, content: bytes) -> bytes:
+def extend(kind: bytes, content: bytes) -> bytes:
     """Return an extension header with its content."""
     return header(kind, len(content)) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
 
@@ -214,28 +214,28 @@ def record(key: str, value: str) -> bytes:
     return str(length + (len(str(length)) > len(str(len(rest))))).encode() + rest
 
 
-BRIDGE = packed(member("bridge"))
+BRIDGE = pack(member("bridge"))
 SPARSE_MAP = record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.realsize", "9")
 DEEP = 5000
 
 CRAFTED: dict[str, tuple[bytes, str]] = {
-    "a chain of pax headers": (extended(b"x", record("comment", "x")) * DEEP + BRIDGE, "two extension headers"),
-    "a chain of GNU long names": (extended(b"L", b"bridge\0") * DEEP + BRIDGE, "two extension headers"),
-    "a chain of global headers": (extended(b"g", record("comment", "x")) * DEEP + BRIDGE, "more than 1024 headers"),
-    "a broken sparse map": (extended(b"x", SPARSE_MAP) + packed(member("bridge", b"x\ny\n")), "is a sparse file"),
+    "a chain of pax headers": (extend(b"x", record("comment", "x")) * DEEP + BRIDGE, "two extension headers"),
+    "a chain of GNU long names": (extend(b"L", b"bridge\0") * DEEP + BRIDGE, "two extension headers"),
+    "a chain of global headers": (extend(b"g", record("comment", "x")) * DEEP + BRIDGE, "more than 1024 headers"),
+    "a broken sparse map": (extend(b"x", SPARSE_MAP) + pack(member("bridge", b"x\ny\n")), "is a sparse file"),
     "an old sparse map": (header(b"S", 4, "bridge") + b"data" + bytes(508 + 1024), "'bridge' is a sparse file"),
     "a huge pax header": (header(b"x", 480_000_000) + bytes(4096), "an extension header of 480000000 bytes"),
     "a huge long name": (header(b"L", 480_000_000) + bytes(4096), "an extension header of 480000000 bytes"),
-    "a size in a pax header": (extended(b"x", record("size", "9" * 30)) + BRIDGE, "is not a valid size"),
-    "another size in a pax header": (extended(b"x", record("size", "999999999999")) + BRIDGE, "has 999999999999 bytes"),
+    "a size in a pax header": (extend(b"x", record("size", "9" * 30)) + BRIDGE, "is not a valid size"),
+    "another size in a pax header": (extend(b"x", record("size", "999999999999")) + BRIDGE, "has 999999999999 bytes"),
     "a negative size": (header(b"0", 0, "bridge")[:124] + b"\xff" * 12, "cannot be unpacked"),
     "a size of all members": (
-        extended(b"g", record("size", "10")) + BRIDGE,
+        extend(b"g", record("size", "10")) + BRIDGE,
         "a global header that sets a name or a size",
     ),
-    "records that do not end": (extended(b"x", b"99 path=bridge\n") + BRIDGE, "an invalid pax header"),
-    "records of nothing": (extended(b"x", b"0 =\n") + BRIDGE, "an invalid pax header"),
-    "no end": (packed(member("bridge"))[:1024], "it is incomplete"),
+    "records that do not end": (extend(b"x", b"99 path=bridge\n") + BRIDGE, "an invalid pax header"),
+    "records of nothing": (extend(b"x", b"0 =\n") + BRIDGE, "an invalid pax header"),
+    "no end": (pack(member("bridge"))[:1024], "it is incomplete"),
 }
 
 
@@ -298,7 +298,7 @@ def test_an_odd_header_is_an_error_of_the_archive(
 
 
 def test_the_memory_of_xz_is_limited(tmp_path: pathlib.Path) -> None:
-    content = bytearray(lzma.compress(packed(*GOOD)))
+    content = bytearray(lzma.compress(pack(*GOOD)))
     # The header of the first block: its size, flags, the filter LZMA2 with the size of its dictionary, and a checksum.
     assert content[12:16] == b"\x02\0\x21\1"
     content[16] = 40  # 4 GiB, the largest dictionary
@@ -310,7 +310,7 @@ def test_the_memory_of_xz_is_limited(tmp_path: pathlib.Path) -> None:
 def test_consecutive_compressed_streams_are_one_archive(
     tmp_path: pathlib.Path, compress: t.Callable[[bytes], bytes]
 ) -> None:
-    whole = packed(*GOOD)
+    whole = pack(*GOOD)
     pieces = [compress(whole[at : at + 1000]) for at in range(0, len(whole), 1000)]
     assert read(tmp_path / "a", b"".join(pieces) + bytes(8)) == {"bridge": b"#!/bin/sh\n", "ptp": b"ptp"}
     assert "cannot be unpacked" in find_refusal(tmp_path / "a", b"".join(pieces) + b"no stream")

@@ -37,7 +37,7 @@ def member(name: str, content: bytes = b"#!/bin/sh\n", mode: int = stat.S_IFREG 
     return info, content
 
 
-def packed(*members: Member, comment: bytes = b"") -> bytes:
+def pack(*members: Member, comment: bytes = b"") -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for info, content in members:
@@ -51,12 +51,12 @@ GOOD = [member("consul-cni"), member("LICENSE.txt", mode=0o644), member("README.
 
 def test_the_executable_files_of_a_zip_archive_are_plugins(tmp_path: pathlib.Path) -> None:
     stored = member("tap-linux-amd64", b"tap", compress_type=zipfile.ZIP_STORED)
-    assert read(tmp_path / "a", packed(*GOOD, stored)) == {"consul-cni": b"#!/bin/sh\n", "tap": b"tap"}
+    assert read(tmp_path / "a", pack(*GOOD, stored)) == {"consul-cni": b"#!/bin/sh\n", "tap": b"tap"}
 
 
 def test_executables_below_a_directory_of_a_zip_archive_are_plugins(tmp_path: pathlib.Path) -> None:
     top = member("tap_1.0/", b"", stat.S_IFDIR | 0o755)
-    assert read(tmp_path / "a", packed(top, member("tap_1.0/tap"))) == {"tap": b"#!/bin/sh\n"}
+    assert read(tmp_path / "a", pack(top, member("tap_1.0/tap"))) == {"tap": b"#!/bin/sh\n"}
 
 
 UNSAFE: dict[str, tuple[Member, str]] = {
@@ -79,16 +79,16 @@ UNSAFE: dict[str, tuple[Member, str]] = {
 @pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
 @pytest.mark.parametrize(("bad", "problem"), UNSAFE.values(), ids=UNSAFE)
 def test_a_zip_archive_with_unexpected_members_is_refused(tmp_path: pathlib.Path, bad: Member, problem: str) -> None:
-    assert problem in find_refusal(tmp_path / "a", packed(*GOOD, bad))
+    assert problem in find_refusal(tmp_path / "a", pack(*GOOD, bad))
 
 
 def test_a_zip_archive_without_modes_has_no_executables(tmp_path: pathlib.Path) -> None:
     windows = member("tap", create_system=0)
-    assert "it has no executable file" in find_refusal(tmp_path / "a", packed(windows))
+    assert "it has no executable file" in find_refusal(tmp_path / "a", pack(windows))
 
 
 def test_an_encrypted_member_is_refused(tmp_path: pathlib.Path) -> None:
-    content = bytearray(packed(member("tap")))
+    content = bytearray(pack(member("tap")))
     listed = content.index(b"PK\1\2")
     content[6] |= 1
     content[listed + 8] |= 1
@@ -102,27 +102,27 @@ def state_size(content: bytes, size: int) -> bytes:
 
 
 def test_a_zip_archive_cannot_fill_the_memory(tmp_path: pathlib.Path) -> None:
-    one = packed(member("tap"))
+    one = pack(member("tap"))
     assert f"it unpacks to more than {2 * MEMBER_LIMIT} bytes" in find_refusal(
         tmp_path / "a", state_size(one, 2 * MEMBER_LIMIT + 1)
     )
     assert f"'tap' has {MEMBER_LIMIT + 1} bytes; expected: at most {MEMBER_LIMIT}" in find_refusal(
         tmp_path / "a", state_size(one, MEMBER_LIMIT + 1)
     )
-    many = packed(*(member(f"p{number}") for number in range(300)))
+    many = pack(*(member(f"p{number}") for number in range(300)))
     assert "it has more than 256 members" in find_refusal(tmp_path / "a", many)
-    verbose = packed(*(member(f"p{number}", comment=bytes(60_000)) for number in range(20)))
+    verbose = pack(*(member(f"p{number}", comment=bytes(60_000)) for number in range(20)))
     assert f"bytes; expected: at most {MIB}" in find_refusal(tmp_path / "a", verbose)
 
 
 def test_a_member_that_is_larger_than_stated_is_refused(tmp_path: pathlib.Path) -> None:
-    content = state_size(packed(member("tap", bytes(10_000_000))), 10)
+    content = state_size(pack(member("tap", bytes(10_000_000))), 10)
     assert "x.tgz cannot be unpacked: Bad CRC-32" in find_refusal(tmp_path / "a", content)
 
 
 def test_only_one_list_of_members_of_a_zip_archive_is_accepted(tmp_path: pathlib.Path) -> None:
-    hidden = packed(*GOOD)
-    assert "it is incomplete, or has a comment" in find_refusal(tmp_path / "a", packed(*GOOD, comment=b"x"))
+    hidden = pack(*GOOD)
+    assert "it is incomplete, or has a comment" in find_refusal(tmp_path / "a", pack(*GOOD, comment=b"x"))
     end = len(hidden) - 22
     large = hidden[:end] + b"PK\6\7" + bytes(16) + hidden[end:]
     assert "archives of more than 4 GiB" in find_refusal(tmp_path / "a", large)
@@ -132,7 +132,7 @@ def test_only_one_list_of_members_of_a_zip_archive_is_accepted(tmp_path: pathlib
 def test_a_damaged_zip_archive_is_an_error_or_has_its_content(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    whole = packed(member("tap"), member("LICENSE.txt", mode=0o644))
+    whole = pack(member("tap"), member("LICENSE.txt", mode=0o644))
     cut = data.draw(st.integers(0, len(whole) - 1))
     value = data.draw(st.integers(0, 255))
     damaged = data.draw(st.sampled_from([whole[:cut], whole[:cut] + bytes([value]) + whole[cut + 1 :]]))

@@ -348,11 +348,11 @@ def test_a_file_that_replaces_a_plugin_meanwhile_is_not_mistaken_for_it(
 ) -> None:
     put = BinDirectory.sync
 
-    def swapped(directory: BinDirectory) -> None:
+    def swap(directory: BinDirectory) -> None:
         put(directory)
         bin_dir.put("bridge", b"evil")
 
-    monkeypatch.setattr(BinDirectory, "sync", swapped)
+    monkeypatch.setattr(BinDirectory, "sync", swap)
     bin_dir.present(OLD)
     monkeypatch.undo()
     assert actions(bin_dir.present(OLD))["bridge"] == "repaired"

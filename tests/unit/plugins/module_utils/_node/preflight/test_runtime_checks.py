@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings i
 ROWS = {runtime.name: runtime for runtime in RUNTIMES}
 
 
-class PreparedNode:
+class PreflightFixture:
     """A node on which everything is as a runtime needs it, until a test changes that."""
 
     def __init__(self, root: pathlib.Path) -> None:
@@ -66,32 +66,32 @@ class PreparedNode:
 
 
 @pytest.fixture
-def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> PreparedNode:
+def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> PreflightFixture:
     monkeypatch.setattr(kernel_module, "state", lambda dummy: State.PRESENT)
     values = {key: value for runtime in RUNTIMES for key, value in runtime.setup.sysctls.items()}
     monkeypatch.setattr(sysctl, "read", values.get)
     monkeypatch.setattr(sysctl, "is_writable", lambda dummy: True)
-    return PreparedNode(tmp_path)
+    return PreflightFixture(tmp_path)
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name != "crio"])
-def test_on_a_prepared_node_nothing_is_missing(node: PreparedNode, name: str) -> None:
+def test_on_a_prepared_node_nothing_is_missing(node: PreflightFixture, name: str) -> None:
     assert {state for subject, state in node.not_ok(name).items() if not subject.startswith("owner of")} == set()
 
 
-def test_a_service_that_does_not_run_is_missing(node: PreparedNode) -> None:
+def test_a_service_that_does_not_run_is_missing(node: PreflightFixture) -> None:
     check = node.check("nomad", is_active=False)["service"]
     assert (check.state, check.found) == (MISSING, "nomad.service is not active, 9.9.9")
     assert check.hint == "run systemctl start nomad.service"
 
 
-def test_plugins_where_the_runtime_does_not_look_are_missing_for_it(node: PreparedNode) -> None:
+def test_plugins_where_the_runtime_does_not_look_are_missing_for_it(node: PreflightFixture) -> None:
     check = node.check("containerd", "/opt/elsewhere")["plugin dirs"]
     assert (check.state, check.needed) == (MISSING, "/opt/elsewhere")
     assert check.hint == f"set cni_node_bin_dir to {node.bin_dir}, or let it search there: /etc/its.conf"
 
 
-def test_the_plugins_of_networks_and_of_the_runtime_are_looked_for(node: PreparedNode) -> None:
+def test_the_plugins_of_networks_and_of_the_runtime_are_looked_for(node: PreflightFixture) -> None:
     node.check("podman")
     for name in ("tuning", "ptp"):
         (node.bin_dir / name).rename(node.root / name)
@@ -104,39 +104,39 @@ def test_the_plugins_of_networks_and_of_the_runtime_are_looked_for(node: Prepare
 
 
 @pytest.mark.parametrize(("release", "state"), [("1.1.1", MISSING), ("1.3.0", OK), ("1.10.0", OK), ("unknown", OK)])
-def test_an_older_release_of_a_plugin_is_missing(node: PreparedNode, release: str, state: str) -> None:
+def test_an_older_release_of_a_plugin_is_missing(node: PreflightFixture, release: str, state: str) -> None:
     node.install("bridge", release)
     assert node.check("nomad")["plugin bridge"].state == state
 
 
 @pytest.mark.parametrize(("name", "state"), [("containerd", MISSING), ("nomad", MISSING), ("crio", WARNING)])
-def test_a_broken_file_is_reported_by_its_effect_on_the_runtime(node: PreparedNode, name: str, state: str) -> None:
+def test_a_broken_file_is_reported_by_its_effect_on_the_runtime(node: PreflightFixture, name: str, state: str) -> None:
     (node.conf_dir / "00-broken.conflist").write_text("{", encoding="utf-8")
     check = node.check(name)["network file"]
     assert check.state == state
     assert check.hint.endswith(ROWS[name].setup.broken)
 
 
-def test_a_runtime_that_takes_the_first_file_needs_one(node: PreparedNode) -> None:
+def test_a_runtime_that_takes_the_first_file_needs_one(node: PreflightFixture) -> None:
     assert node.check("containerd")["network"].found == f"pods, from {node.conf_dir}/10-pods.conflist"
     (node.conf_dir / "10-pods.conflist").unlink()
     assert node.check("containerd")["network"].state == MISSING
     assert "network" not in node.check("podman")
 
 
-def test_a_file_that_the_runtime_does_not_read_is_a_warning(node: PreparedNode) -> None:
+def test_a_file_that_the_runtime_does_not_read_is_a_warning(node: PreflightFixture) -> None:
     (node.conf_dir / "20-single.conf").write_text('{"cniVersion": "0.4.0", "name": "single", "type": "ptp"}', "utf-8")
     assert node.check("podman")["network single"].state == WARNING
     assert node.check("nomad")["network single"].state == OK
 
 
-def test_a_network_that_nomad_cannot_find_by_its_name_is_missing(node: PreparedNode) -> None:
+def test_a_network_that_nomad_cannot_find_by_its_name_is_missing(node: PreflightFixture) -> None:
     node.write("20-upper.conflist", "Upper")
     assert node.check("nomad")["network Upper"].state == MISSING
     assert node.check("podman")["network Upper"].state == OK
 
 
-def test_kernel_modules_and_settings_are_compared(node: PreparedNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_modules_and_settings_are_compared(node: PreflightFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_module, "state", lambda dummy: State.LOADABLE)
     monkeypatch.setattr(sysctl, "read", lambda dummy: "0")
     checks = node.check("kubelet")
@@ -145,20 +145,22 @@ def test_kernel_modules_and_settings_are_compared(node: PreparedNode, monkeypatc
     assert not any(subject.startswith("kernel") for subject in node.check("k3s"))
 
 
-def test_a_directory_that_every_user_can_write_is_missing_an_owner(node: PreparedNode) -> None:
+def test_a_directory_that_every_user_can_write_is_missing_an_owner(node: PreflightFixture) -> None:
     node.bin_dir.chmod(0o777)
     check = node.check("nomad")[f"owner of {node.bin_dir}"]
     assert (check.state, "chmod go-w" in check.hint) == (MISSING, True)
 
 
 @pytest.mark.parametrize(("version", "count"), [("1.31.5", 0), ("1.32.0", 1), ("1.36.3", 1)])
-def test_networks_whose_attachments_crio_deletes_are_a_warning(node: PreparedNode, version: str, count: int) -> None:
+def test_networks_whose_attachments_crio_deletes_are_a_warning(
+    node: PreflightFixture, version: str, count: int
+) -> None:
     node.write("20-kept.conflist", "kept", disableGC=True)
     checks = [check for check in node.check("crio", version=version).values() if check.state == WARNING]
     assert [check.subject for check in checks if check.subject.startswith("network")] == ["network pods"] * count
 
 
-def test_leases_that_podman_removes_at_boot_are_a_warning_for_others(node: PreparedNode) -> None:
+def test_leases_that_podman_removes_at_boot_are_a_warning_for_others(node: PreflightFixture) -> None:
     file = node.root / "usr/lib/tmpfiles.d/podman.conf"
     file.parent.mkdir(parents=True)
     file.write_text("x /tmp/podman-run-*\nD! /var/lib/cni/networks\n", encoding="utf-8")

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import OWN, Selection, repair_node
-from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
 
 CONFIG = json.dumps({"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}]}).encode()
 OURS = Record(Attachment("net", "blue", "eth0"), CONFIG, version="1.0.0")
@@ -37,18 +37,18 @@ OF_NOBODY = foreign("x", "/run/netns/x")
 RECORDS = {OWN: OURS, "podman": OF_PODMAN, "nerdctl": OF_NERDCTL, "": OF_NOBODY}
 
 
-def selected(**keys: t.Any) -> set[str]:
+def select(**keys: t.Any) -> set[str]:
     selection = Selection(**{key: frozenset(values) for key, values in keys.items()})
     return {maker for maker, record in RECORDS.items() if selection.has(record)}
 
 
 def test_without_a_choice_every_attachment_is_selected() -> None:
-    assert selected() == set(RECORDS)
+    assert select() == set(RECORDS)
 
 
 @pytest.mark.parametrize("owners", [[OWN], ["podman"], ["nerdctl"], ["podman", OWN]], ids="+".join)
 def test_owners_select_the_attachments_that_they_may_have_made(owners: list[str]) -> None:
-    assert selected(owners=owners) == set(owners)
+    assert select(owners=owners) == set(owners)
 
 
 def test_an_attachment_that_several_runtimes_may_have_made_is_selected_by_each() -> None:
@@ -62,8 +62,8 @@ def test_an_attachment_that_several_runtimes_may_have_made_is_selected_by_each()
 
 
 def test_networks_and_owners_both_have_to_match() -> None:
-    assert selected(networks=["net"], owners=["podman"]) == {"podman"}
-    assert selected(networks=["other"], owners=["podman"]) == set()
+    assert select(networks=["net"], owners=["podman"]) == {"podman"}
+    assert select(networks=["other"], owners=["podman"]) == set()
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_of_other_runtimes_only_rules_are_put_back_unless_chosen_otherwise(
     resources: set[Resource] | None, own: set[Resource], others: set[Resource]
 ) -> None:
     selection = Selection(resources=None if resources is None else frozenset(resources))
-    assert selection.target(OURS) == (OURS, own)
-    assert selection.target(OF_PODMAN) == (OF_PODMAN, others)
+    assert selection.target(OURS) == Target(OURS, frozenset(own))
+    assert selection.target(OF_PODMAN) == Target(OF_PODMAN, frozenset(others))
 
 
 class Records:

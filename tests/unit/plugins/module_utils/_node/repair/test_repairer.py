@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.conftest import MakeRecordedNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.recorded_node import (
     EVERYTHING,

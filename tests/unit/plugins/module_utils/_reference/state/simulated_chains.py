@@ -35,18 +35,18 @@ def apply(commands: t.Iterable[str], chains: dict[str, list[str]]) -> dict[str, 
             assert chain not in chains
             chains[chain] = []
         elif action == "-A":
-            _existing(chains, chain).append(command)
+            _find_chain(chains, chain).append(command)
         elif action == "-D":
-            _existing(chains, chain).remove(f"-A {chain} {rest}")
+            _find_chain(chains, chain).remove(f"-A {chain} {rest}")
         elif action == "-X":
             assert chains.pop(chain) == []
         else:
             number, text = rest.split(" ", 1)
-            _existing(chains, chain).insert(int(number) - 1, f"-A {chain} {text}")
+            _find_chain(chains, chain).insert(int(number) - 1, f"-A {chain} {text}")
     return {name: lines for name, lines in chains.items() if lines or not name.isupper() or "-" in name}
 
 
-def _existing(chains: dict[str, list[str]], name: str) -> list[str]:
+def _find_chain(chains: dict[str, list[str]], name: str) -> list[str]:
     """Return the rules of a chain that is there; the built-in ones always are."""
     assert name in chains or name in BUILT_IN, f"there is no chain {name}"
     return chains.setdefault(name, [])

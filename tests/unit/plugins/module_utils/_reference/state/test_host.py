@@ -21,7 +21,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.tes
 GATEWAY = ipaddress.ip_interface("10.1.0.1/16")
 
 
-class FakeNode:
+class FakeSnapshot:
     """A node with these links, addresses and limits, and a lease. All ports have the same VLANs."""
 
     def __init__(
@@ -67,7 +67,7 @@ class FakeNode:
         return self._lease
 
 
-def compare(node: FakeNode, *state: resources.Resource) -> list[tuple[str, bool, bool]]:
+def compare(node: FakeSnapshot, *state: resources.Resource) -> list[tuple[str, bool, bool]]:
     """Return message, whether it can be put back, and whether it follows from another difference."""
     return [(each.message, each.is_repairable, each.follows) for each in host.find(state, node)]
 
@@ -97,28 +97,28 @@ VLANS: dict[str, tuple[dict[str, t.Any], PortVlans, list[str]]] = {
 @pytest.mark.parametrize(("keys", "vlans", "lacks"), VLANS.values(), ids=VLANS)
 def test_a_port_needs_the_vlans_of_its_network(keys: dict[str, t.Any], vlans: PortVlans, lacks: list[str]) -> None:
     port = resources.Port("veth7", "cni0", **keys)
-    found = compare(FakeNode(FILTERING, VETH, vlans=vlans), port)
+    found = compare(FakeSnapshot(FILTERING, VETH, vlans=vlans), port)
     assert found == [(f"interface veth7 of the node does not have {lack}", True, False) for lack in lacks]
     # A bridge that does not keep VLANs apart is drift already.
-    assert compare(FakeNode(CNI0, VETH), port) == []
+    assert compare(FakeSnapshot(CNI0, VETH), port) == []
 
 
 def test_the_vlan_of_a_gateway_is_on_the_peer_of_its_link() -> None:
     gateway = VETH._replace(ifindex=8, name="cni0.100", master=0, peer=9)
     peer = VETH._replace(ifindex=9, name="veth9", peer=8)
     port = resources.Port("cni0.100", "cni0", by_peer=True, vlan=100)
-    (lost,) = host.find((port,), FakeNode(FILTERING, gateway, peer, vlans=PortVlans(1, frozenset((1,)))))
+    (lost,) = host.find((port,), FakeSnapshot(FILTERING, gateway, peer, vlans=PortVlans(1, frozenset((1,)))))
     assert lost.message == "the peer of interface cni0.100 of the node does not have VLAN 100 without tags"
     assert (lost.resource, lost.link) == (port, gateway)
     message = "the peer of interface cni0.100 of the node is not a port of cni0"
-    assert compare(FakeNode(FILTERING, gateway, peer._replace(master=0)), port) == [(message, True, False)]
-    assert compare(FakeNode(FILTERING, gateway), port) == [(message, False, False)]
+    assert compare(FakeSnapshot(FILTERING, gateway, peer._replace(master=0)), port) == [(message, True, False)]
+    assert compare(FakeSnapshot(FILTERING, gateway), port) == [(message, False, False)]
 
 
 def test_a_bridge_that_does_not_keep_vlans_apart_is_drift() -> None:
     bridge = resources.Bridge("cni0", filters_vlans=True)
-    assert compare(FakeNode(CNI0), bridge) == [("interface cni0 of the node does not filter VLANs", False, False)]
-    assert compare(FakeNode(CNI0._replace(filters_vlans=True)), bridge) == []
+    assert compare(FakeSnapshot(CNI0), bridge) == [("interface cni0 of the node does not filter VLANs", False, False)]
+    assert compare(FakeSnapshot(CNI0._replace(filters_vlans=True)), bridge) == []
 
 
 def test_consequences_of_a_missing_bridge_are_repaired_with_it() -> None:
@@ -128,7 +128,7 @@ def test_consequences_of_a_missing_bridge_are_repaired_with_it() -> None:
         resources.Address("cni0", GATEWAY, inside=False, is_only=True),
         resources.Sysctl("net/ipv4/conf/cni0/route_localnet", "1", inside=False, link="cni0"),
     )
-    differences = compare(FakeNode(VETH._replace(master=0)), *state)
+    differences = compare(FakeSnapshot(VETH._replace(master=0)), *state)
     assert [(is_repairable, follows) for dummy, is_repairable, follows in differences] == [
         (True, False),
         *(3 * [(True, True)]),
@@ -137,7 +137,7 @@ def test_consequences_of_a_missing_bridge_are_repaired_with_it() -> None:
 
 def test_another_link_in_the_place_of_a_bridge_is_named_and_not_changed() -> None:
     state = resources.Bridge("cni0"), resources.Port("veth7", "cni0")
-    differences = compare(FakeNode(CNI0._replace(kind="veth"), VETH), *state)
+    differences = compare(FakeSnapshot(CNI0._replace(kind="veth"), VETH), *state)
     assert differences == [("interface cni0 of the node is no bridge", False, False)]
 
 
@@ -151,7 +151,7 @@ def test_a_network_card_is_not_the_end_of_a_veth_pair() -> None:
         resources.Address("eth0", GATEWAY, inside=False),
         lease,
     )
-    assert compare(FakeNode(card), *state) == [
+    assert compare(FakeSnapshot(card), *state) == [
         ("interface eth0 of the node is no veth", False, False),
         ("the lease of 10.1.0.2 in /x/net is gone", True, False),
     ]
@@ -160,35 +160,35 @@ def test_a_network_card_is_not_the_end_of_a_veth_pair() -> None:
 def test_a_link_of_the_node_that_another_plugin_has_added_may_have_any_kind() -> None:
     tunnel = VETH._replace(name="tunl0", kind="ipip", master=0, is_up=False)
     link = resources.Link("tunl0", inside=False, is_up=True)
-    assert compare(FakeNode(tunnel), link) == [("interface tunl0 of the node is down", True, False)]
+    assert compare(FakeSnapshot(tunnel), link) == [("interface tunl0 of the node is down", True, False)]
 
 
 def test_a_bridge_gets_no_second_address_of_ipv4() -> None:
     address = resources.Address("cni0", GATEWAY, inside=False, is_only=True)
     message = "address 10.1.0.1/16 of interface cni0 of the node is missing"
-    assert compare(FakeNode(CNI0), address) == [(message, True, False)]
-    assert compare(FakeNode(CNI0, addresses=["fe80::1/64"]), address) == [(message, True, False)]
-    other = FakeNode(CNI0, addresses=["10.2.0.1/16"])
+    assert compare(FakeSnapshot(CNI0), address) == [(message, True, False)]
+    assert compare(FakeSnapshot(CNI0, addresses=["fe80::1/64"]), address) == [(message, True, False)]
+    other = FakeSnapshot(CNI0, addresses=["10.2.0.1/16"])
     assert compare(other, address) == [(f"{message}, which has 10.2.0.1/16", False, False)]
 
 
 def test_a_larger_mtu_of_a_bridge_is_not_drift() -> None:
     bridge = resources.Bridge("cni0", mtu=1400)
-    assert compare(FakeNode(CNI0._replace(mtu=9000)), bridge) == []
-    small = compare(FakeNode(CNI0._replace(mtu=1300)), bridge)
+    assert compare(FakeSnapshot(CNI0._replace(mtu=9000)), bridge) == []
+    small = compare(FakeSnapshot(CNI0._replace(mtu=1300)), bridge)
     assert small == [("the MTU of cni0 of the node is 1300, less than 1400", True, False)]
 
 
 def test_a_setting_that_the_kernel_does_not_have_cannot_be_repaired() -> None:
     setting = resources.Sysctl("net/ipv6/conf/all/forwarding", "1", inside=False)
     message = "net/ipv6/conf/all/forwarding of the node is None, not 1"
-    assert compare(FakeNode(), setting) == [(message, False, False)]
+    assert compare(FakeSnapshot(), setting) == [(message, False, False)]
 
 
 @pytest.mark.parametrize(("burst", "is_drift"), [(100_000, False), (99_998, False), (90_000, True)])
 def test_the_kernel_may_round_a_burst(burst: int, is_drift: bool) -> None:
     rate = resources.Rate("veth7", 1_000_000, 100_000)
-    assert bool(compare(FakeNode(VETH, bucket=TokenBucket(1_000_000, burst)), rate)) is is_drift
+    assert bool(compare(FakeSnapshot(VETH, bucket=TokenBucket(1_000_000, burst)), rate)) is is_drift
 
 
 LEASES: dict[str, tuple[Lease | None, list[tuple[str, bool, bool]]]] = {
@@ -211,4 +211,4 @@ def test_a_lease_belongs_to_the_container_and_the_interface(
     found: Lease | None, differences: list[tuple[str, bool, bool]]
 ) -> None:
     wanted = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0")
-    assert compare(FakeNode(lease=found), wanted) == differences
+    assert compare(FakeSnapshot(lease=found), wanted) == differences

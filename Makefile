@@ -9,7 +9,9 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 # PYTHON selects the interpreter of .venv; by default the distribution's own is used if it is supported.
 PYTHON ?=
 BOOTSTRAP := $(firstword $(wildcard /usr/bin/python3) python3)
-SUITES := lint types unit conformance integration ansible molecule browser controller vm sanity
+SUITES := lint types unit conformance integration ansible molecule browser controller
+# What only repetition, other releases or an emulated machine can show.
+OUTER := vm sanity pythons
 
 # Programs started here find the tools in .venv, and this working tree before any other copy of the collection.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -40,14 +42,19 @@ report:  ## provision three nodes made of namespaces, damage one, and write dist
 	@demo/report
 
 .PHONY: test
-test: venv  ## run every suite below to the end and sum up distinct tests
+test: venv  ## prove a change: every suite but vm, sanity and pythons, in less than twenty minutes
 	@.venv/bin/python -m tools.check $(SUITES)
 
-# One target for each suite; the text is for `make help`:
+.PHONY: test-all
+test-all: export CNI_RING = outer
+test-all: venv  ## every suite with all repetitions, releases and payloads, in some hours
+	@.venv/bin/python -m tools.check $(SUITES) $(OUTER)
+
+# One target for each suite; the text is for `make help`. CNI_RING=outer runs the tests that `make test` leaves out, too:
 lint:         ## ruff, the words of tools/style, yamllint, shellcheck, reuse, zizmor, ansible-lint, antsibull, galaxy-importer
 types:        ## mypy, strict
 unit:         ## tests/unit on the Python of .venv
-pythons:      ## tests/unit on every other Python of this machine from 3.9, for the workflows
+pythons:      ## tests/unit on every other Python of this machine from 3.9
 conformance:  ## one test for each behaviour that the CNI specification requires
 integration:  ## the engine and the built-in plugins beside real ones, in a throw-away sandbox (root)
 ansible:      ## modules, roles, playbooks and pages with real plugins, in a throw-away sandbox (root)
@@ -57,8 +64,8 @@ controller:   ## the project, image, navigator settings and rulebook for automat
 vm:           ## a booted virtual machine from provisioning to reboot, in some 40 minutes (root)
 sanity:       ## ansible-test sanity on ansible-core 2.21; CORE="2.17..." for other lines
 
-.PHONY: $(SUITES) pythons
-$(SUITES) pythons: venv
+.PHONY: $(SUITES) $(OUTER)
+$(SUITES) $(OUTER): venv
 	@.venv/bin/python -m tools.check $@
 
 .PHONY: quick

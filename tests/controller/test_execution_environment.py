@@ -66,6 +66,7 @@ def test_the_image_gets_the_collection_ansible_and_a_client_for_ssh(context: pat
     assert [name for name, *_rest in packages.active_rules(["platform:rpm"])] == ["openssh-clients"]
 
 
+@pytest.mark.outer("another release of ansible-core, which comes from a package index")
 def test_the_oldest_ansible_runs_a_playbook_with_the_packages_of_the_image(
     collections: pathlib.Path, required: pathlib.Path, project: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

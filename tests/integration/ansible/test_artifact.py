@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import En
 from ansible_collections.cni.node.tests.support import galaxy
 from ansible_collections.cni.node.tests.support.namespaces import links
 from tools import build, cores, release, tree
-from tools.paths import ROOT
+from tools.paths import ROOT, VENV
 
 # What the installed collection must work with: Ansible's requirements for collections name these four.
 USED = {"meta", "playbooks", "plugins", "roles"}
@@ -52,6 +52,29 @@ VARIABLES: JsonObject = {
     "cni_node_builtin": "always",
     "cni_node_conflists": [{"config": NETWORK}],
     "cni_node_attachments": [{"network": "dbnet", "netns": "red"}, {"network": "dbnet", "netns": "blue"}],
+}
+# KiB of a module's payload, as the file that goes to a node, and arguments with which it is sent.
+BUDGETS = {
+    "attachments": 700,
+    "conflists": 600,
+    "gc": 730,
+    "kernel": 300,
+    "metrics": 760,
+    "netns": 220,
+    "node_info": 640,
+    "plugins": 650,
+    "preflight_info": 310,
+    "repair": 690,
+    "verify": 660,
+}
+ARGUMENTS: dict[str, JsonObject] = {
+    **{module: {} for module in BUDGETS},
+    "attachments": {"attachments": []},
+    "conflists": {"conflists": []},
+    "metrics": {"path": "/tmp/cni.prom"},
+    "netns": {"names": []},
+    "plugins": {"source": "builtin"},
+    "verify": {"networks": []},
 }
 
 
@@ -96,12 +119,12 @@ class Controller:
             "ANSIBLE_DEVEL_WARNING": "false",
         }
 
-    def run(self, program: str, *arguments: str | pathlib.Path) -> Done:
+    def run(self, program: str, *arguments: str | pathlib.Path, **environment: str) -> Done:
         done = subprocess.run(
             [str(self._programs / program), *map(str, arguments)],
             check=False,
             cwd=self.path,
-            env=self._environment,
+            env={**self._environment, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -129,9 +152,9 @@ class Controller:
 
 def installed_controller(path: pathlib.Path, core: cores.Core, artifact: pathlib.Path) -> Controller:
     """Install the artifact for a line of ansible-core; skip the test where this machine does not have it."""
-    programs, python = core.env / "bin", core.python()
+    programs, python = VENV / "bin" if core is OWN else core.env / "bin", core.python()
     if python is None or not (programs / "ansible-playbook").exists():
-        pytest.skip(f"there is no environment with ansible-core {core.line}: `make ansible` makes it")
+        pytest.skip(f"there is no environment with ansible-core {core.line}: `make test-all` makes it")
     controller = Controller(path, programs, python)
     controller.install(artifact, "--offline").require_success()
     return controller
@@ -242,7 +265,7 @@ def test_a_signed_release_is_installed_from_galaxy_and_a_forged_one_is_refused(
     gpg.trust(build.DIST / release.PUBLIC_KEY)
     assert "Release Summary" in (build.DIST / release.NOTES).read_text(encoding="utf-8")
     version = artifact.name.split("-")[2].replace(".tar.gz", "")
-    controller = Controller(tmp_path, OWN.env / "bin", pathlib.Path("/usr/bin/python3"))
+    controller = Controller(tmp_path, VENV / "bin", pathlib.Path("/usr/bin/python3"))
     signed = ("--signature", signature.as_uri(), "--keyring", str(gpg.keyring), *EVERY_SIGNATURE)
     with galaxy.serve(version) as server:
         assert "HTTP Code: 401" in publish(server.url, "wrong").require_failure()
@@ -261,7 +284,15 @@ def test_a_signed_release_is_installed_from_galaxy_and_a_forged_one_is_refused(
     assert "Signature verification failed for 'cni.node'" in controller.verify(*signed).require_failure()
 
 
-@pytest.mark.parametrize("core", cores.ALL, ids=lambda core: core.line)
+@pytest.mark.parametrize(
+    "core",
+    [
+        pytest.param(
+            core, id=core.line, marks=() if core is OWN else pytest.mark.outer("another release of ansible-core")
+        )
+        for core in cores.ALL
+    ],
+)
 def test_the_installed_artifact_does_the_main_job(
     node: EngineNode, tmp_path: pathlib.Path, artifact: pathlib.Path, core: cores.Core
 ) -> None:
@@ -287,3 +318,20 @@ def test_the_checkout_is_out_of_reach_of_the_installed_artifact(tmp_path: pathli
     controller = installed_controller(tmp_path, OWN, artifact)
     shutil.rmtree(controller.collection)
     assert "cni.node.validate" in controller.play("validate").require_failure()
+
+
+def test_the_payload_of_each_module_is_within_its_budget(
+    node: EngineNode, tmp_path: pathlib.Path, artifact: pathlib.Path
+) -> None:
+    controller = installed_controller(tmp_path, OWN, artifact)
+    tasks: list[JsonObject] = [{f"cni.node.{module}": arguments} for module, arguments in ARGUMENTS.items()]
+    play = {"hosts": "all", "gather_facts": False, "ignore_errors": True, "check_mode": True, "tasks": tasks}
+    (tmp_path / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
+    remote = {"ANSIBLE_KEEP_REMOTE_FILES": "true", "ANSIBLE_REMOTE_TEMP": str(tmp_path / "remote")}
+    output = controller.run("ansible-playbook", "-i", "node,", "-c", "local", "play.yml", **remote).require_success()
+    sent = {path.stem.removeprefix("AnsiballZ_"): path for path in (tmp_path / "remote").glob("*/AnsiballZ_*.py")}
+    assert sent.keys() == BUDGETS.keys(), output
+    sizes = {module: path.stat().st_size // 1024 for module, path in sent.items()}
+    assert {module: size for module, size in sizes.items() if size > BUDGETS[module]} == {}
+    # A budget that is much too large finds nothing.
+    assert {module: size for module, size in sizes.items() if size < 0.8 * BUDGETS[module]} == {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import random
 import subprocess
 import sys
 import time
@@ -101,6 +102,9 @@ def _log(name: str, part: int) -> Path:
 
 def main(names: list[str]) -> int:
     start = time.monotonic()
+    # All parts take their samples with it.
+    os.environ.setdefault("CNI_SEED", str(random.randrange(1_000_000)))
+    print(f"CNI_SEED={os.environ['CNI_SEED']} repeats the samples of this run.", flush=True)
     results = run_suites(names)
     report.print_summary(results, time.monotonic() - start)
     return 1 if any(result.failed for result in results) else 0

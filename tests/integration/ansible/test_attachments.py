@@ -11,6 +11,8 @@ import json
 import pathlib
 import typing as t
 
+import pytest
+
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import RESULT, configuration, open_network
@@ -64,6 +66,7 @@ def test_attachments_are_added_checked_and_removed(node: EngineNode, project: Pr
         assert before.difference(node.state()) == ""
 
 
+@pytest.mark.real_programs
 def test_built_in_plugins_run_from_what_ansible_copies(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.full())
     item = {"network": "net", "netns": "blue", "capability_args": reference_networks.CAPABILITY_ARGS}

@@ -20,6 +20,8 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
 
+pytestmark = pytest.mark.real_programs
+
 ELSEWHERE = pathlib.Path("/run/opt")
 
 

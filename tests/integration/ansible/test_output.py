@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
@@ -19,6 +21,8 @@ from ansible_collections.cni.node.tests.integration.ansible.test_playbooks impor
 )
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+
+pytestmark = pytest.mark.real_programs
 
 # Several inventory names of this node.
 THREE = "one,two,three,"

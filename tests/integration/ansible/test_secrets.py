@@ -22,6 +22,8 @@ from ansible_collections.cni.node.tests.integration.ansible.test_survey import R
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, wait_for_result
 
+pytestmark = pytest.mark.real_programs
+
 TOP = pathlib.Path(__file__).parents[3]
 
 PASSWORD = "s3/cr@t:wörd"

@@ -39,7 +39,7 @@ LIMIT = "1800"
 # A tmpfs of this process alone, which has the machine's memory, its sockets and the files that it shares with the host.
 SHARED = pathlib.Path("/dev/shm")
 ORDER, STATUS = SHARED / "order.json", SHARED / "status"
-CONSOLE_TAIL = 2000  # bytes
+CONSOLE_TAIL = 4000  # bytes
 OUTPUTS = (1, 2)
 CLONE_NEWUSER = 0x10000000
 

@@ -28,6 +28,7 @@ SUITES = {
     "unit": pytests.unit,
     "lint": lint.suite,
     "conformance": pytests.conformance,
+    "uml": pytests.uml,
     "browser": pytests.browser,
     "controller": pytests.controller,
     "types": typecheck.suite,

@@ -15,6 +15,9 @@ from pathlib import Path
 from tools import cores, envs, pythons, report, sandbox
 from tools.paths import CACHE, REPORTS, REQUIREMENTS, ROOT, run, tool
 
+ENGINE_TESTS = ("tests/integration/engine", "tests/integration/builtin")
+UML = ROOT / "tests" / "uml" / "uml"
+
 
 def unit() -> report.SuiteResult:
     return _pytest("unit", tool("python"), "tests/unit")
@@ -30,7 +33,14 @@ def integration() -> report.SuiteResult:
     """Run the engine and the built-in plugins beside real plugins."""
     # firewalld is installed only where the machine serves tests alone; elsewhere its tests skip themselves.
     groups = ["interop", *(["firewalld"] if os.environ.get("CI") else [])]
-    return _in_sandbox("integration", groups, "tests/support", "tests/integration/engine", "tests/integration/builtin")
+    # The suite `uml` runs the others.
+    arguments = ("-m", "not other_kernel", "tests/support", "tests/uml", *ENGINE_TESTS)
+    return _in_sandbox("integration", groups, *arguments)
+
+
+def uml() -> report.SuiteResult:
+    """Run the tests of the suite `integration` that need another kernel, in a machine of User Mode Linux."""
+    return _in_sandbox("uml", [], "-m", "other_kernel", *ENGINE_TESTS, needed=("node", "uml"), program=UML)
 
 
 def ansible() -> report.SuiteResult:
@@ -41,7 +51,12 @@ def ansible() -> report.SuiteResult:
 
 
 def _in_sandbox(
-    name: str, groups: t.Iterable[str], *arguments: str, prepare: t.Callable[[], None] | None = None
+    name: str,
+    groups: t.Iterable[str],
+    *arguments: str,
+    prepare: t.Callable[[], None] | None = None,
+    needed: t.Iterable[str] = ("node",),
+    program: Path = sandbox.PROGRAM,
 ) -> report.SuiteResult:
     """Run tests in a throw-away sandbox; skip them with a reason if there is none.
 
@@ -50,8 +65,10 @@ def _in_sandbox(
         groups: Groups of packages without which some tests skip themselves.
         arguments: Those of pytest.
         prepare: What to do before.
+        needed: Groups of packages without which no test runs.
+        program: What makes the sandbox.
     """
-    reason = sandbox.unavailable(name, "node")
+    reason = sandbox.unavailable(name, *needed)
     if reason:
         result = report.SuiteResult(name)
         result.skip(reason)
@@ -59,7 +76,7 @@ def _in_sandbox(
     _install(*groups)
     if prepare:
         prepare()
-    return _pytest(name, tool("python"), *arguments, prefix=[sandbox.PROGRAM])
+    return _pytest(name, tool("python"), *arguments, prefix=[program])
 
 
 def browser() -> report.SuiteResult:

@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 # PYTHON selects the interpreter of .venv; by default the distribution's own is used if it is supported.
 PYTHON ?=
 BOOTSTRAP := $(firstword $(wildcard /usr/bin/python3) python3)
-SUITES := lint types unit conformance integration ansible molecule browser controller
+SUITES := lint types unit conformance integration uml ansible molecule browser controller
 # What only repetition, other releases or an emulated machine can show.
 OUTER := vm sanity pythons
 
@@ -57,6 +57,7 @@ unit:         ## tests/unit on the Python of .venv
 pythons:      ## tests/unit on every other Python of this machine from 3.9
 conformance:  ## one test for each behaviour that the CNI specification requires
 integration:  ## the engine and the built-in plugins beside real ones, in a throw-away sandbox (root)
+uml:          ## tests of `integration` that need another kernel, on one that runs as a process (root)
 ansible:      ## modules, roles, playbooks and pages with real plugins, in a throw-away sandbox (root)
 molecule:     ## roles and playbooks on a fleet of nodes over SSH (root); SCENARIO="NAME..." for some
 browser:      ## the fleet's report and the documentation site in headless Chromium

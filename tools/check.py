@@ -38,6 +38,7 @@ SUITES = {
     "vm": Suite(vm.suite, 1, ("node", "fleet", "vm")),
     "ansible": Suite(pytests.ansible, 8, ("node", "interop", "fleet", "release")),
     "integration": Suite(pytests.integration, 6, ("node", "interop", *pytests.FIREWALLD)),
+    "uml": Suite(pytests.uml, 1, ("node", "uml")),
     "molecule": Suite(molecule.suite, len(molecule.select()), ("node", "fleet")),
     "sanity": Suite(sanity.suite),
     "pythons": Suite(pytests.other_pythons, len(pythons.list_supported())),

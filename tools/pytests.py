@@ -16,6 +16,8 @@ from tools.paths import CACHE, REPORTS, REQUIREMENTS, ROOT, run, tool
 
 # firewalld is installed only where the machine serves tests alone; elsewhere its tests skip themselves.
 FIREWALLD = ("firewalld",) if os.environ.get("CI") else ()
+ENGINE_TESTS = ("tests/integration/engine", "tests/integration/builtin")
+UML = ROOT / "tests" / "uml" / "uml"
 
 
 def unit(part: int, parts: int) -> report.SuiteResult:
@@ -28,9 +30,13 @@ def conformance(part: int, parts: int) -> report.SuiteResult:
 
 def integration(part: int, parts: int) -> report.SuiteResult:
     """Run the engine and the built-in plugins beside real plugins."""
-    return _in_sandbox(
-        "integration", part, parts, "tests/support", "tests/integration/engine", "tests/integration/builtin"
-    )
+    # The suite `uml` runs the others.
+    return _in_sandbox("integration", part, parts, "tests/support", "tests/uml", *ENGINE_TESTS, mark="not other_kernel")
+
+
+def uml(part: int, parts: int) -> report.SuiteResult:
+    """Run the tests of the suite `integration` that need another kernel, in a machine of User Mode Linux."""
+    return _in_sandbox("uml", part, parts, *ENGINE_TESTS, mark="other_kernel", program=UML)
 
 
 def ansible(part: int, parts: int) -> report.SuiteResult:
@@ -55,14 +61,16 @@ def is_outer() -> bool:
     return os.environ.get("CNI_RING") == "outer"
 
 
-def _in_sandbox(name: str, part: int, parts: int, *directories: str) -> report.SuiteResult:
-    """Run tests in a throw-away sandbox; skip them with a reason if there is none."""
+def _in_sandbox(
+    name: str, part: int, parts: int, *directories: str, mark: str = "", program: Path = sandbox.PROGRAM
+) -> report.SuiteResult:
+    """Run tests in what `program` makes, a throw-away sandbox; skip them with a reason if there is none."""
     reason = sandbox.unavailable(name)
     if reason:
         result = report.SuiteResult(name)
         result.skip(reason)
         return result
-    return _pytest(name, tool("python"), part, parts, *directories, prefix=[sandbox.PROGRAM])
+    return _pytest(name, tool("python"), part, parts, *directories, mark=mark, prefix=[program])
 
 
 def other_pythons(part: int, parts: int) -> report.SuiteResult:
@@ -92,6 +100,7 @@ def _pytest(
     part: int,
     parts: int,
     *arguments: str,
+    mark: str = "",
     prefix: t.Sequence[Path] = (),
     tests: str | None = None,
 ) -> report.SuiteResult:
@@ -103,7 +112,8 @@ def _pytest(
         # The sandbox keeps what is written to this directory.
         extra = {"CNI_SANDBOX_OUT": str(REPORTS), "PYTEST_DEBUG_TEMPROOT": temporary}
         options = [f"--junit-xml={report_file}", f"-ocache_dir={CACHE / 'pytest' / label}", "-q"]
-        options += [] if is_outer() else ["-m", "not outer"]
+        marks = [mark, "" if is_outer() else "not outer"]
+        options += ["-m", " and ".join(filter(None, marks))]
         files = _share(arguments, part, parts) if parts > 1 else arguments
         status = run([*prefix, python, "-m", "pytest", *options, *files], env=extra)
     result = report.read_junit(name, [report_file] if report_file.is_file() else [], tests=tests)

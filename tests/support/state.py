@@ -72,11 +72,11 @@ def node_state(cache_dir: str = "/var/lib/cni", trees: t.Sequence[str | os.PathL
 
 
 def link_lines() -> Lines:
-    """Return the lines of links; a bridge's MAC is left out, because it follows its ports."""
+    """Return the lines of links, without MACs that the kernel chooses: a bridge's follows its ports, a VRF's is random."""
     lines = []
     for name, link in sorted(namespaces.links().items()):
         kind = link.get("linkinfo", {}).get("info_kind", link["link_type"])
-        mac = "" if kind == "bridge" else link.get("address", "")
+        mac = "" if kind in ("bridge", "vrf") else link.get("address", "")
         given = sorted(f"{address['local']}/{address['prefixlen']}" for address in namespaces.assigned_addresses(link))
         up = "up" if "UP" in link["flags"] else "down"
         facts = (name, kind, f"mtu {link['mtu']}", up, link.get("master", ""), mac, *given)

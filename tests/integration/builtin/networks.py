@@ -24,7 +24,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
 from ansible_collections.cni.node.tests.integration.engine.reference_networks import DEFAULT_ROUTES, host_local, network
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
 from ansible_collections.cni.node.tests.support import state
-from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 
 FLUSH = "nft flush ruleset"
 DUAL_STACK = host_local("10.1.0.0/16", routes=DEFAULT_ROUTES)
@@ -55,8 +55,14 @@ class Case(t.NamedTuple):
     plugins: tuple[JsonObject, ...]
     damage: tuple[str, ...]
     keys: JsonObject = {}
+    # Addresses that the container pings through its interface, after the attachment and after each repair.
+    reaches: tuple[str, ...] = ()
 
 
+# Executables of 1.1 lose the routes of an interface that goes into a VRF.
+WITHOUT_ROUTES = {**GATEWAY, "ipMasq": False, "ipam": {key: DUAL_STACK[key] for key in ("type", "ranges")}}
+GATEWAYS = ("10.1.0.1", "fd00:1::1")
+FLUSH_ADDRESSES = "inside ip address flush dev eth0 scope global"
 LOST_ADDRESS = "inside ip address delete {address}/16 dev eth0"
 LOST_ROUTE = "inside ip route delete default"
 CASES = {
@@ -72,6 +78,31 @@ CASES = {
     ),
     "ptp": Case((reference_networks.PTP,), (FLUSH, LOST_ROUTE, "ip route delete {address}")),
     "macvlan": Case((reference_networks.MACVLAN,), ("inside ip address flush dev eth0",)),
+    "ipvlan": Case(
+        ({**reference_networks.IPVLAN, "mode": "l3s"},),
+        (FLUSH_ADDRESSES, "inside ip link set eth0 type ipvlan mode l2"),
+    ),
+    "vlan": Case(
+        (reference_networks.VLAN,),
+        (FLUSH_ADDRESSES, "inside ip link set eth0 mtu 1300"),
+        reaches=(reference_networks.WORLD_IN_VLAN,),
+    ),
+    "bridge in a VLAN": Case(
+        ({**GATEWAY, "vlan": 97},),
+        (
+            "iptables -t nat -F",
+            "bridge vlan delete dev {port} vid 97",
+            "ip link set {port} nomaster",
+            "ip address flush dev cni0.97 scope global",
+            "ip link delete cni0",
+        ),
+        reaches=GATEWAYS,
+    ),
+    "vrf": Case(
+        (WITHOUT_ROUTES, {**reference_networks.VRF, "table": 97}),
+        ("inside ip link set eth0 nomaster", "inside ip link delete customer"),
+        reaches=GATEWAYS,
+    ),
     "host-device": Case((reference_networks.HOST_DEVICE,), ("inside ip address delete 10.4.1.1/16 dev eth0",)),
     "loopback": Case((reference_networks.LOOPBACK,), ("inside ip link set lo down",), {"ifname": "lo"}),
     "static": Case(
@@ -127,11 +158,35 @@ CASES = {
 }
 
 
+# What executables before 1.3 do not have.
+BUILT_IN_CASES = {
+    "dummy": Case((reference_networks.DUMMY,), (FLUSH_ADDRESSES, "inside ip link set eth0 down")),
+    "bridge with a VLAN trunk": Case(
+        ({"type": "bridge", "vlanTrunk": [{"minID": 10, "maxID": 12}, {"id": 20}], "preserveDefaultVlan": False},),
+        ("bridge vlan delete dev {host} vid 10-12", "ip link set {host} nomaster", "ip link delete cni0"),
+    ),
+    "vrf with routes": Case(
+        (GATEWAY, reference_networks.VRF),
+        ("inside ip link set eth0 nomaster", "inside ip link delete customer", "inside ip link set customer down"),
+        reaches=GATEWAYS,
+    ),
+}
+
+
+def parameters(cases: t.Mapping[str, Case]) -> list[t.Any]:
+    """Return the parameters of a test that runs once for each case."""
+    return [
+        pytest.param(case, id=name, marks=reference_networks.kernel_marks(case.plugins)) for name, case in cases.items()
+    ]
+
+
 def prepare(node: EngineNode, namespace: Namespace, case: Case) -> JsonObject:
     """Write the network of a case and return the item of its attachment."""
     reference_networks.make_uplink()
     if kind := reference_networks.missing_kind(case.plugins):
         pytest.skip(f"this kernel has no {kind}")
+    if "vlan" in reference_networks.needed_kinds(case.plugins):
+        reference_networks.make_vlan_of_world()
     node.write(network(*case.plugins))
     return attachment("net", namespace, **case.keys)
 
@@ -147,7 +202,7 @@ def complete_state(node: EngineNode, namespace: Namespace) -> state.State:
 
 
 def run_damage(command: str, result: JsonObject, namespace: Namespace) -> None:
-    """Run a command of `Case.damage`."""
+    """Run a command of `Case.damage`; one that has ``{port}`` is run for each port of the bridge."""
     names = [item["name"] for item in result.get("interfaces") or () if not item.get("sandbox")]
     addresses = [entry["address"].partition("/")[0] for entry in result.get("ips") or ()]
     words = {
@@ -155,11 +210,19 @@ def run_damage(command: str, result: JsonObject, namespace: Namespace) -> None:
         "host": next((name for name in names if name.startswith("veth")), ""),
         "ifb": next((name for name in names if name.startswith("bwp")), ""),
     }
-    argv = command.format(**words).split()
-    if argv[0] == "inside":
-        namespace.run(*argv[1:])
-    else:
-        subprocess.run(argv, check=True)
+    ports = [link["ifname"] for link in ip("link", "show", "master", "cni0")] if "{port}" in command else [""]
+    for port in ports:
+        argv = command.format(port=port, **words).split()
+        if argv[0] == "inside":
+            namespace.run(*argv[1:])
+        else:
+            subprocess.run(argv, check=True)
+
+
+def ping(namespace: Namespace, case: Case) -> None:
+    """Require that the container reaches the addresses of its case."""
+    for address in case.reaches:
+        namespace.run("ping", "-I", "eth0", "-c1", "-W5", address)
 
 
 def require_check(engine: Engine, item: JsonObject) -> None:

@@ -13,10 +13,14 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.builtin.networks import (
+    BUILT_IN_CASES,
     CASES,
+    GATEWAYS,
     Case,
     as_set,
     complete_state,
+    parameters,
+    ping,
     prepare,
     require_check,
     run_damage,
@@ -36,12 +40,6 @@ def uplink(node: EngineNode) -> t.Iterator[None]:
     subprocess.run(["ip", "link", "delete", "eth0"], check=True)
 
 
-@pytest.fixture(params=list(CASES.values()), ids=list(CASES))
-def case(request: pytest.FixtureRequest, node: EngineNode) -> Case:
-    chosen: Case = request.param
-    return chosen
-
-
 def state_after_executables(node: EngineNode, there: Engine, blue: Namespace, item: JsonObject) -> State:
     """Return the state that executables leave after ADD and DEL: a bridge, empty chains and settings stay by design."""
     there.add(item)
@@ -49,6 +47,23 @@ def state_after_executables(node: EngineNode, there: Engine, blue: Namespace, it
     return complete_state(node, blue)
 
 
+def repair_each_damage(
+    node: EngineNode, here: Engine, blue: Namespace, case: Case, item: JsonObject, result: JsonObject
+) -> None:
+    """Damage the attachment; require that a repair returns everything and makes no other interface."""
+    index = blue.links()[item["ifname"]]["ifindex"]
+    attached = as_set(complete_state(node, blue))
+    for command in case.damage:
+        run_damage(command, result, blue)
+        action, changed, reason = require_success(here.ensure(item))
+        assert (action, changed) == ("repaired", True), f"{command}: {reason}"
+        assert attached.difference(as_set(complete_state(node, blue))) == "", command
+        assert blue.links()[item["ifname"]]["ifindex"] == index, command
+        ping(blue, case)
+        require_check(here, item)
+
+
+@pytest.mark.parametrize("case", parameters(CASES))
 def test_executables_check_and_delete_attachments_of_the_engine(
     node: EngineNode, here: Engine, there: Engine, blue: Namespace, case: Case
 ) -> None:
@@ -58,10 +73,12 @@ def test_executables_check_and_delete_attachments_of_the_engine(
     assert here.record(item).builtin
     require_check(there, item)
     require_check(here, item)
+    ping(blue, case)
     there.delete(item)
     assert before.difference(complete_state(node, blue)) == ""
 
 
+@pytest.mark.parametrize("case", parameters(CASES))
 def test_the_engine_checks_repairs_and_deletes_attachments_of_executables(
     node: EngineNode, here: Engine, there: Engine, blue: Namespace, case: Case
 ) -> None:
@@ -70,13 +87,30 @@ def test_the_engine_checks_repairs_and_deletes_attachments_of_executables(
     result = there.add(item)
     assert not there.record(item).builtin
     require_check(here, item)
-    attached = as_set(complete_state(node, blue))
-    for command in case.damage:
-        run_damage(command, result, blue)
-        action, changed, reason = require_success(here.ensure(item))
-        assert (action, changed) == ("repaired", True), f"{command}: {reason}"
-        assert attached.difference(as_set(complete_state(node, blue))) == "", command
-        require_check(here, item)
+    repair_each_damage(node, here, blue, case, item, result)
     require_check(there, item)
     here.delete(item)
     assert as_set(before).difference(as_set(complete_state(node, blue))) == ""
+
+
+@pytest.mark.parametrize("case", parameters(BUILT_IN_CASES))
+def test_built_in_plugins_repair_and_delete_what_executables_do_not_support(
+    node: EngineNode, here: Engine, blue: Namespace, case: Case
+) -> None:
+    item = prepare(node, blue, case)
+    here.add(item)
+    here.delete(item)
+    before = complete_state(node, blue)
+    result = here.add(item)
+    require_check(here, item)
+    ping(blue, case)
+    repair_each_damage(node, here, blue, case, item, result)
+    here.delete(item)
+    assert as_set(before).difference(as_set(complete_state(node, blue))) == ""
+
+
+@pytest.mark.other_kernel
+def test_verify_reaches_the_gateways_of_a_network_in_a_vrf(node: EngineNode, blue: Namespace) -> None:
+    prepare(node, blue, BUILT_IN_CASES["vrf with routes"])
+    (tried,) = node.run("verify", networks=["net"], builtin="always").succeeded().result["networks"]
+    assert {gateway["address"]: gateway["answered"] for gateway in tried["gateways"]} == dict.fromkeys(GATEWAYS, True)

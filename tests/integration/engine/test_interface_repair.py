@@ -360,6 +360,50 @@ def test_drift_of_a_macvlan_is_repaired(node: EngineNode, engine: Engine, blue: 
     repaired.reach(reference_networks.WORLD)
 
 
+@pytest.mark.other_kernel
+def test_drift_of_an_ipvlan_is_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+    reference_networks.make_uplink()
+    repaired = Repaired(node, engine, blue, reference_networks.IPVLAN)
+    for mode in ("l3", "l3s"):
+        command = f"inside ip link set eth0 type ipvlan mode {mode}"
+        repaired.spoil_and_repair(command, f"interface eth0 has ipvlan mode {mode}, not l2")
+    repaired.reach(reference_networks.WORLD)
+
+
+@pytest.mark.other_kernel
+def test_a_lost_vlan_of_a_bridge_port_is_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+    repaired = Repaired(node, engine, blue, {**BRIDGE, "vlan": 97})
+    lost = "interface {host} of the node does not have VLAN 97 without tags"
+    repaired.spoil_and_repair("bridge vlan delete dev {host} vid 97", lost)
+    repaired.reach("10.1.0.1")
+
+
+@pytest.mark.other_kernel
+def test_a_bridge_that_does_not_filter_vlans_any_more_is_left_alone(
+    node: EngineNode, engine: Engine, blue: Namespace
+) -> None:
+    repaired = Repaired(node, engine, blue, {**BRIDGE, "vlan": 97})
+    repaired.run("ip link set cni0 type bridge vlan_filtering 0")
+    repaired.snapshot = NodeSnapshot()
+    drift = repaired.drift()
+    assert drift.on_node == ("interface cni0 of the node does not filter VLANs",)
+    assert not any(difference.is_repairable for difference in drift.differences)
+
+
+@pytest.mark.other_kernel
+def test_drift_of_a_vrf_is_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+    # Executables of 1.1 lose the routes of an interface that goes into a VRF.
+    ipam = {key: IPAM[key] for key in ("type", "ranges")}
+    repaired = Repaired(node, engine, blue, {**BRIDGE, "ipam": ipam}, reference_networks.VRF)
+    for command, *messages in (
+        ("inside ip link set eth0 nomaster", "interface eth0 is not in VRF customer"),
+        ("inside ip link set customer down", "VRF customer is down"),
+    ):
+        repaired.spoil_and_repair(command, *messages)
+        repaired.reach("10.1.0.1", "-I", "eth0")
+        repaired.reach("fd00:1::1", "-I", "eth0")
+
+
 def test_resources_that_only_add_can_make_are_not_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
     repaired.run("inside ip link delete eth0")

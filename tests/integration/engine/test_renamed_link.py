@@ -28,7 +28,9 @@ PLUGINS: dict[str, JsonObject] = {
     "bridge": reference_networks.bridge(ipam=SMALL, ipMasq=True),
     "ptp": {"type": "ptp", "ipam": SMALL, "ipMasq": True},
     "macvlan": {**reference_networks.MACVLAN, "ipam": SMALL},
-    "ipvlan": {"type": "ipvlan", "master": reference_networks.UPLINK, "ipam": SMALL},
+    "ipvlan": {**reference_networks.IPVLAN, "ipam": SMALL},
+    "vlan": {**reference_networks.VLAN, "ipam": SMALL},
+    "dummy": {**reference_networks.DUMMY, "ipam": SMALL},
     "host-device": {**reference_networks.HOST_DEVICE, "ipam": SMALL},
 }
 # A change inside the container, which has the last free address of the network.
@@ -120,7 +122,13 @@ def test_the_link_is_removed_before_its_address_is_freed(
     _next_gets_it_alone(node, blue)
 
 
-@pytest.mark.parametrize("kind", ["macvlan", "ipvlan", "host-device"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=reference_networks.kernel_marks([PLUGINS[kind]]))
+        for kind in ("macvlan", "ipvlan", "vlan", "dummy", "host-device")
+    ],
+)
 def test_a_link_other_than_a_veth_is_renamed_back_for_del(node: EngineNode, blue: Namespace, kind: str) -> None:
     item = _attach(node, blue, kind)
     _do(blue, DEEDS["renamed"])

@@ -76,7 +76,13 @@ OF_THE_NODE: t.Final = {
     *(("macvlan", "master"), ("ipvlan", "master"), ("vlan", "master"), ("host-device", "device")),
     *(("host-device", "hwaddr"), ("host-device", "kernelpath"), ("host-device", "pciBusID")),
     *(("portmap", "externalSetMarkChain"), ("portmap", "conditionsV4"), ("portmap", "conditionsV6")),
-    *(("firewall", "firewalldZone"), ("bridge", "macspoofchk"), ("static", "dns"), ("tuning", "dataDir")),
+    *(
+        ("firewall", "firewalldZone"),
+        ("bridge", "macspoofchk"),
+        ("bridge", "vlan"),
+        ("static", "dns"),
+        ("tuning", "dataDir"),
+    ),
     *(("host-local", "dataDir"), ("host-local", "resolvConf"), ("vrf", "table")),
     # Errors that depend on CNI_ARGS.
     ("static", "addresses"),
@@ -122,8 +128,6 @@ def variants(plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
 
 def _object_values(schema: JsonObject, place: Place, plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
     for key, property_schema in schema["properties"].items():
-        if (plugin, key) == ("bridge", "vlan") and lacks_vlan_filtering():
-            continue
         if key not in COMMON and (plugin, key) not in OF_THE_NODE and is_there(property_schema):
             yield from (((*place, key), value) for value in samples(property_schema))
             yield (*place, key), None
@@ -158,39 +162,37 @@ def attach(engine: Engine, content: bytes, item: JsonObject) -> str:
     return ""
 
 
-def lacks(plugin: str) -> str:
-    """Return the kernel feature that the plugin needs and this kernel lacks, or an empty string."""
-    kinds = {"macvlan": "macvlan", "ipvlan": "ipvlan", "vrf": "vrf"}
-    arguments = {"vrf": ("table", "5"), "vlan": ("id", "5")}.get(plugin, ())
-    link = ("link", reference_networks.UPLINK) if plugin in ("macvlan", "ipvlan", "vlan") else ()
-    kind = kinds.get(plugin, "vlan" if plugin == "vlan" else "")
-    if not kind:
-        return ""
-    probe = ["ip", "link", "add", *link, "name", "probe", "type", kind, *arguments]
-    made = subprocess.run(probe, check=False, stderr=subprocess.DEVNULL)
-    subprocess.run(["ip", "link", "delete", "probe"], check=False, stderr=subprocess.DEVNULL)
-    return "" if made.returncode == 0 else kind
-
-
-def lacks_vlan_filtering() -> bool:
-    probe = ["ip", "link", "add", "name", "probe", "type", "bridge", "vlan_filtering", "1"]
-    made = subprocess.run(probe, check=False, stderr=subprocess.DEVNULL)
-    subprocess.run(["ip", "link", "delete", "probe"], check=False, stderr=subprocess.DEVNULL)
-    return made.returncode != 0
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("plugin", BASES)
+@pytest.mark.parametrize(
+    "plugin",
+    [pytest.param(plugin, marks=reference_networks.kernel_marks(plugins)) for plugin, (plugins, _) in BASES.items()],
+)
 def test_plugins_accept_what_validation_accepts(engine: Engine, blue: Namespace, plugin: str) -> None:
     reference_networks.make_uplink()
     subprocess.run(["ip", "link", "set", reference_networks.UPLINK, "mtu", "65535"], check=True)
-    if lacks(plugin):
-        pytest.skip(f"this kernel has no {lacks(plugin)}")
-    item = attachment("net", blue)
+    if missing := reference_networks.missing_kind(BASES[plugin][0]):
+        pytest.skip(f"this kernel has no {missing}")
+    taken = require_agreement(engine, blue, plugin, variants(plugin))
+    assert taken or plugin == "loopback"
+
+
+@pytest.mark.other_kernel
+def test_bridge_accepts_the_vlans_that_validation_accepts(engine: Engine, blue: Namespace) -> None:
+    if missing := reference_networks.missing_kind([{"type": "bridge", "vlan": 5}]):
+        pytest.skip(f"this kernel has no {missing}")
+    values = samples(schemas.load("plugins/bridge")["properties"]["vlan"])
+    assert require_agreement(engine, blue, "bridge", (((0, "vlan"), value) for value in values))
+
+
+def require_agreement(
+    engine: Engine, namespace: Namespace, plugin: str, values: t.Iterable[tuple[Place, t.Any]]
+) -> int:
+    """Attach each network that validation accepts; fail if a plugin refuses it, and return their number."""
+    item = attachment("net", namespace)
     base = attach(engine, json.dumps(reference_networks.network(*BASES[plugin][0])).encode(), item)
     assert base == ""
     taken, contradictions = 0, []
-    for place, value in variants(plugin):
+    for place, value in values:
         content = json.dumps(network(plugin, place, value)).encode()
         refused = bool(errors(validate([Source("test", content)])))
         problem = attach(engine, content, item)
@@ -198,7 +200,7 @@ def test_plugins_accept_what_validation_accepts(engine: Engine, blue: Namespace,
         if problem and not refused:
             contradictions.append(f"{place} = {value!r}: {problem}")
     assert "\n".join(contradictions) == ""
-    assert taken or plugin == "loopback"
+    return taken
 
 
 def test_validation_refuses_what_plugins_refuse(engine: Engine, blue: Namespace, node: EngineNode) -> None:

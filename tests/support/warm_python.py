@@ -228,10 +228,11 @@ def _warm_modules(program: str) -> Run:
         del sys.modules[name]
 
     def run(argv: list[str]) -> object:
-        if argv[0] == "-m" and argv[1].startswith(PLUGINS):
+        if argv[:1] == ["-m"] and argv[1].startswith(PLUGINS):
             sys.argv = argv[1:]
             return runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
-        if not os.path.basename(argv[0]).startswith("AnsiballZ_"):
+        # With pipelining there is no file.
+        if not argv or not os.path.basename(argv[0]).startswith("AnsiballZ_"):
             os.execv(program, [program, *argv])
         sys.argv = argv
         return runpy.run_path(argv[0], run_name="__main__")

@@ -54,11 +54,7 @@ def node_state(cache_dir: str = "/var/lib/cni", trees: t.Sequence[str | os.PathL
     networks = pathlib.Path("/var/lib/cni/networks")
     return State(
         {
-            "links": link_lines(),
-            "routes": sorted(_brief(route, ROUTE) for route in namespaces.routes()),
-            "routing rules": sorted(
-                _brief(rule, RULE) for family in ("-4", "-6") for rule in namespaces.ip(family, "rule", "show")
-            ),
+            **network_state().sections,
             "namespaces": sorted(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else [],
             "mounts": mount_lines(),
             "iptables": _rules("iptables-save"),
@@ -67,6 +63,19 @@ def node_state(cache_dir: str = "/var/lib/cni", trees: t.Sequence[str | os.PathL
             "leases": [line for line in tree_lines(networks) if _is_address(line.split(" ", 1)[0].rsplit("/", 1)[-1])],
             "records": tree_lines(pathlib.Path(cache_dir, "results")),
             **{f"files of {tree}": tree_lines(tree) for tree in trees},
+        }
+    )
+
+
+def network_state() -> State:
+    """Return the state of the caller's network namespace, without firewall rules."""
+    return State(
+        {
+            "links": link_lines(),
+            "routes": sorted(_brief(route, ROUTE) for route in namespaces.routes()),
+            "routing rules": sorted(
+                _brief(rule, RULE) for family in ("-4", "-6") for rule in namespaces.ip(family, "rule", "show")
+            ),
         }
     )
 

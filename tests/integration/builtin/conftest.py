@@ -18,6 +18,7 @@ from ansible_collections.cni.node.tests.integration.engine.conftest import (
     libcni,
     node,
     path_without_ip6tables,
+    pytest_itemcollected,
     pytest_runtest_setup,
     warm_python,
 )
@@ -60,6 +61,7 @@ __all__ = (
     "node",
     "path_without_ip6tables",
     "programs",
+    "pytest_itemcollected",
     "pytest_runtest_setup",
     "there",
     "warm_python",

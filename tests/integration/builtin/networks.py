@@ -176,7 +176,8 @@ BUILT_IN_CASES = {
 def parameters(cases: t.Mapping[str, Case]) -> list[t.Any]:
     """Return the parameters of a test that runs once for each case."""
     return [
-        pytest.param(case, id=name, marks=reference_networks.kernel_marks(case.plugins)) for name, case in cases.items()
+        pytest.param(case, id=name, marks=reference_networks.other_kernel_marks(case.plugins))
+        for name, case in cases.items()
     ]
 
 
@@ -194,10 +195,9 @@ def prepare(node: EngineNode, namespace: Namespace, case: Case) -> JsonObject:
 def complete_state(node: EngineNode, namespace: Namespace) -> state.State:
     """Return the state of the node and of the container's namespace."""
     with inside(namespace.path):
-        container = state.node_state("/nonexistent")
-    sections = ("links", "routes", "routing rules")
+        container = state.network_state().sections
     return state.State(
-        {**node.state().sections, **{f"{name} of the container": container.sections[name] for name in sections}}
+        {**node.state().sections, **{f"{name} of the container": lines for name, lines in container.items()}}
     )
 
 

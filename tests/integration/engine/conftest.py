@@ -25,6 +25,12 @@ from ansible_collections.cni.node.tests.support.programs import path_without
 from ansible_collections.cni.node.tests.support.warm_python import PYTHON, WarmProgram
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Require that the suite `uml` finds the file of a test that it has to run."""
+    if item.get_closest_marker("other_kernel") and "other_kernel" not in item.path.read_text(encoding="utf-8"):
+        raise pytest.UsageError(f"{item.path}: the file of a test with the mark other_kernel has to have this word")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that cannot run here; the reason says what to do."""
     if item.get_closest_marker("requires_root") and (os.geteuid() != 0 or "CNI_SANDBOX" not in os.environ):

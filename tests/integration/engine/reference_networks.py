@@ -102,7 +102,7 @@ def missing_kind(plugins: t.Sequence[JsonObject]) -> str:
     return ""
 
 
-def kernel_marks(plugins: t.Sequence[JsonObject]) -> list[pytest.MarkDecorator]:
+def other_kernel_marks(plugins: t.Sequence[JsonObject]) -> list[pytest.MarkDecorator]:
     """Return the marks of a test that makes such a network: common kernels have macvlan."""
     return [pytest.mark.other_kernel] if needed_kinds(plugins) - {"macvlan"} else []
 

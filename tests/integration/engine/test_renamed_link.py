@@ -125,7 +125,7 @@ def test_the_link_is_removed_before_its_address_is_freed(
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(kind, marks=reference_networks.kernel_marks([PLUGINS[kind]]))
+        pytest.param(kind, marks=reference_networks.other_kernel_marks([PLUGINS[kind]]))
         for kind in ("macvlan", "ipvlan", "vlan", "dummy", "host-device")
     ],
 )

@@ -165,7 +165,10 @@ def attach(engine: Engine, content: bytes, item: JsonObject) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "plugin",
-    [pytest.param(plugin, marks=reference_networks.kernel_marks(plugins)) for plugin, (plugins, _) in BASES.items()],
+    [
+        pytest.param(plugin, marks=reference_networks.other_kernel_marks(plugins))
+        for plugin, (plugins, _) in BASES.items()
+    ],
 )
 def test_plugins_accept_what_validation_accepts(engine: Engine, blue: Namespace, plugin: str) -> None:
     reference_networks.make_uplink()

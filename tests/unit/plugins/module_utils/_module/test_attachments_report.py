@@ -62,6 +62,11 @@ CHANGES: dict[str, tuple[JsonObject, str | None, str | None]] = {
         RESTORED_TEXT,
         "absent",
     ),
+    "failed after a new ADD": (
+        {"action": Action.FAILED, "before": ATTACHED, "after": ATTACHED, "touched": True, "error": FAILURE},
+        "attached",
+        "attached anew",
+    ),
 }
 
 

@@ -131,12 +131,12 @@ def test_an_operation_is_not_begun_with_a_path_that_has_a_line_break() -> None:
     recorder.params = {"cache_dir": "/var/lib/cni\nExecStart=/bin/sh"}
     begun: list[object] = []
 
-    def begin(module: object) -> dict[str, t.Any]:
+    def operation(module: AnsibleModule) -> JsonObject:
         begun.append(module)
         return {}
 
     with pytest.raises(Ended):
-        run(t.cast("AnsibleModule", recorder), begin)
+        run(t.cast("AnsibleModule", recorder), operation)
     ((end, result),) = recorder.exits
     assert (end, result["error"]["code"], begun) == ("fail", 7, [])
     assert result["msg"].startswith("cache_dir: ")

@@ -1,0 +1,202 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Built-in plugins refuse a bad request with the place of the value, before they look at the container."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.bridge_config import read_config
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Ipvlan, Macvlan, Vlan
+from ansible_collections.cni.node.tests.support.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import read_request
+
+PREV: JsonObject = {
+    "cniVersion": "1.1.0",
+    "interfaces": [{"name": "veth7"}, {"name": "eth0", "sandbox": "/run/netns/blue"}],
+    "ips": [{"address": "10.1.0.2/16", "interface": 1}],
+}
+PORT: JsonObject = {"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}
+
+
+def ports(**keys: t.Any) -> JsonObject:
+    return {"runtimeConfig": {"portMappings": [PORT, {**PORT, **keys}]}}
+
+
+REFUSED: list[tuple[str, JsonObject, str]] = [
+    ("bridge", {"mtu": 1 << 31}, "/mtu: 2147483648 is not a size in bytes"),
+    ("bridge", {"mtu": "1500"}, "/mtu: expected a number, found a string"),
+    ("bridge", {"bridge": "b" * 16}, "/bridge: 'bbbbbbbbbbbbbbbb' is too long"),
+    ("bridge", {"bridge": "ü" * 8}, "/bridge: 'üüüüüüüü' is too long"),
+    ("bridge", {"vlan": 4095}, "/vlan: 4095 is not a VLAN"),
+    ("bridge", {"vlan": -1}, "/vlan: -1 is not a VLAN"),
+    ("bridge", {"vlanTrunk": [{"id": 5}, {"id": 0}]}, "/vlanTrunk/1/id: 0 is not a VLAN"),
+    ("bridge", {"vlanTrunk": [{"minID": 5}]}, "/vlanTrunk/0: minID stands alone"),
+    ("bridge", {"vlanTrunk": [{"minID": 9, "maxID": 5}]}, "/vlanTrunk/0: minID 9 is greater than maxID 5"),
+    ("bridge", {"hairpinMode": True, "promiscMode": True}, "/hairpinMode excludes /promiscMode"),
+    ("bridge", {"disableContainerInterface": True, "ipam": {"type": "x"}}, "/disableContainerInterface excludes /ipam"),
+    ("bridge", {"ipMasq": "true"}, "/ipMasq: expected a boolean, found a string"),
+    ("bridge", {"runtimeConfig": {"mac": "x"}}, "/runtimeConfig/mac: 'x' is not a MAC"),
+    ("bridge", {"args": {"cni": {"mac": "02:00:00:00:00"}}}, "/args/cni/mac: '02:00:00:00:00' is not a MAC"),
+    ("bandwidth", {"ingressRate": 8}, "/ingressRate needs /ingressBurst"),
+    ("bandwidth", {"egressBurst": 8}, "/egressBurst needs /egressRate"),
+    ("bandwidth", {"egressRate": 8, "egressBurst": 1 << 36}, "/egressRate or /egressBurst is out of range"),
+    ("bandwidth", {"egressRate": -8, "egressBurst": 8}, "/egressRate or /egressBurst is out of range"),
+    (
+        "bandwidth",
+        {"runtimeConfig": {"bandwidth": {"ingressRate": 8}}},
+        "/runtimeConfig/bandwidth/ingressRate needs /runtimeConfig/bandwidth/ingressBurst",
+    ),
+    ("firewall", {"ingressPolicy": "closed"}, "/ingressPolicy: 'closed' is unknown"),
+    ("firewall", {"backend": "nftables"}, "/backend: 'nftables' is unknown"),
+    ("portmap", ports(hostPort=0), "/runtimeConfig/portMappings/1/hostPort: 0 is not a port"),
+    ("portmap", ports(containerPort=65536), "/runtimeConfig/portMappings/1/containerPort: 65536 is not a port"),
+    ("portmap", ports(hostIP="x"), "/runtimeConfig/portMappings is not valid"),
+    ("portmap", ports(protocol="tcp -j ACCEPT"), "/runtimeConfig/portMappings is not valid"),
+    ("portmap", {"markMasqBit": 32}, "/markMasqBit: 32 is not a bit of a mark"),
+    ("portmap", {"markMasqBit": 1, "externalSetMarkChain": "X"}, "/markMasqBit excludes /externalSetMarkChain"),
+    ("portmap", {"backend": "ipvs"}, "/backend: 'ipvs' is unknown"),
+    (
+        "portmap",
+        {"backend": "nftables", "externalSetMarkChain": "X"},
+        "/externalSetMarkChain excludes the backend nftables",
+    ),
+    ("tuning", {"sysctl": {"kernel.hostname": "x"}}, "/sysctl/kernel.hostname is not a network setting"),
+    (
+        "tuning",
+        {"args": {"cni": {"sysctl": {"vm.swappiness": "1"}}}},
+        "/args/cni/sysctl/vm.swappiness is not a network",
+    ),
+    ("tuning", {"sysctl": {"net.core.somaxconn": 500}}, "/sysctl/net.core.somaxconn: expected a string, found a"),
+    ("tuning", {"txQLen": -1}, "/txQLen: -1 is negative"),
+    ("tuning", {"mac": "02-00-00-00-00-0g"}, "/mac: '02-00-00-00-00-0g' is not a MAC"),
+    ("static", {}, "the request has no key ipam"),
+    ("static", {"ipam": {"addresses": [{"address": "10.1.0.2"}]}}, "/ipam/addresses/0/address: '10.1.0.2' is not an"),
+    ("static", {"ipam": {"routes": [{"gw": "10.1.0.1"}]}}, "/ipam/routes/0/dst is missing"),
+    ("static", {"ipam": {"routes": [{"dst": "10.0.0.0/8", "mtu": 1.5}]}}, "/ipam/routes/0/mtu: 1.5 is not a"),
+]
+
+
+@pytest.mark.parametrize(("plugin", "keys", "message"), REFUSED)
+def test_a_value_that_is_not_valid_is_refused_with_its_place(plugin: str, keys: JsonObject, message: str) -> None:
+    error = error_of(registry.load(plugin).add, read_request(prevResult=PREV, **keys))
+    assert error.msg.startswith(message)
+    assert error.code == 999  # the code of the reference plugins for all of these
+
+
+@pytest.mark.parametrize("plugin", ["firewall", "portmap", "sbr", "tuning"])
+def test_a_chained_plugin_needs_a_previous_result(plugin: str) -> None:
+    assert "the request has no prevResult" in error_of(registry.load(plugin).add, read_request()).msg
+
+
+@pytest.mark.parametrize(
+    ("plugin", "keys", "message"),
+    [
+        (Macvlan(), {"mode": "source"}, "/mode: 'source' is unknown"),
+        (Ipvlan(), {"mode": "bridge"}, "/mode: 'bridge' is unknown"),
+        (Vlan(), {"vlanId": 4095}, "/vlanId: 4095 is not a VLAN"),
+    ],
+)
+def test_a_link_has_a_mode_or_a_vlan_of_its_kind(plugin: t.Any, keys: JsonObject, message: str) -> None:
+    assert error_of(plugin.link_data, read_request(**keys)).msg == message
+
+
+def test_a_vlan_needs_a_master() -> None:
+    assert error_of(Vlan().master, read_request()).msg == "/master is missing"
+
+
+def test_an_ipvlan_has_the_interface_of_the_previous_plugin_as_master_if_it_is_the_only_one() -> None:
+    single = {**PREV, "interfaces": PREV["interfaces"][1:], "ips": []}
+    assert Ipvlan().master(read_request(prevResult=single)) == "eth0"
+    assert "does not have a single interface" in error_of(Ipvlan().master, read_request(prevResult=PREV)).msg
+
+
+vlans = st.integers(1, 4094)
+trunk_items = vlans.map(lambda vlan: {"id": vlan}) | st.tuples(vlans, st.integers(0, 5)).map(
+    lambda ends: {"minID": ends[0], "maxID": min(4094, ends[0] + ends[1])}
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(trunk_items, max_size=5))
+def test_a_trunk_has_every_vlan_of_its_items_once_and_in_order(items: list[JsonObject]) -> None:
+    config = read_config(read_request(vlanTrunk=items))
+    named = {vlan for item in items for vlan in range(item.get("minID", 0), item.get("maxID", -1) + 1)}
+    assert config.trunk == tuple(sorted(named | {item["id"] for item in items if "id" in item}))
+    assert (config.filters_vlans, config.has_port_settings) == (True, bool(items))
+
+
+def test_a_bridge_without_keys_has_the_defaults_of_the_reference_plugin() -> None:
+    config = read_config(read_request())
+    assert (config.bridge, config.mtu, config.mac, config.vlan, config.filters_vlans) == ("cni0", 0, "", 0, False)
+    assert read_config(read_request(isDefaultGateway=True)).is_gateway
+
+
+MACS = [f"02:00:00:00:00:0{number}" for number in range(3)]
+
+
+def test_the_mac_of_the_capability_comes_before_args_and_cni_args() -> None:
+    capability: JsonObject = {"runtimeConfig": {"mac": MACS[0]}}
+    config_args: JsonObject = {"args": {"cni": {"mac": MACS[1]}}}
+    attachment = Attachment("dbnet", "blue", "eth0", "/run/netns/blue", {"MAC": MACS[2]})
+    assert read_config(read_request(attachment=attachment, **capability, **config_args)).mac == MACS[0]
+    assert read_config(read_request(attachment=attachment, **config_args)).mac == MACS[1]
+    assert read_config(read_request(attachment=attachment)).mac == MACS[2]
+
+
+@given(st.binary(min_size=6, max_size=6))
+def test_a_mac_is_read_in_any_common_form(content: bytes) -> None:
+    mac = content.hex(":")
+    for text in (mac, mac.upper(), content.hex("-")):
+        assert veth_pair.parse_mac("/mac", text) == mac
+    for text in (content.hex(), f"{mac}:00", mac[:-1], f" {mac}"):
+        assert error_of(veth_pair.parse_mac, "/mac", text).msg == f"/mac: {text!r} is not a MAC"
+
+
+CONFIGURED, GIVEN, EXTRA = "10.1.0.2/16", "10.1.0.3/16", "10.1.0.4/16"
+ASSIGNED: dict[str, tuple[JsonObject, JsonObject, list[str]]] = {
+    "the configuration": ({}, {}, [CONFIGURED]),
+    "CNI_ARGS in addition": ({}, {"IP": f"{GIVEN}, {EXTRA}"}, [CONFIGURED, GIVEN, EXTRA]),
+    "args.cni instead": ({"args": {"cni": {"ips": [GIVEN]}}}, {"IP": EXTRA}, [GIVEN]),
+    "the capability instead": (
+        {"args": {"cni": {"ips": [GIVEN]}}, "runtimeConfig": {"ips": [EXTRA]}},
+        {"IP": GIVEN},
+        [EXTRA],
+    ),
+}
+
+
+@pytest.mark.parametrize(("keys", "cni_args", "addresses"), ASSIGNED.values(), ids=ASSIGNED)
+def test_static_assigns_the_addresses_of_the_first_source(
+    keys: JsonObject, cni_args: dict[str, str], addresses: list[str]
+) -> None:
+    attachment = Attachment("dbnet", "blue", "eth0", "/run/netns/blue", cni_args)
+    ipam = {"type": "static", "addresses": [{"address": CONFIGURED}], "routes": [{"dst": "0.0.0.0/0", "priority": 0}]}
+    result = registry.load("static").add(read_request(attachment=attachment, ipam=ipam, **keys))
+    assert [ip["address"] for ip in result.keys["ips"]] == addresses
+    assert result.keys["routes"] == [{"dst": "0.0.0.0/0"}]
+
+
+def test_a_gateway_of_cni_args_belongs_to_the_addresses_of_its_network() -> None:
+    args = {"IP": f"{GIVEN},10.2.0.2/16", "GATEWAY": "10.2.0.1"}
+    attachment = Attachment("dbnet", "blue", "eth0", "/run/netns/blue", args)
+    result = registry.load("static").add(read_request(attachment=attachment, ipam={"type": "static"}))
+    assert result.keys["ips"] == [{"address": GIVEN}, {"address": "10.2.0.2/16", "gateway": "10.2.0.1"}]
+
+
+@pytest.mark.parametrize("plugin", ["static", "host-local"])
+def test_an_old_version_has_one_address_of_each_family(plugin: str) -> None:
+    addresses = [{"address": address} for address in (CONFIGURED, GIVEN)]
+    ranges = [[{"subnet": "10.1.0.0/24"}], [{"subnet": "10.2.0.0/24"}]]
+    ipam = {"type": plugin, "addresses": addresses, "ranges": ranges}
+    error = error_of(registry.load(plugin).add, read_request(cniVersion="0.2.0", ipam=ipam))
+    assert error.msg == "version 0.2.0 of the specification has one address of each family"

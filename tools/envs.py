@@ -14,9 +14,7 @@ import shutil
 import typing as t
 from pathlib import Path
 
-from tools.paths import CACHE, ROOT, Unavailable, Words, run, shorten
-
-NAMESPACE, NAME = "cni", "node"
+from tools.paths import CACHE, COLLECTION, ROOT, Unavailable, Words, run, shorten
 
 
 def ensure(env: Path, python: Path, pins: Path) -> Path:
@@ -67,7 +65,7 @@ def link_collection(env: Path) -> None:
 
     Ansible looks for ansible_collections along sys.path too, so one .pth file serves imports and playbooks alike.
     """
-    place = env / "collections" / "ansible_collections" / NAMESPACE / NAME
+    place = env / "collections" / COLLECTION
     place.parent.mkdir(parents=True, exist_ok=True)
     place.unlink(missing_ok=True)
     place.symlink_to(os.path.relpath(ROOT, place.parent.resolve()), target_is_directory=True)

@@ -27,7 +27,6 @@ class Core:
     oldest: pythons.Version
     newest: pythons.Version
     preferred: pythons.Version
-    why: str
     sanity: bool = False
 
     @property
@@ -38,23 +37,32 @@ class Core:
     def env(self) -> Path:
         return CACHE / "venvs" / f"core-{self.line}"
 
+    @property
+    def versions(self) -> list[pythons.Version]:
+        return [(3, minor) for minor in range(self.oldest[1], self.newest[1] + 1)]
+
+    @property
+    def span(self) -> str:
+        return f"{pythons.text(self.oldest)} to {pythons.text(self.newest)}"
+
     def python(self) -> Path | None:
         """Return the preferred interpreter, else the distribution's, else the oldest that the core supports, or None."""
-        fitting = [(3, minor) for minor in range(self.oldest[1], self.newest[1] + 1)]
-        distribution = pythons.probe("/usr/bin/python3")
-        fitting.sort(key=lambda version: (version != self.preferred, version != distribution))
-        return next(filter(None, map(pythons.find, fitting)), None)
+        distribution = pythons.probe(pythons.DISTRIBUTION)
+        versions = sorted(self.versions, key=lambda version: (version != self.preferred, version != distribution))
+        return next(filter(None, map(pythons.find, versions)), None)
 
 
 # No release candidates: their ansible-test may need packages that no index has yet.
 ALL = (
-    Core("2.16", (3, 10), (3, 12), (3, 10), "the oldest that meta/runtime.yml allows; enterprise platforms ship it"),
-    Core("2.17", (3, 10), (3, 12), (3, 12), "the newest that runs on Python 3.10"),
-    Core("2.18", (3, 11), (3, 13), (3, 13), "the last without the templating engine of 2.19"),
-    Core("2.19", (3, 11), (3, 13), (3, 11), "the one in .venv: the newest that Debian 12's Python runs"),
-    Core("2.20", (3, 12), (3, 14), (3, 12), "the release before the newest"),
-    Core("2.21", (3, 12), (3, 14), (3, 13), "the newest release", True),
+    Core("2.16", (3, 10), (3, 12), (3, 10)),  # the oldest that meta/runtime.yml allows; enterprise platforms ship it
+    Core("2.17", (3, 10), (3, 12), (3, 12)),  # the newest that runs on Python 3.10
+    Core("2.18", (3, 11), (3, 13), (3, 13)),  # the last without the templating engine of 2.19
+    Core("2.19", (3, 11), (3, 13), (3, 11)),  # the one in .venv: the newest that Debian 12's Python runs
+    Core("2.20", (3, 12), (3, 14), (3, 12)),  # the release before the newest
+    Core("2.21", (3, 12), (3, 14), (3, 13), sanity=True),  # the newest release
 )
+# The line of .venv, which requirements/dev.in names.
+OWN = next(core for core in ALL if core.line == "2.19")
 
 
 def select_for_sanity() -> list[Core]:

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import yaml
 
-from tools.envs import NAME, NAMESPACE
-from tools.paths import CACHE, ROOT, VENV, Words, run, tool
+from tools.paths import CACHE, NAME, NAMESPACE, ROOT, VENV, Words, run, tool
 
 SOURCES = CACHE / "docs"
 HTML = ROOT / "dist" / "docs"

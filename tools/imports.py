@@ -10,9 +10,9 @@ import ast
 import typing as t
 from pathlib import Path
 
-from tools.envs import NAME, NAMESPACE
+from tools.paths import COLLECTION
 
-PACKAGE: t.Final = f"ansible_collections.{NAMESPACE}.{NAME}"
+PACKAGE: t.Final = ".".join(COLLECTION.parts)
 
 
 def read_imports(name: str, source: str) -> frozenset[str]:

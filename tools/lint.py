@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tools import build, report, tree
-from tools.paths import CACHE, ROOT, Words, run, tool
+from tools.paths import CACHE, Words, run, tool
 
 DOCS = (
     "--plugin-docs",
@@ -21,41 +21,39 @@ DOCS = (
 # The template leaves out the anchors and sections that a table does not need.
 READMES = ("--no-defaults", "--template-readme", "tools/role-readme.md.j2")
 # Workflows: their schema, and what an attacker could use. Nothing is asked over the network.
-WORKFLOWS = (
-    "--offline",
-    "--strict-collection",
-    "--persona",
-    "pedantic",
-    "--collect",
-    "all",
-    "--no-progress",
-    "--quiet",
-)
-# Paths that keep the rules of tools/style: the whole tree.
-STYLED = (".",)
+WORKFLOWS = ("--offline", "--strict-collection", "--persona=pedantic", "--collect=all", "--no-progress", "--quiet")
 
 
 def suite(part: int = 0, parts: int = 1) -> report.SuiteResult:
+    result = check_sources()
+    copy = tree.copy(tree.place_for("lint"))
+    checks: dict[str, Words] = {
+        "reuse": [tool("reuse"), "lint", "--lines"],
+        "ansible-lint": [tool("ansible-lint"), "--offline", "--nocolor", "--profile", "production"],
+        "antsibull-docs": [tool("antsibull-docs"), "lint-collection-docs", *DOCS, "."],
+        "antsibull-changelog": [tool("antsibull-changelog"), "lint"],
+        "role READMEs": [tool("ansible-docsmith"), "generate", "--check", *READMES, "."],
+    }
+    for name, command in checks.items():
+        result.check(name, run(command, cwd=copy) == 0)
+    result.check("package", _package(copy))
+    return result
+
+
+def check_sources() -> report.SuiteResult:
+    """Run the linters that take seconds and need no copy of the collection."""
     result = report.SuiteResult("lint")
     python: Words = [".", *(path for path in tree.scripts("python") if path.suffix != ".py")]
-    shell = tree.scripts("shell")
-    copy = tree.copy(tree.place_for("lint"))
-    checks: dict[str, tuple[Words, Path]] = {
-        "ruff check": ([tool("ruff"), "check", "--output-format=concise", *python], ROOT),
-        "ruff format": ([tool("ruff"), "format", "--check", "--quiet", *python], ROOT),
-        "style": ([tool("python"), "-m", "tools.style", *STYLED], ROOT),
-        "yamllint": ([tool("yamllint"), "--strict", "."], ROOT),
-        "shellcheck": ([tool("shellcheck"), *shell], ROOT),
-        "reuse": ([tool("reuse"), "lint", "--lines"], copy),
-        "zizmor": ([tool("zizmor"), *WORKFLOWS, ".github"], ROOT),
-        "ansible-lint": ([tool("ansible-lint"), "--offline", "--nocolor", "--profile", "production"], copy),
-        "antsibull-docs": ([tool("antsibull-docs"), "lint-collection-docs", *DOCS, "."], copy),
-        "antsibull-changelog": ([tool("antsibull-changelog"), "lint"], copy),
-        "role READMEs": ([tool("ansible-docsmith"), "generate", "--check", *READMES, "."], copy),
+    checks: dict[str, Words] = {
+        "ruff check": [tool("ruff"), "check", "--output-format=concise", *python],
+        "ruff format": [tool("ruff"), "format", "--check", "--quiet", *python],
+        "style": [tool("python"), "-m", "tools.style", "."],
+        "yamllint": [tool("yamllint"), "--strict", "."],
+        "shellcheck": [tool("shellcheck"), *tree.scripts("shell")],
+        "zizmor": [tool("zizmor"), *WORKFLOWS, ".github"],
     }
-    for name, (command, place) in checks.items():
-        result.check(name, run(command, cwd=place) == 0)
-    result.check("package", _package(copy))
+    for name, command in checks.items():
+        result.check(name, run(command) == 0)
     return result
 
 

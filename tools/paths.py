@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import typing as t
@@ -18,6 +17,9 @@ CACHE = ROOT / ".cache"
 REQUIREMENTS = ROOT / "requirements"
 REPORTS = CACHE / "reports"
 
+NAMESPACE, NAME = "cni", "node"
+# The directory of the collection below a path in ANSIBLE_COLLECTIONS_PATH.
+COLLECTION = Path("ansible_collections", NAMESPACE, NAME)
 
 # A command: its program and arguments.
 Words = t.Sequence[t.Union[str, Path]]
@@ -27,27 +29,17 @@ class Unavailable(Exception):
     """Raised when this machine lacks something; the message is one sentence that says what to do."""
 
 
-def run(
-    argv: Words,
-    cwd: Path = ROOT,
-    env: t.Mapping[str, str] | None = None,
-    limit: float | None = None,
-    log: Path | None = None,
-) -> int:
-    """Run a command and return its exit status; 124 if it was killed after `limit` seconds.
-
-    Its output is printed as it comes, or goes to the file `log`.
-    """
+def run(argv: Words, cwd: Path = ROOT, env: t.Mapping[str, str] | None = None, limit: float | None = None) -> int:
+    """Run a command and return its exit status; 124 if it was killed after `limit` seconds."""
     print(" ".join(["+", *(shorten(word) for word in argv)]), flush=True)
     words = [str(word) for word in argv]
-    with log.open("wb") if log else contextlib.nullcontext() as stream:
-        try:
-            return subprocess.run(
-                words, cwd=cwd, env=_environment(env), check=False, timeout=limit, stdout=stream, stderr=stream
-            ).returncode
-        except subprocess.TimeoutExpired:
-            print(f"{shorten(words[0])} was killed: it took longer than {limit} s", flush=True)
-            return 124
+    path = os.pathsep.join((str(VENV / "bin"), os.environ.get("PATH", os.defpath)))
+    environment = {**os.environ, "PATH": path, **(env or {})}
+    try:
+        return subprocess.run(words, cwd=cwd, env=environment, check=False, timeout=limit).returncode
+    except subprocess.TimeoutExpired:
+        print(f"{shorten(words[0])} was killed: it took longer than {limit} s", flush=True)
+        return 124
 
 
 def output(argv: Words, cwd: Path = ROOT) -> str:
@@ -64,8 +56,3 @@ def tool(name: str) -> Path:
 def shorten(word: str | Path) -> str:
     """Return a word of a command with paths relative to the root of this repository."""
     return str(word).replace(f"{ROOT}{os.sep}", "")
-
-
-def _environment(extra: t.Mapping[str, str] | None) -> dict[str, str]:
-    path = os.pathsep.join((str(VENV / "bin"), os.environ.get("PATH", os.defpath)))
-    return {**os.environ, "PATH": path, **(extra or {})}

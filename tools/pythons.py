@@ -17,10 +17,9 @@ from tools.paths import VENV
 
 OLDEST = (3, 9)
 NEWEST = (3, 15)
+DISTRIBUTION = Path("/usr/bin/python3")
 
 Version = tuple[int, int]
-
-_PROBE = "import sys, venv, ensurepip; print(*sys.version_info[:2])"
 
 
 def text(version: Version) -> str:
@@ -38,10 +37,11 @@ def find(version: Version) -> Path | None:
     return next((path for path in _candidates(version) if probe(path) == version), None)
 
 
-def probe(python: str | Path) -> Version | None:
-    """Return the version of an interpreter, or None when it does not run or lacks venv or ensurepip."""
+def probe(python: str | Path, modules: str = "venv, ensurepip") -> Version | None:
+    """Return the version of an interpreter, or None when it does not run or lacks one of the modules."""
+    code = f"import {modules}, sys; print(*sys.version_info[:2])"
     try:
-        done = subprocess.run([str(python), "-c", _PROBE], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     major, minor = done.stdout.split()

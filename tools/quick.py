@@ -4,8 +4,8 @@
 
 """Check what changed, in under a minute: python -m tools.quick [BASE].
 
-Lint, types and the unit tests of the files that differ from BASE: a revision, by default where the branch left
-origin/main, or HEAD in a clone without it.
+These are the linters of sources, types, and the unit tests of the files that differ from BASE: a revision, by default
+where the branch left origin/main, or HEAD in a clone without it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import typing as t
 from pathlib import Path
 
 from tools import imports, lint, report, tree, typecheck
-from tools.paths import ROOT, Unavailable, Words, output, run, tool
+from tools.paths import ROOT, Unavailable, output, run, tool
 
 UNITS: t.Final = Path("tests/unit")
 # Tests of the whole tree, which any change may break.
@@ -38,7 +38,7 @@ def main(arguments: t.Sequence[str]) -> int:
     python = [file for file in tree.files() if file.suffix == ".py" and file.parts[0] in ("plugins", "tests", "tools")]
     tests = select_tests(changed, imports.read_graph(ROOT, python))
     start = time.monotonic()
-    results = [_lint(changed), typecheck.suite(), _units(tests)]
+    results = [lint.check_sources(), typecheck.suite(), _units(tests)]
     report.print_summary(results, time.monotonic() - start)
     return 1 if any(result.failed for result in results) else 0
 
@@ -84,21 +84,6 @@ def _mirrors(test: Path, file: Path) -> bool:
         if file.is_relative_to(directory):
             return test.is_relative_to(mirror)
     return test.parent == UNITS / file.parent and test.stem.startswith(f"test_{file.stem.lstrip('_')}")
-
-
-def _lint(changed: t.Iterable[Path]) -> report.SuiteResult:
-    result = report.SuiteResult("lint")
-    checks: dict[str, Words] = {
-        "ruff check": [tool("ruff"), "check", "--output-format=concise", "."],
-        "ruff format": [tool("ruff"), "format", "--check", "--quiet", "."],
-        "style": [tool("python"), "-m", "tools.style", *lint.STYLED],
-    }
-    documents = [file for file in sorted(changed) if file.suffix in (".yml", ".yaml")]
-    if documents:
-        checks["yamllint"] = [tool("yamllint"), "--strict", *documents]
-    for name, command in checks.items():
-        result.check(name, run(command) == 0)
-    return result
 
 
 def _units(tests: t.Sequence[Path]) -> report.SuiteResult:

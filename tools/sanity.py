@@ -13,7 +13,6 @@ import functools
 import os
 import re
 import shutil
-import typing as t
 from pathlib import Path
 
 from tools import cores, envs, pip_bootstrap, pythons, report, tree
@@ -29,20 +28,13 @@ def suite(part: int = 0, parts: int = 1) -> report.SuiteResult:
     ignores = sorted(collection.glob("tests/sanity/ignore-*.txt"))
     result.check("there is a sanity ignore file: " + ", ".join(path.name for path in ignores), not ignores)
     _provide_programs()
-    for core, python in _plan(result):
-        result.add(_run(core, python, collection))
-    return result
-
-
-def _plan(result: report.SuiteResult) -> t.Iterator[tuple[cores.Core, Path]]:
-    """Yield each core with its interpreter; note the cores that have none."""
     for core in cores.select_for_sanity():
         python = core.python()
         if python:
-            yield core, python
+            result.add(_run(core, python, collection))
         else:
-            span = f"{pythons.text(core.oldest)} to {pythons.text(core.newest)}"
-            result.skip(f"sanity on ansible-core {core.line}: no Python {span} on this machine")
+            result.skip(f"sanity on ansible-core {core.line}: no Python {core.span} on this machine")
+    return result
 
 
 def _provide_programs() -> None:

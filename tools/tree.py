@@ -9,8 +9,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tools.envs import NAME, NAMESPACE
-from tools.paths import CACHE, ROOT, Unavailable, output
+from tools.paths import CACHE, COLLECTION, ROOT, Unavailable, output
 
 _SHEBANGS = {"python": (b"python",), "shell": (b"/sh", b" sh", b"bash", b"dash")}
 
@@ -26,7 +25,7 @@ def files() -> list[Path]:
 
 def place_for(user: str) -> Path:
     """Return the directory of a copy that no other suite replaces."""
-    return CACHE / "tree" / user / "ansible_collections" / NAMESPACE / NAME
+    return CACHE / "tree" / user / COLLECTION
 
 
 def copy(target: Path) -> Path:

@@ -11,18 +11,17 @@ import subprocess
 from pathlib import Path
 
 from tools import report, tree
-from tools.envs import NAME, NAMESPACE
-from tools.paths import ROOT, VENV, tool
+from tools.paths import COLLECTION, ROOT, VENV, tool
 
 # Modules import each other as ansible_collections.cni.node..., which is their name below this link.
 COLLECTIONS = VENV / "collections"
-COLLECTION = COLLECTIONS / "ansible_collections" / NAMESPACE / NAME
+LINK = COLLECTIONS / COLLECTION
 PACKAGES = ("plugins", "tests")
 
 
 def suite(part: int = 0, parts: int = 1) -> report.SuiteResult:
     result = report.SuiteResult("types")
-    packages = [COLLECTION / name for name in PACKAGES if (ROOT / name).is_dir()]
+    packages = [LINK / name for name in PACKAGES if (ROOT / name).is_dir()]
     result.check("mypy over plugins and tests", _mypy(*packages))
     result.check("mypy over tools", _mypy(ROOT / "tools"))
     for script in tree.scripts("python"):
@@ -36,7 +35,7 @@ def _mypy(*arguments: str | Path) -> bool:
     print("+ mypy", *(word.replace(f"{ROOT}{os.sep}", "") for word in map(str, arguments)), flush=True)
     env = {**os.environ, "MYPYPATH": os.pathsep.join((str(COLLECTIONS), str(ROOT)))}
     done = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=False)
-    for prefix in (COLLECTION, COLLECTION.relative_to(ROOT)):
+    for prefix in (LINK, LINK.relative_to(ROOT)):
         done.stdout = done.stdout.replace(f"{prefix}{os.sep}", "")
     print(done.stdout, end="", flush=True)
     return done.returncode == 0

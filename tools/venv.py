@@ -6,64 +6,36 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
 import sys
-import typing as t
 from pathlib import Path
 
-from tools import envs, pythons
+from tools import cores, envs, pythons
 from tools.paths import REQUIREMENTS, VENV, Unavailable
-
-# Pythons that the pinned ansible-core supports on a controller.
-SUPPORTED = ((3, 11), (3, 13))
-RANGE = " to ".join(pythons.text(version) for version in SUPPORTED)
 
 
 def choose(requested: str | None) -> Path:
-    """Return the requested interpreter, else the distribution's, else any supported one."""
+    """Return the requested interpreter, else the distribution's, else any that the ansible-core of .venv supports."""
+    core = cores.OWN
     if requested:
-        return _usable(Path(shutil.which(requested) or requested))
-    for python in _candidates():
-        if _is_supported(python):
-            return _usable(python)
-    raise Unavailable(
-        f"no Python {RANGE} on this machine: install one, or name it with `make venv PYTHON=/path/to/python3`"
-    )
+        candidates = iter([Path(shutil.which(requested) or requested)])
+    else:
+        candidates = itertools.chain([pythons.DISTRIBUTION], filter(None, map(pythons.find, core.versions)))
+    for python in candidates:
+        version = pythons.probe(python, "sys")
+        if version in core.versions:
+            if pythons.probe(python) is None:
+                _install_venv_package(python, version)
+            return python
+    problem = f"{requested} is not a Python {core.span}" if requested else f"no Python {core.span} on this machine"
+    raise Unavailable(f"{problem}: install one, or name it with `make venv PYTHON=/path/to/python3`")
 
 
-def _candidates() -> t.Iterator[Path]:
-    yield Path("/usr/bin/python3")
-    for minor in range(SUPPORTED[0][1], SUPPORTED[1][1] + 1):
-        python = pythons.find((3, minor))
-        if python:
-            yield python
-
-
-def _is_supported(python: Path) -> bool:
-    return SUPPORTED[0] <= _version(python) <= SUPPORTED[1]
-
-
-def _usable(python: Path) -> Path:
-    if not _is_supported(python):
-        raise Unavailable(f"{python} is not a Python {RANGE}: name one with `make venv PYTHON=/path/to/python3`")
-    if pythons.probe(python) is None:
-        _install_venv_package(python)
-    return python
-
-
-def _version(python: Path) -> pythons.Version:
-    probe = [str(python), "-c", "import sys; print(*sys.version_info[:2])"]
-    try:
-        major, minor = subprocess.run(probe, capture_output=True, text=True, check=True).stdout.split()
-    except (OSError, subprocess.SubprocessError):
-        return (0, 0)
-    return int(major), int(minor)
-
-
-def _install_venv_package(python: Path) -> None:
-    package = f"python{pythons.text(_version(python))}-venv"
+def _install_venv_package(python: Path, version: pythons.Version) -> None:
+    package = f"python{pythons.text(version)}-venv"
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise Unavailable(f"{python} has no venv and ensurepip: install the package {package} as root, then try again")
     apt = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}

@@ -10,8 +10,7 @@ import pathlib
 import subprocess
 
 from tools import build, tree
-from tools.envs import NAME, NAMESPACE
-from tools.paths import tool
+from tools.paths import COLLECTION, tool
 
 
 def install(directory: pathlib.Path) -> pathlib.Path:
@@ -26,4 +25,4 @@ def install(directory: pathlib.Path) -> pathlib.Path:
 
 def root(collections: pathlib.Path) -> pathlib.Path:
     """Return the directory of the installed collection."""
-    return collections / "ansible_collections" / NAMESPACE / NAME
+    return collections / COLLECTION

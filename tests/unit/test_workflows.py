@@ -56,6 +56,11 @@ def test_sanity_runs_on_every_line_of_ansible_core() -> None:
     assert sanity["steps"][-1]["env"] == {"CORE": "${{ matrix.core }}"}
 
 
+def test_venv_has_the_line_of_ansible_core_that_chooses_its_python() -> None:
+    requirements = (ROOT / "requirements" / "dev.in").read_text(encoding="utf-8")
+    assert f"\nansible-core == {cores.OWN.line}.*\n" in requirements
+
+
 def test_the_pythons_of_the_supported_lines_are_installed() -> None:
     newest = max(core.newest for core in cores.ALL)
     supported = {pythons.text(version) for version in pythons.list_supported() if version <= newest}

@@ -161,8 +161,7 @@ def installed_controller(path: pathlib.Path, core: cores.Core, artifact: pathlib
 
 
 OLDEST = cores.ALL[0]
-# The line of .venv.
-OWN = next(core for core in cores.ALL if core.line == "2.19")
+OWN = cores.OWN
 
 
 @pytest.fixture(scope="module")

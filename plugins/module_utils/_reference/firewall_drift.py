@@ -31,7 +31,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     ZoneSource,
     main_messages,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import (
+    UnreadableRules,
+    firewall_state,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.nftables_rules import NftablesView
@@ -175,7 +178,10 @@ class RuleDrift:
         Raises:
             CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
         """
-        parts = [] if network.disable_check else firewall_state(record, network)
+        try:
+            parts = [] if network.disable_check else firewall_state(record, network)
+        except UnreadableRules:  # CHECK tells the reason
+            return RuleFaults((), is_compared=False, is_whole=False)
         found = self._find_parts(record, parts)
         messages = dict.fromkeys(message for part in found for message in part.messages)
         return RuleFaults(tuple(messages), bool(found), len(found) == len(parts))

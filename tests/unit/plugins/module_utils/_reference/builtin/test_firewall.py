@@ -77,3 +77,22 @@ def test_add_refuses_a_policy_that_isolates_bridges_without_a_bridge(
     with pytest.raises(CniError, match="/ingressPolicy: isolated needs a bridge"):
         Firewall().add(request_of("ADD", result, ingressPolicy="isolated"))
     assert firewall.rules == ""
+
+
+def test_add_check_and_del_fail_if_the_firewall_cannot_be_listed(firewall: IptablesPrograms) -> None:
+    Firewall().add(request_of("ADD"))
+    before = firewall.rules
+    firewall.fail_to_list()
+    for run, command in ((Firewall().add, "ADD"), (Firewall().check, "CHECK"), (Firewall().delete, "DEL")):
+        with pytest.raises(CniError, match=r"iptables-save -t filter failed.*Too many open files"):
+            run(request_of(command))
+    assert firewall.rules == before
+
+
+@pytest.mark.parametrize("policy", ["open", "isolated"])
+def test_add_and_check_name_a_program_that_is_missing(program_dir: pathlib.Path, policy: str) -> None:
+    for run, command in ((Firewall().add, "ADD"), (Firewall().check, "CHECK")):
+        with pytest.raises(CniError, match="iptables-save is not installed") as caught:
+            run(request_of(command, ingressPolicy=policy))
+        assert "install the package iptables" in caught.value.details
+    Firewall().delete(request_of("DEL"))

@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import portmap
@@ -39,12 +40,18 @@ def firewall(program_dir: pathlib.Path) -> IptablesPrograms:
     return IptablesPrograms(program_dir)
 
 
-def add(ports: t.Any = (PORT,), **keys: t.Any) -> None:
-    """Run ADD without masquerading, which would look for the link of the container."""
+def request_of(command: str, ports: t.Any, **keys: t.Any) -> PluginRequest:
+    """Return a request without masquerading, which would look for the link of the container."""
     result = {"cniVersion": "1.1.0", "ips": [{"address": "10.1.0.2/24"}]}
-    runtime_config = {"portMappings": ports}
-    request = read_request("ADD", prevResult=result, runtimeConfig=runtime_config, **{"snat": False, **keys})
-    portmap.Portmap().add(request)
+    return read_request(command, prevResult=result, runtimeConfig={"portMappings": ports}, **{"snat": False, **keys})
+
+
+def add(ports: t.Any = (PORT,), **keys: t.Any) -> None:
+    portmap.Portmap().add(request_of("ADD", ports, **keys))
+
+
+def check(ports: t.Any = (PORT,), **keys: t.Any) -> None:
+    portmap.Portmap().check(request_of("CHECK", ports, **keys))
 
 
 UNWRITABLE: dict[str, tuple[JsonObject, str]] = {
@@ -164,3 +171,28 @@ def test_a_rule_that_lacks_the_conditions_of_its_attachment_does_not_count(firew
     add(conditionsV4=["-s", "1.2.3.4"])
     added = firewall.rules[len(before) :]
     assert [line for line in added.splitlines() if line.startswith(ENTRANCE) and "-s 1.2.3.4" in line]
+
+
+@pytest.mark.parametrize("backend", ["", "iptables"])
+def test_add_and_check_fail_if_iptables_cannot_be_listed(firewall: IptablesPrograms, backend: str) -> None:
+    firewall.fail_to_list()
+    for run in (add, check):
+        with pytest.raises(CniError, match=r"iptables-save -t nat failed.*Too many open files"):
+            run(backend=backend)
+    assert firewall.rules == ""
+
+
+@pytest.mark.parametrize(
+    ("backend", "name"), [("", "iptables-save"), ("iptables", "iptables-save"), ("nftables", "nft")]
+)
+def test_add_and_check_name_a_program_that_is_missing(program_dir: pathlib.Path, backend: str, name: str) -> None:
+    for run in (add, check):
+        with pytest.raises(CniError, match=f"{name} is not installed"):
+            run(backend=backend)
+
+
+def test_del_fails_if_the_firewall_of_an_address_cannot_be_listed(firewall: IptablesPrograms) -> None:
+    result = {"cniVersion": "1.1.0", "ips": [{"address": "10.1.0.2/24"}]}
+    firewall.fail_to_list()
+    with pytest.raises(CniError, match="iptables-save -t nat failed"):
+        portmap.Portmap().delete(read_request("DEL", prevResult=result))

@@ -11,6 +11,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
@@ -88,3 +89,31 @@ def test_an_admin_chain_may_have_every_name_of_iptables(
     assert f"-j {chain}\n" in rules
     assert rules.count("-j ACCEPT") == 2
     here.delete(item)
+
+
+@pytest.mark.parametrize("rate", [1_000_000, 10_000_000, 16_000_000])
+def test_a_burst_that_the_kernel_cannot_count_becomes_the_largest_one(
+    node: EngineNode, here: Engine, blue: Namespace, rate: int
+) -> None:
+    limits = {"ingressRate": rate, "ingressBurst": 2**32 - 1, "egressRate": rate, "egressBurst": 2**32 - 1}
+    item = attach(node, here, blue, {"type": "bandwidth", **limits})
+    buckets = output("tc", "qdisc", "show")
+    assert buckets.count(f"rate {rate // 1_000_000}Mbit") == 2
+    here.delete(item)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "key"),
+    [
+        ({"type": "tap", "mtu": -1}, "/mtu"),
+        ({"type": "tap", "owner": 1 << 32}, "/owner"),
+        ({"type": "macvlan", "master": "lo", "bcqueuelen": -1}, "/bcqueuelen"),
+        ({"type": "macvlan", "master": "lo", "mtu": 1 << 32}, "/mtu"),
+    ],
+)
+def test_a_number_that_the_kernel_cannot_take_is_refused_with_its_place(
+    node: EngineNode, here: Engine, blue: Namespace, plugin: JsonObject, key: str
+) -> None:
+    node.write(reference_networks.network(plugin))
+    with pytest.raises(CniError, match=f"{key}: .* is out of range"):
+        here.add(attachment("net", blue))

@@ -18,6 +18,15 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 # The PATH of a module may lack the directories of system programs.
 _SYSTEM_PATH: t.Final = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin"
 _TIMEOUT: t.Final = 30.0
+# Parts of the messages of iptables and nft about a kernel without a protocol or a table, and of nft without a way to list
+# rules: in none of them has a plugin written rules.
+_UNSUPPORTED: t.Final = (
+    "not supported",
+    "Table does not exist",
+    "cache initialization failed: Invalid argument",
+    "rule set generation id: Invalid argument",
+    "not compiled-in",
+)
 
 
 def find(name: str) -> str | None:
@@ -46,6 +55,11 @@ def output(argv: t.Sequence[str], *, stdin: str = "", limit: int = process.OUTPU
     return outcome.stdout.decode("utf-8", "surrogateescape")
 
 
+def is_unsupported(error: CniError) -> bool:
+    """Return whether a listing failed because the node does not support what was to be listed, so that there is none."""
+    return any(message in error.details for message in _UNSUPPORTED)
+
+
 def json_output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> t.Any:
     """Run a program and return its output decoded from JSON; None if it printed nothing.
 
@@ -59,4 +73,4 @@ def json_output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> 
         raise CniError(Code.DECODE_FAILURE, f"the output of {' '.join(argv)} is not JSON: {exc}") from exc
 
 
-__all__ = ("find", "json_output", "output")
+__all__ = ("find", "is_unsupported", "json_output", "output")

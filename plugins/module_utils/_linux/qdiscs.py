@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import typing as t
 
@@ -38,6 +39,11 @@ _LARGE: t.Final = struct.Struct("=Q")
 _TICK: t.Final = 64 / 1e9
 
 
+_LAST_NUMBER: t.Final = (1 << 32) - 1
+# Seconds for which a packet may wait.
+LATENCY: t.Final = 0.025
+
+
 class TokenBucket(t.NamedTuple):
     """A limit of a link's rate.
 
@@ -48,6 +54,17 @@ class TokenBucket(t.NamedTuple):
 
     rate: int
     burst: int
+
+
+def bound_burst(rate: int, burst: int) -> int:
+    """Return the largest burst up to another one that a token bucket can have; the kernel counts its time in 32 bits.
+
+    Args:
+        rate: In bytes per second.
+        burst: In bytes.
+    """
+    longest = int(_LAST_NUMBER * _TICK * 1e6)  # microseconds
+    return min(burst, rate * longest // 10**6, _LAST_NUMBER - math.ceil(rate * LATENCY))
 
 
 def token_buckets() -> dict[int, TokenBucket]:
@@ -120,4 +137,4 @@ def _target(answer: bytes, action: t.Mapping[int, tuple[int, int]]) -> int:
     return int(ifindex) if kind == _EGRESS_REDIRECT else 0
 
 
-__all__ = ("OTHER_LIMIT", "TokenBucket", "redirects", "token_buckets")
+__all__ = ("LATENCY", "OTHER_LIMIT", "TokenBucket", "bound_burst", "redirects", "token_buckets")

@@ -16,6 +16,7 @@ import importlib.util
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import LATENCY, bound_burst
 
 LIBRARY: t.Final = "pyroute2"
 
@@ -23,7 +24,6 @@ LIBRARY: t.Final = "pyroute2"
 _ROOT, _TBF_HANDLE, _INGRESS_HANDLE = 0xFFFFFFFF, 0x10000, 0xFFFF0000
 _FILTER_CLASS: t.Final = 0x10001
 _ETH_P_ALL: t.Final = 3
-_LATENCY: t.Final = "25ms"
 
 
 @functools.lru_cache(maxsize=1)
@@ -35,10 +35,12 @@ def is_available() -> bool:
 def limit_rate(ifindex: int, rate: int, burst: int) -> None:
     """Limit what a link of this thread's network namespace sends to a rate in bytes per second, with bursts in bytes.
 
+    A burst that the kernel cannot count becomes the largest one that it can.
+
     Raises:
         CniError: ``NOT_AVAILABLE`` without pyroute2; ``IO_FAILURE``.
     """
-    limits = {"rate": rate, "burst": burst, "latency": _LATENCY}
+    limits = {"rate": rate, "burst": bound_burst(rate, burst), "latency": f"{LATENCY * 1000:.0f}ms"}
     with _connect() as route, _wrap_errors("limit the rate"):
         route.tc("replace", "tbf", index=ifindex, handle=_TBF_HANDLE, parent=_ROOT, **limits)
 

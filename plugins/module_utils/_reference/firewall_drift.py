@@ -13,11 +13,11 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import modification_time
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, program
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
@@ -31,7 +31,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     ZoneSource,
     main_messages,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import (
+    UnreadableRules,
+    firewall_state,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.nftables_rules import NftablesView
@@ -137,9 +140,22 @@ class FirewallSnapshot:
     def find_error(self, part: FirewallPart) -> CniError | None:
         """Return why the rules of a part could not be listed; None if the node just lacks the program."""
         keys: list[tuple[t.Any, ...]] = [(IPTABLES, part.family, rule.table) for rule in part.iptables[:1]]
+        keys += [(_LEGACY, part.family, rule.table) for rule in part.iptables[:1]]
         keys += [_nftables_key(part.nftables.family, part.nftables.name)] if part.nftables else []
         keys += [(FIREWALLD,)] if part.sources else []
         return next((self._errors[key] for key in keys if key in self._errors), None)
+
+    def require_listing(self, part: FirewallPart) -> None:
+        """Raise an error if a backend that may have rules of a part cannot be listed; it may lack its program."""
+        for rule in part.iptables[:1]:
+            self.iptables(part.family, rule.table)
+        if part.nftables:
+            self.nftables(part.nftables.family, part.nftables.name)
+        if part.sources and self.has_firewalld:
+            self.sources()
+        error = self.find_error(part)
+        if error is not None and not program.is_unsupported(error):
+            raise error
 
     def _get(self, key: tuple[t.Any, ...], since: float, read: t.Callable[[], T | None]) -> T | None:
         with self._lock:
@@ -148,6 +164,7 @@ class FirewallSnapshot:
                 begun = time.time()
                 try:
                     snapshot = read()
+                    self._errors.pop(key, None)
                 except CniError as exc:
                     snapshot = None
                     self._errors[key] = exc
@@ -175,7 +192,10 @@ class RuleDrift:
         Raises:
             CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
         """
-        parts = [] if network.disable_check else firewall_state(record, network)
+        try:
+            parts = [] if network.disable_check else firewall_state(record, network)
+        except UnreadableRules:  # CHECK tells the reason
+            return RuleFaults((), is_compared=False, is_whole=False)
         found = self._find_parts(record, parts)
         messages = dict.fromkeys(message for part in found for message in part.messages)
         return RuleFaults(tuple(messages), bool(found), len(found) == len(parts))
@@ -206,8 +226,45 @@ def compare(part: FirewallPart, snapshot: FirewallSnapshot, since: float = 0.0) 
     present = snapshot.sources(since)
     if present is None:
         return None
-    lost = tuple((each, each.lost) for each in part.sources if each.source not in present)
-    return PartDrift(part, FIREWALLD, lost)
+    return PartDrift(part, FIREWALLD, _list_lost(part, present))
+
+
+def require_comparison(part: FirewallPart, snapshot: FirewallSnapshot) -> PartDrift:
+    """Compare a part with the node before something is written.
+
+    Raises:
+        CniError: The backend of the part cannot be listed, or lacks a program.
+    """
+    drift = _compare_backends(part, snapshot, 0.0)
+    error = snapshot.find_error(part)
+    # The plugin's choice is iptables. Other backends that cannot be listed do not matter: nothing is written to them.
+    is_choice_open = drift is not None and bool(drift.missing) and drift.backend == NFTABLES and not part.backend
+    if is_choice_open and error is not None and not program.is_unsupported(error):
+        raise error
+    if part.sources and (drift is None or drift.lacks_all_own) and snapshot.has_firewalld:
+        present = snapshot.sources()
+        if present is None:
+            raise snapshot.find_error(part) or _missing_program(part)
+        return PartDrift(part, FIREWALLD, _list_lost(part, present))
+    if drift is None:
+        raise error or _missing_program(part)
+    return drift
+
+
+def _missing_program(part: FirewallPart) -> CniError:
+    """Return the error for a node that lacks the program of a part's backend."""
+    if part.backend == FIREWALLD:
+        return CniError(Code.NOT_AVAILABLE, "firewalld is not running", "start it, or use another backend")
+    name, package = f"{iptables.tool(part.family)}-save", "iptables"
+    if part.backend == NFTABLES:
+        name = package = "nft"
+    return CniError(
+        Code.NOT_AVAILABLE, f"{name} is not installed", f"expected: the program {name}; install the package {package}"
+    )
+
+
+def _list_lost(part: FirewallPart, present: t.Container[str]) -> tuple[MissingRule, ...]:
+    return tuple((each, each.lost) for each in part.sources if each.source not in present)
 
 
 def _compare_backends(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
@@ -265,4 +322,4 @@ def _nftables_view(family: str, name: str) -> NftablesView | None:
     return NftablesView(nftables.tables(name, family=family)) if nftables.is_installed() else None
 
 
-__all__ = ("FirewallSnapshot", "PartDrift", "RuleDrift", "compare")
+__all__ = ("FirewallSnapshot", "PartDrift", "RuleDrift", "compare", "require_comparison")

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, nftables
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, nftables, program
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
 MASQUERADE: t.Final = "masquerade"
@@ -34,6 +34,10 @@ class Removal(t.NamedTuple):
     kind: str
     addresses: frozenset[str] | None
 
+    def has_family(self, family: int) -> bool:
+        """Return whether rules of an address family may belong to the attachment."""
+        return self.addresses is None or any((":" in address) == (family == 6) for address in self.addresses)
+
     @property
     def chain(self) -> str:
         """The chain of iptables that belongs to the container."""
@@ -48,6 +52,15 @@ class Removal(t.NamedTuple):
         return firewall_names.instance(*key) if self.kind == MASQUERADE else self.attachment.container_id
 
 
+class _Unlisted(Exception):
+    """A firewall that cannot be listed and may have rules of some removals."""
+
+    def __init__(self, error: CniError, numbers: frozenset[int]) -> None:
+        super().__init__(error)
+        self.error = error
+        self.numbers = numbers
+
+
 def remove(removals: t.Sequence[Removal]) -> dict[int, Exception]:
     """Remove rules, those of each tool in one transaction.
 
@@ -60,6 +73,13 @@ def remove(removals: t.Sequence[Removal]) -> dict[int, Exception]:
         for family in iptables.FAMILIES:
             _remove_from_iptables(family, removals)
         _remove_from_nftables(removals)
+    except _Unlisted as exc:
+        others = [number for number in range(len(removals)) if number not in exc.numbers]
+        rest = remove([removals[number] for number in others]) if others else {}
+        return {
+            **dict.fromkeys(exc.numbers, exc.error),
+            **{others[number]: error for number, error in rest.items()},
+        }
     except CniError as exc:
         if len(removals) == 1:
             return {0: exc}
@@ -69,15 +89,18 @@ def remove(removals: t.Sequence[Removal]) -> dict[int, Exception]:
     return {}
 
 
-def _remove_from_iptables(family: int, removals: t.Iterable[Removal]) -> None:
+def _remove_from_iptables(family: int, removals: t.Sequence[Removal]) -> None:
+    own = frozenset(number for number, removal in enumerate(removals) if removal.has_family(family))
     try:
-        table = iptables.table(family, nat.TABLE)
-    except CniError:  # a node may have a tool that its kernel does not support
-        return
+        table = iptables.table(family, nat.TABLE) if own else None
+    except CniError as exc:
+        if program.is_unsupported(exc):  # a node may have a tool that its kernel does not support
+            return
+        raise _Unlisted(exc, own) from exc
     if table is None:
         return
     commands: _Commands = {}
-    for removal in removals:
+    for removal in (removals[number] for number in sorted(own)):
         commands.update(dict.fromkeys(_plan_iptables(table, removal)))
     if commands:
         iptables.restore(family, {nat.TABLE: commands})
@@ -113,8 +136,11 @@ def _remove_from_nftables(removals: t.Sequence[Removal]) -> None:
         own = {removal.owner: removal for removal in removals if removal.kind == kind}
         try:
             rules = nftables.rules(name) if own else []
-        except CniError:  # as above
-            continue
+        except CniError as exc:
+            if program.is_unsupported(exc):
+                continue
+            numbers = frozenset(number for number, removal in enumerate(removals) if removal.kind == kind)
+            raise _Unlisted(exc, numbers) from exc
         for rule in rules:
             removal = own.get(rule.comment.partition(",")[0])
             if removal is not None and _has_address(rule, removal):

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift
     FirewallSnapshot,
     PartDrift,
     compare,
+    require_comparison,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
     FIREWALLD,
@@ -41,10 +42,11 @@ def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniErr
         The parts with rules that could not be put back, each with an error.
     """
     snapshot = FirewallSnapshot()
-    found = [compare(part, snapshot) for part in parts if part.sources and snapshot.has_firewalld]
-    in_zones = [drift for drift in found if drift and drift.backend == FIREWALLD]
-    failed = _put_back_sources([drift for drift in in_zones if drift.missing])
-    done = {id(drift.part) for drift in in_zones}
+    zoned = [part for part in parts if part.sources]
+    drifts, unlisted = _compare_all(zoned, snapshot) if zoned and snapshot.has_firewalld else ([], [])
+    in_zones = [drift for drift in drifts if drift.backend == FIREWALLD]
+    failed = [*unlisted, *_put_back_sources([drift for drift in in_zones if drift.missing])]
+    done = {id(drift.part) for drift in in_zones} | {id(part) for part, dummy in unlisted}
     groups: dict[t.Hashable, list[FirewallPart]] = {}
     for part in parts:
         if id(part) not in done:
@@ -80,17 +82,35 @@ def _tool(part: FirewallPart) -> t.Hashable:
     return part.family if part.iptables and part.backend != NFTABLES else NFTABLES
 
 
+def _compare_all(
+    parts: t.Iterable[FirewallPart], snapshot: FirewallSnapshot
+) -> tuple[list[PartDrift], list[tuple[FirewallPart, CniError]]]:
+    """Return the drift of parts, and those whose backend cannot be listed, each with an error."""
+    drifts: list[PartDrift] = []
+    unlisted: list[tuple[FirewallPart, CniError]] = []
+    for part in parts:
+        try:
+            drifts.append(require_comparison(part, snapshot))
+        except CniError as exc:
+            unlisted.append((part, exc))
+    return drifts, unlisted
+
+
 def _put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
     error: CniError | None = None
     for _attempt in range(_ATTEMPTS):
         snapshot = FirewallSnapshot()
-        drifts = [drift for drift in (compare(part, snapshot) for part in parts) if drift and drift.missing]
-        if not drifts:
+        drifts, unlisted = _compare_all(parts, snapshot)
+        if unlisted:  # any number of them would fail alike
+            listed = [drift.part for drift in drifts]
+            return [*unlisted, *(_put_back(listed) if listed else [])]
+        missing = [drift for drift in drifts if drift.missing]
+        if not missing:
             _remove_duplicates(parts, snapshot)
             return []
-        parts = [drift.part for drift in drifts]
+        parts = [drift.part for drift in missing]
         try:
-            if not _apply(drifts, snapshot):
+            if not _apply(missing, snapshot):
                 error = CniError(Code.UNSUPPORTED_FIELD, "the record does not tell how its rules were written")
                 break
         except CniError as exc:
@@ -106,10 +126,14 @@ def _put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniEr
 def take_back(parts: t.Sequence[FirewallPart]) -> None:
     """Remove the rules that belong to these attachments alone.
 
+    A backend without its program has none of them.
+
     Raises:
-        CniError: ``IO_FAILURE``.
+        CniError: ``IO_FAILURE``, also if a backend that may have some of them cannot be listed.
     """
     snapshot = FirewallSnapshot()
+    for part in parts:
+        snapshot.require_listing(part)
     for family, table in _places(parts):
         view = snapshot.iptables(family, table)
         if view is not None:
@@ -123,7 +147,7 @@ def _take_back_sources(sources: t.Sequence[ZoneSource], snapshot: FirewallSnapsh
     if sources and snapshot.has_firewalld:
         from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
 
-        present = snapshot.sources() or ()
+        present = snapshot.sources() or ()  # what cannot be listed was an error before
         for zone, own in _by_zone(source for source in sources if source.source in present).items():
             firewalld.remove_sources(zone, own)
 

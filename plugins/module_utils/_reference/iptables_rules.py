@@ -51,16 +51,22 @@ def _find_similar(rule: IptablesRule, lines: t.Sequence[str]) -> int | None:
     forms = [_normalize(rule.line), *(_normalize(f"-A {rule.chain} {text}") for text in rule.older)]
     for position, line in enumerate(lines):
         present = _normalize(line)
-        if any(form <= present if rule.accepts_more else form == present for form in forms):
+        if any(_matches(rule, form, present) for form in forms):
             return position
     return None
+
+
+def _matches(rule: IptablesRule, form: frozenset[str], present: frozenset[str]) -> bool:
+    if not rule.accepts_more:
+        return form == present
+    return form <= present and (form != present or not rule.requires_more or form == _normalize(rule.line))
 
 
 @functools.lru_cache(maxsize=65536)
 def _normalize(line: str) -> frozenset[str]:
     """Return the options of a rule with their values, without its comment and the names of matches."""
     options: list[list[str]] = []
-    for word in iptables.words(line)[2:]:
+    for word in _split_options(iptables.words(line)[2:]):
         is_value = options and not (word.startswith("-") or word == "!" or options[-1] == ["!"])
         if is_value:
             options[-1].append(word)
@@ -69,6 +75,13 @@ def _normalize(line: str) -> frozenset[str]:
         else:
             options.append([_SAME.get(word, word)])
     return frozenset(" ".join(option) for option in options if option[0] not in _IGNORED)
+
+
+def _split_options(words: t.Iterable[str]) -> t.Iterator[str]:
+    """Yield words with each ``--option=value`` as two of them."""
+    for word in words:
+        option, equals, value = word.partition("=")
+        yield from (option, value) if equals and option.startswith("--") else (word,)
 
 
 class Insertion(t.NamedTuple):

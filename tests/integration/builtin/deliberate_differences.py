@@ -35,6 +35,7 @@ class Reason(enum.Enum):
     )
     GC_FREES = "GC of host-local frees the leases of attachments that are not listed as valid"
     LOOPBACK_RESULT = "loopback prints the result in the form of the requested version"
+    MASQ_ALL = "`masqAll` of portmap masquerades every connection to a mapped port with nftables as well"
     MULTIQUEUE_MAC = "tap sets the configured MAC of a device with `multiQueue` too"
     NO_CRASH = "tuning applies these settings"
     NO_DHCP = "there is no built-in dhcp; its executable is needed"

@@ -24,6 +24,10 @@ T = t.TypeVar("T")
 
 # The integers that a runtime accepts in a result.
 _INTEGERS: t.Final = range(-(1 << 63), 1 << 63)
+# The integers of the kernel's messages. Sizes of packets are signed there.
+UINT8: t.Final = range(1 << 8)
+UINT32: t.Final = range(1 << 32)
+PACKET_SIZE: t.Final = range(1 << 31)
 
 
 def refuse(msg: str, details: str = "") -> CniError:
@@ -66,8 +70,12 @@ class Keys:
     def optional_flag(self, key: str) -> bool | None:
         return self.flag(key) if key in self else None
 
-    def integer(self, key: str, default: int = 0) -> int:
-        """Return an integer of 64 bits."""
+    def integer(self, key: str, default: int = 0, within: range = _INTEGERS) -> int:
+        """Return an integer.
+
+        Args:
+            within: The numbers that the kernel accepts; by default, all of 64 bits.
+        """
         value = self.values.get(key)
         if value is None:
             return default
@@ -75,10 +83,12 @@ class Keys:
             raise _type_error(self.pointer(key), value, 0)
         if not isinstance(value, int) or value not in _INTEGERS:
             raise refuse(f"{self.pointer(key)}: {value} is not a 64-bit integer")
+        if value not in within:
+            raise refuse(f"{self.pointer(key)}: {value} is out of range", f"expected: {within[0]} to {within[-1]}")
         return value
 
-    def optional_integer(self, key: str) -> int | None:
-        return self.integer(key) if key in self else None
+    def optional_integer(self, key: str, within: range = _INTEGERS) -> int | None:
+        return self.integer(key, within=within) if key in self else None
 
     def section(self, key: str) -> Keys:
         """Return an object; one without keys if it is missing."""
@@ -144,4 +154,4 @@ def _type_error(pointer: str, value: object, example: object) -> CniError:
     return refuse(f"{pointer}: expected {kind(example)}, found {kind(value)}")
 
 
-__all__ = ("Keys", "read_address", "read_interface", "refuse", "refuse_faults")
+__all__ = ("PACKET_SIZE", "UINT8", "UINT32", "Keys", "read_address", "read_interface", "refuse", "refuse_faults")

@@ -33,7 +33,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift
     compare,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import LinkDrift
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import (
+    UnreadableRules,
+    firewall_state,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
 if t.TYPE_CHECKING:
@@ -199,6 +202,8 @@ def _compare(target: Target, snapshot: _Snapshot) -> _Item | Repair:
         unlisted = next((f"its rules cannot be compared: {error}" for error in errors if error), "")
         links = interface_drift.find_drift(record, network, snapshot.node)
         return _Item(target, [drift for drift in drifts if drift is not None], links, unlisted)
+    except UnreadableRules as exc:
+        return Repair(record, reason=f"its rules cannot be compared: {exc}")
     except Exception as exc:
         return Repair(record, error=as_error(exc))
 

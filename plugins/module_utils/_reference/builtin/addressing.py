@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
 )
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT8, UINT32, Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
@@ -160,16 +160,18 @@ def _add_route(writer: KernelWriter, ifindex: int, route: JsonObject, addressing
     destination = parse_interface(route.get("dst"))
     if destination is None:
         raise refuse(f"the IPAM plugin returned a route to {route.get('dst')!r}")
+    # The result may be that of an executable.
+    numbers = Keys(route, f"the route to {destination}: ")
     defaults = (gateway for dummy, gateway in addressing.gateways if gateway)
     default = next((gateway for gateway in defaults if gateway.version == destination.version), None)
     writer.add_route(
         ifindex,
         destination.network,
-        route.get("table") or rtnetlink.MAIN_TABLE,
+        numbers.integer("table", within=UINT32) or rtnetlink.MAIN_TABLE,
         replace=False,
         gateway=parse_address(route.get("gw")) or default,
-        scope=route.get("scope"),
-        priority=route.get("priority") or 0,
+        scope=numbers.optional_integer("scope", within=UINT8),
+        priority=numbers.integer("priority", within=UINT32),
     )
 
 

@@ -24,7 +24,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo i
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
 
-_MOST_BURST: t.Final = 8 * (2**32 - 1)
+# In bits. pyroute2 cannot express the time in which a lower rate sends a packet, or a higher rate.
+_RATES: t.Final = range(64, 8 * 2**32)
+_BURSTS: t.Final = range(8, 8 * (2**32 - 1))
 _KEYS: t.Final = ("ingressRate", "ingressBurst", "egressRate", "egressBurst")
 
 
@@ -99,8 +101,9 @@ def _read_limit(keys: Keys, direction: str) -> tuple[int, int]:
     if bool(rate) != bool(burst):
         given, missing = pointers if rate else reversed(pointers)
         raise refuse(f"{given} needs {missing}", "expected: both, or none")
-    if rate < 0 or not 0 <= burst <= _MOST_BURST:
-        raise refuse(f"{pointers[0]} or {pointers[1]} is out of range", "expected: bits; a burst of less than 4 GB")
+    for pointer, value, accepted in zip(pointers, (rate, burst), (_RATES, _BURSTS)):
+        if value and value not in accepted:
+            raise refuse(f"{pointer}: {value} is out of range", f"expected: {accepted[0]} to {accepted[-1]} bits")
     return rate // 8, burst // 8
 
 

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import addressing, ipam_config, veth_pair
 
@@ -73,7 +73,7 @@ def read_config(request: PluginRequest) -> BridgeConfig:
         force_address=keys.flag("forceAddress"),
         masquerades=keys.flag("ipMasq"),
         masquerade_backend=keys.text("ipMasqBackend"),
-        mtu=keys.integer("mtu"),
+        mtu=keys.integer("mtu", within=PACKET_SIZE),
         is_hairpin=keys.flag("hairpinMode"),
         is_promiscuous=keys.flag("promiscMode"),
         is_isolated=keys.flag("portIsolation"),
@@ -92,8 +92,6 @@ def read_config(request: PluginRequest) -> BridgeConfig:
 
 
 def _require_consistent(config: BridgeConfig, ipam_type: str) -> None:
-    if not 0 <= config.mtu < 1 << 31:
-        raise refuse(f"/mtu: {config.mtu} is not a size in bytes")
     if len(config.bridge.encode()) > _LONGEST_NAME:
         raise refuse(f"/bridge: {config.bridge!r} is too long", f"expected: at most {_LONGEST_NAME} bytes")
     if ipam_type and config.leaves_down:

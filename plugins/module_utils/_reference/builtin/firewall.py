@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import parse_interface
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, read_interface, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
@@ -24,13 +25,13 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     FIREWALLD,
     IPTABLES,
     FirewallPart,
-    safe_interfaces,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import describe_forwarding
+from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import (
+    describe_forwarding,
+    read_firewall,
+)
 
-_POLICIES: t.Final = ("", "open", "same-bridge", "isolated")
-_BACKENDS: t.Final = ("", IPTABLES, FIREWALLD)
-_KEYS: t.Final = ("backend", "iptablesAdminChainName", "firewalldZone", "ingressPolicy")
+_KEYS_OF_DEL: t.Final = ("backend", "firewalldZone")
 
 
 class Firewall(Plugin):
@@ -50,27 +51,29 @@ class Firewall(Plugin):
 
     def delete(self, request: PluginRequest) -> None:
         if request.prev_result is not None:
-            # A configuration that ADD refused has no rules.
-            keys = {key: value for key, value in request.keys.items() if key in _KEYS and isinstance(value, str)}
-            firewall_repair.take_back(_describe(keys, request.prev_result))
+            firewall_repair.take_back(_parts_to_delete(request, request.prev_result))
 
 
 def _parts(request: PluginRequest, result: Result) -> list[FirewallPart]:
-    keys = {key: request.config.text(key) for key in _KEYS}
-    if keys["ingressPolicy"] not in _POLICIES:
-        raise refuse(f"/ingressPolicy: {keys['ingressPolicy']!r} is unknown", "expected: open, same-bridge or isolated")
-    if keys["backend"] not in _BACKENDS:
-        raise refuse(f"/backend: {keys['backend']!r} is unknown", "expected: iptables or firewalld")
-    if keys["backend"] == FIREWALLD and not firewalld.is_running():
+    config = read_firewall(request.config)
+    if config.backend == FIREWALLD and not firewalld.is_running():
         raise refuse(f"/backend: {FIREWALLD} is not running", "start it, or use another backend")
-    return _describe(keys, result)
+    interfaces = [read_interface("/prevResult/ips", str(ip["address"])) for ip in result.keys.get("ips") or ()]
+    named = result.keys.get("interfaces") or ()
+    bridge = str(named[0].get("name") or "") if named else ""
+    return describe_forwarding(rules.container_addresses(interfaces), bridge, config)
 
 
-def _describe(keys: t.Mapping[str, str], result: Result) -> list[FirewallPart]:
+def _parts_to_delete(request: PluginRequest, result: Result) -> list[FirewallPart]:
+    """Return the rules of the addresses; those that isolate a bridge stay, and DEL needs no name of a chain."""
+    keys = {key: value for key, value in request.keys.items() if key in _KEYS_OF_DEL}
     interfaces = [parse_interface(ip["address"]) for ip in result.keys.get("ips") or ()]
     addresses = rules.container_addresses(interface for interface in interfaces if interface)
-    named = safe_interfaces(result.keys)
-    return describe_forwarding(addresses, str(named[0]["name"]) if named else "", keys)
+    try:
+        config = read_firewall(Keys(keys))
+    except CniError:  # what ADD refuses has no rules; another program may have written those of iptables
+        config = read_firewall(Keys({"backend": IPTABLES}))
+    return describe_forwarding(addresses, "", config)
 
 
 __all__ = ("Firewall",)

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT8, UINT32, Keys, refuse
 
 _DNS_LISTS: t.Final = ("nameservers", "search", "options")
 
@@ -34,8 +34,9 @@ def _read_route(keys: Keys) -> JsonObject:
     if gateway:
         route["gw"] = str(gateway)
     # Zero is the default of these, and means something for the others.
-    route.update({key: keys.integer(key) for key in ("mtu", "advmss", "priority") if keys.integer(key)})
-    route.update({key: keys.integer(key) for key in ("table", "scope") if key in keys})
+    route.update({key: value for key in ("mtu", "advmss", "priority") if (value := keys.integer(key, within=UINT32))})
+    ranges = (("table", UINT32), ("scope", UINT8))
+    route.update({key: keys.integer(key, within=within) for key, within in ranges if key in keys})
     return route
 
 

@@ -15,24 +15,19 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, rules
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
-    IPTABLES,
-    NFTABLES,
-    FirewallPart,
-)
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import FirewallPart
 from ansible_collections.cni.node.plugins.module_utils._reference.state.port_mapping import (
     Mapping,
+    PortmapConfig,
     describe_port_mapping,
-    parse_mappings,
+    read_mappings,
+    read_portmap,
 )
 
-_LAST_PORT: t.Final = 65535
-_LAST_BIT: t.Final = 31
 _UDP: t.Final = "udp"
 
 
@@ -43,50 +38,23 @@ class Portmap(Plugin):
 
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
-        mappings = _read_mappings(request)
-        _require_valid(request)
+        config, mappings = read_portmap(request.config), read_mappings(request.runtime_config)
         firsts = _first_addresses(request)
         with Undo() as undo:
-            rules.write(_parts(request, mappings, firsts), undo)
+            rules.write(_parts(request, config, mappings, firsts), undo)
             for interface in firsts if mappings else ():
                 _forget_flows(mappings, interface)
-                if interface.version == 4 and request.keys.get("snat") is not False:
+                if interface.version == 4 and config.masquerades:
                     _route_loopback(interface)
         return result
 
     def check(self, request: PluginRequest) -> None:
         request.require_prev_result()
-        rules.require(_parts(request, _read_mappings(request), _first_addresses(request)))
+        config, mappings = read_portmap(request.config), read_mappings(request.runtime_config)
+        rules.require(_parts(request, config, mappings, _first_addresses(request)))
 
     def delete(self, request: PluginRequest) -> None:
         rules.remove_port_mappings(request.attachment, interface_check.own_addresses(request))
-
-
-def _read_mappings(request: PluginRequest) -> list[Mapping]:
-    entries = request.runtime_config.values.get("portMappings") or ()
-    mappings = parse_mappings(entries)
-    if len(mappings) != len(entries):
-        what = "a host port, a container port, a protocol and optionally an address of the node"
-        raise refuse("/runtimeConfig/portMappings is not valid", f"expected: entries with {what}")
-    for index, mapping in enumerate(mappings):
-        for key, port in (("hostPort", mapping.host_port), ("containerPort", mapping.container_port)):
-            if not 0 < port <= _LAST_PORT:
-                raise refuse(f"/runtimeConfig/portMappings/{index}/{key}: {port} is not a port")
-    return mappings
-
-
-def _require_valid(request: PluginRequest) -> None:
-    config = request.config
-    bit = config.integer("markMasqBit")
-    if "markMasqBit" in config and "externalSetMarkChain" in config:
-        raise refuse("/markMasqBit excludes /externalSetMarkChain", "expected: one of both")
-    if not 0 <= bit <= _LAST_BIT:
-        raise refuse(f"/markMasqBit: {bit} is not a bit of a mark", f"expected: 0 to {_LAST_BIT}")
-    backend = config.text("backend")
-    if backend not in ("", IPTABLES, NFTABLES):
-        raise refuse(f"/backend: {backend!r} is unknown", f"expected: {IPTABLES} or {NFTABLES}")
-    if backend == NFTABLES and "externalSetMarkChain" in config:
-        raise refuse(f"/externalSetMarkChain excludes the backend {NFTABLES}", "expected: a chain of iptables")
 
 
 def _first_addresses(request: PluginRequest) -> list[IpInterface]:
@@ -98,10 +66,13 @@ def _first_addresses(request: PluginRequest) -> list[IpInterface]:
 
 
 def _parts(
-    request: PluginRequest, mappings: t.Sequence[Mapping], interfaces: t.Iterable[IpInterface]
+    request: PluginRequest,
+    config: PortmapConfig,
+    mappings: t.Sequence[Mapping],
+    interfaces: t.Iterable[IpInterface],
 ) -> list[FirewallPart]:
     parts = (
-        describe_port_mapping(request.attachment, address, mappings, request.keys)
+        describe_port_mapping(request.attachment, address, mappings, config)
         for address in rules.container_addresses(interfaces)
     )
     return [part for part in parts if part is not None]

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
@@ -45,7 +45,7 @@ class Ptp(IpamUser):
     def add(self, request: PluginRequest) -> Result:
         config, attachment = request.config, request.attachment
         dns = ipam_config.read_dns(config.section("dns"))
-        mtu = config.integer("mtu")
+        mtu = config.integer("mtu", within=PACKET_SIZE)
         masquerades, backend = config.flag("ipMasq"), config.text("ipMasqBackend")
         with sandbox.open_sandbox(attachment), kernel_writer.connect() as writer, Undo() as undo:
             given = addressing.allocate(request, undo)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -22,7 +23,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference import (
     spoof_checks,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import FirewallSnapshot, compare
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import (
+    FirewallSnapshot,
+    require_comparison,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_removal import Removal
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import ContainerAddress, FirewallPart
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import container_address
@@ -95,8 +99,12 @@ def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exc
     snapshot = FirewallSnapshot()
     errors: dict[int, Exception] = {}
     for number, group in enumerate(groups):
-        drifts = (compare(part, snapshot) for part in group)
-        messages = [message for drift in drifts if drift for message in drift.messages]
+        try:
+            drifts = [require_comparison(part, snapshot) for part in group]
+        except CniError as exc:
+            errors[number] = exc
+            continue
+        messages = [message for drift in drifts for message in drift.messages]
         if messages:
             errors[number] = refuse(messages[0], "\n".join(messages[1:]))
     return errors

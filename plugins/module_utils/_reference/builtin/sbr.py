@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_interface,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse, refuse_faults
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT32, refuse, refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import route_tables, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
@@ -42,7 +42,7 @@ class SourceBasedRouting(Plugin):
 
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
-        table = request.config.optional_integer("table")
+        table = request.config.optional_integer("table", within=UINT32)
         addresses = _own_addresses(request)
         if not addresses:
             raise refuse(f"the previous result has no address of interface {request.attachment.ifname}")
@@ -61,7 +61,7 @@ class SourceBasedRouting(Plugin):
         return result
 
     def check(self, request: PluginRequest) -> None:
-        table = request.config.integer("table")
+        table = request.config.integer("table", within=UINT32)
         state = tuple(resources.Rule(interface.ip, table) for interface, dummy in _own_addresses(request))
         with sandbox.open_sandbox(request.attachment):
             view = rtnetlink.snapshot(request.attachment.netns, rules=True)

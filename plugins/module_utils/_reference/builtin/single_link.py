@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, UINT32, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import (
     kernel_writer,
@@ -115,7 +115,7 @@ class _OnMaster(SingleLink):
     def make_link(self, request: PluginRequest, undo: Undo) -> Link:
         attachment, netns = request.attachment, _master_netns(request)
         name = request.config.text("master") or self.master(request)
-        mtu, mac, data = request.config.integer("mtu"), self.mac(request), self.link_data(request)
+        mtu, mac, data = request.config.integer("mtu", within=PACKET_SIZE), self.mac(request), self.link_data(request)
         master = rtnetlink.link(name, netns)
         if master is None:
             where = f" in {netns}" if netns else ""
@@ -163,8 +163,8 @@ class Macvlan(_OnMaster):
         return kernel_writer.mode_data(self.name, mode)
 
     def make_link(self, request: PluginRequest, undo: Undo) -> Link:
+        length = request.config.integer("bcqueuelen", within=UINT32)
         link = super().make_link(request, undo)
-        length = request.config.integer("bcqueuelen")
         if length:
             link_change.set_broadcast_queue(link, length, request.attachment.netns)
         return link

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, UINT32, refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import program, rtnetlink, tun
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, Link
@@ -33,8 +33,11 @@ class Tap(SingleLink):
 
     def make_link(self, request: PluginRequest, undo: Undo) -> Link:
         config, attachment = request.config, request.attachment
-        mtu, mac = config.integer("mtu"), veth_pair.read_mac(request, (request.runtime_config,), (config,))
-        owner, group = config.optional_integer("owner"), config.optional_integer("group")
+        mtu, mac = (
+            config.integer("mtu", within=PACKET_SIZE),
+            veth_pair.read_mac(request, (request.runtime_config,), (config,)),
+        )
+        owner, group = (config.optional_integer(key, within=UINT32) for key in ("owner", "group"))
         is_multi_queue, bridge = config.flag("multiQueue"), config.text("bridge")
         label = config.text("selinuxContext")
 

@@ -17,7 +17,13 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable, jso
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse, refuse_faults
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import (
+    PACKET_SIZE,
+    UINT32,
+    Keys,
+    refuse,
+    refuse_faults,
+)
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
@@ -119,13 +125,11 @@ def _read_values(request: PluginRequest) -> _Values:
         return given if key in given else config
 
     settings = {**_read_settings(config, ifname), **_read_settings(given, ifname)}
-    queue_length = source("txQLen").optional_integer("txQLen")
-    if queue_length is not None and queue_length < 0:
-        raise refuse(f"/txQLen: {queue_length} is negative")
+    queue_length = source("txQLen").optional_integer("txQLen", within=UINT32)
     return _Values(
         settings,
         veth_pair.read_mac(request, (given, request.runtime_config), (config,)),
-        source("mtu").integer("mtu"),
+        source("mtu").integer("mtu", within=PACKET_SIZE),
         source("promisc").flag("promisc"),
         source("allmulti").optional_flag("allmulti"),
         queue_length,

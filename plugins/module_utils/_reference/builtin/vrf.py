@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse, refuse_faults
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT32, refuse, refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, route_tables, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
@@ -60,11 +60,9 @@ class Vrf(Plugin):
 
 def _read_config(request: PluginRequest) -> tuple[str, int]:
     """Return the name of the VRF and its table, 0 for one that is chosen."""
-    name, table = request.config.text("vrfname"), request.config.integer("table")
+    name, table = request.config.text("vrfname"), request.config.integer("table", within=UINT32)
     if not name:
         raise refuse("/vrfname is missing", "expected: the name of the VRF")
-    if not 0 <= table < 2**32:
-        raise refuse(f"/table: {table} is not a routing table")
     return name, table
 
 

@@ -13,6 +13,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 
 IPTABLES: t.Final = "iptables"
 NFTABLES: t.Final = "nftables"
@@ -31,6 +32,7 @@ class IptablesRule(t.NamedTuple):
         is_shared: Whether attachments of other containers need it as well.
         is_own_chain: Whether the chain belongs to the container, and has its rules in this order.
         accepts_more: Whether a rule with further conditions counts as this one.
+        requires_more: Whether one without further conditions does not: iptables prints conditions in another form.
         older: Its other forms, such as those of older releases.
     """
 
@@ -44,6 +46,7 @@ class IptablesRule(t.NamedTuple):
     is_shared: bool = False
     is_own_chain: bool = False
     accepts_more: bool = False
+    requires_more: bool = False
     older: tuple[str, ...] = ()
 
     @property
@@ -158,23 +161,38 @@ def main_messages(missing: t.Sequence[MissingRule]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(main or [message for dummy, message in missing]))
 
 
-# What may stand in a command: a record may come from another program, and its result from any plugin. A chain has at most
-# 28 bytes, and a zone 17 characters.
-_CHAIN: t.Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,27}")
-_ZONE: t.Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,16}")
+# What may stand in a command. A chain of iptables has at most 28 bytes, and a zone of firewalld 17 characters.
+_CHAIN: t.Final = re.compile(r"[^\s\x00-\x1f\x7f\"'\\!-][^\s\x00-\x1f\x7f\"'\\]*")
+_CHAIN_LENGTH: t.Final = 28
+_ZONE: t.Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_/-]{0,16}")
+_PLAIN_WORD: t.Final = re.compile(r"[A-Za-z0-9_.,:/!=<>{}@*+-]+")
 _MAC: t.Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
-def safe_chain(name: t.Any, default: str = "") -> str:
-    """Return the name of a chain in a configuration; the default if there is none; an empty string if it is unusual."""
-    text = str(name or default)
-    return text if _CHAIN.fullmatch(text) else ""
+def read_chain(keys: Keys, key: str) -> str:
+    """Return the name of a chain of iptables in a configuration; an empty string if there is none.
+
+    Raises:
+        CniError: No chain can have the name, or it cannot be written.
+    """
+    name = keys.text(key)
+    if name and (not _CHAIN.fullmatch(name) or len(name.encode("utf-8", "surrogatepass")) > _CHAIN_LENGTH):
+        what = f"at most {_CHAIN_LENGTH} bytes without spaces, quotes and \\, not beginning with - or !"
+        raise refuse(f"{keys.pointer(key)}: {name!r} is not the name of a chain", f"expected: {what}")
+    return name
 
 
-def safe_zone(name: t.Any, default: str) -> str:
-    """Return the name of a zone of firewalld in a configuration; an empty string if no zone can have it."""
-    text = str(name or default)
-    return text if _ZONE.fullmatch(text) else ""
+def read_zone(keys: Keys, key: str) -> str:
+    """Return the name of a zone of firewalld in a configuration; an empty string if there is none.
+
+    Raises:
+        CniError: No zone can have the name.
+    """
+    name = keys.text(key)
+    if name and not _ZONE.fullmatch(name):
+        what = "at most 17 letters, digits, _, / and -, not beginning with - or /"
+        raise refuse(f"{keys.pointer(key)}: {name!r} is not the name of a zone", f"expected: {what}")
+    return name
 
 
 def safe_mac(text: t.Any) -> str:
@@ -192,6 +210,11 @@ def quote(comment: str) -> str:
     """Return a comment as iptables-save prints it."""
     escaped = comment.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def quote_word(word: str) -> str:
+    """Return an argument of a rule as iptables-restore reads it."""
+    return word if _PLAIN_WORD.fullmatch(word) else quote(word)
 
 
 def join_port(address: str, port: int) -> str:
@@ -214,8 +237,9 @@ __all__ = (
     "join_port",
     "main_messages",
     "quote",
-    "safe_chain",
+    "quote_word",
+    "read_chain",
+    "read_zone",
     "safe_interfaces",
     "safe_mac",
-    "safe_zone",
 )

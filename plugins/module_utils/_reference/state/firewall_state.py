@@ -11,9 +11,11 @@ import functools
 import ipaddress
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
@@ -23,15 +25,23 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     safe_interfaces,
     safe_mac,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import describe_forwarding
+from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import (
+    describe_forwarding,
+    read_firewall,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_masquerading
 from ansible_collections.cni.node.plugins.module_utils._reference.state.port_mapping import (
     describe_port_mapping,
-    parse_mappings,
+    read_mappings,
+    read_portmap,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.state.spoof_checking import describe_spoof_checking
 
 _PORTS: t.Final = "portMappings"
+
+
+class UnreadableRules(CniError):
+    """A record whose configuration does not tell which firewall rules an attachment has."""
 
 
 def firewall_state(record: Record, network: NetworkConfiguration) -> list[FirewallPart]:
@@ -41,13 +51,17 @@ def firewall_state(record: Record, network: NetworkConfiguration) -> list[Firewa
         network: The configuration in the record.
 
     Raises:
+        UnreadableRules: A plugin would refuse its configuration, and which rules it has made is not known.
         CniError: The result cannot be used.
     """
     plugins = [(plugin, catalogue.find_plugin_type(plugin.type)) for plugin in network.plugins]
     if record.result is None or not any(row.writes_rules for dummy, row in plugins):
         return []
     builder = _Builder(record.attachment, record.result, network)
-    return [part for plugin, row in plugins if row.writes_rules for part in builder.parts(plugin)]
+    try:
+        return [part for plugin, row in plugins if row.writes_rules for part in builder.parts(plugin)]
+    except CniError as exc:
+        raise UnreadableRules(exc.code, exc.msg, exc.details) from exc
 
 
 class _Builder:
@@ -68,15 +82,16 @@ class _Builder:
         if row.maps_ports and _PORTS in plugin.capabilities:
             yield from self._port_mappings(keys)
         if row.filters:
-            yield from describe_forwarding(self._all_addresses, self._first_interface, keys)
+            yield from describe_forwarding(self._all_addresses, self._first_interface, read_firewall(Keys(keys)))
 
     def _port_mappings(self, keys: t.Mapping[str, t.Any]) -> t.Iterator[FirewallPart]:
-        mappings = parse_mappings(self._attachment.capability_args.get(_PORTS) or ())
+        mappings = read_mappings(Keys(self._attachment.capability_args, "/runtimeConfig"))
+        config = read_portmap(Keys(keys))
         firsts: dict[int, ContainerAddress] = {}
         for address in self._addresses:
             firsts.setdefault(address.family, address)  # as portmap does
         for address in firsts.values():
-            part = describe_port_mapping(self._attachment, address, mappings, keys)
+            part = describe_port_mapping(self._attachment, address, mappings, config)
             if part is not None:
                 yield part
 
@@ -125,4 +140,4 @@ def _text(network: IpNetwork) -> str:
     return str(network)
 
 
-__all__ = ("container_address", "firewall_state")
+__all__ = ("UnreadableRules", "container_address", "firewall_state")

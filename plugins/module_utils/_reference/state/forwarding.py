@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_names import (
     ADMIN_CHAIN,
     FORWARD_CHAIN,
@@ -22,19 +24,53 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     IptablesRule,
     ZoneSource,
     quote,
-    safe_chain,
-    safe_zone,
+    read_chain,
+    read_zone,
 )
 
 _ZONE: t.Final = "trusted"
 _STAGE_1, _STAGE_2 = ISOLATION_CHAINS
 _RULES: t.Final = "CNI firewall plugin rules"
+_OPEN: t.Final = "open"
 _ISOLATED: t.Final = "isolated"
 _ISOLATING_POLICIES: t.Final = ("same-bridge", _ISOLATED)
 
 
+class FirewallConfig(t.NamedTuple):
+    """The configuration of the plugin firewall, with its defaults.
+
+    Attributes:
+        backend: An empty string for the plugin's choice.
+        isolating_policy: The policy that isolates bridges; an empty string for another one.
+    """
+
+    backend: str
+    admin_chain: str
+    zone: str
+    isolating_policy: str
+
+
+def read_firewall(config: Keys) -> FirewallConfig:
+    """Return the configuration of the plugin firewall.
+
+    Raises:
+        CniError: A value cannot be written to the firewall.
+    """
+    policy, backend = config.text("ingressPolicy"), config.text("backend")
+    if policy not in ("", _OPEN, *_ISOLATING_POLICIES):
+        raise refuse(f"/ingressPolicy: {policy!r} is unknown", "expected: open, same-bridge or isolated")
+    if backend not in ("", IPTABLES, FIREWALLD):
+        raise refuse(f"/backend: {backend!r} is unknown", "expected: iptables or firewalld")
+    return FirewallConfig(
+        backend,
+        read_chain(config, "iptablesAdminChainName") or ADMIN_CHAIN,
+        read_zone(config, "firewalldZone") or _ZONE,
+        policy if policy in _ISOLATING_POLICIES else "",
+    )
+
+
 def describe_forwarding(
-    addresses: t.Sequence[ContainerAddress], bridge: str, keys: t.Mapping[str, t.Any]
+    addresses: t.Sequence[ContainerAddress], bridge: str, config: FirewallConfig
 ) -> list[FirewallPart]:
     """Return the rules with which the plugin firewall lets the traffic of a container pass.
 
@@ -43,35 +79,34 @@ def describe_forwarding(
     Args:
         addresses: All addresses of the result.
         bridge: The first interface of the result, which the plugin takes for the bridge.
-        keys: The configuration of the plugin.
+
+    Raises:
+        CniError: A policy isolates bridges, and there is none.
     """
-    policy = keys.get("ingressPolicy") if bridge else None
-    isolation = tuple(_isolation(bridge, str(policy))) if policy in _ISOLATING_POLICIES else ()
+    policy = config.isolating_policy
+    if policy and not is_ifname(bridge):
+        what = "expected: a plugin before this one whose result begins with a bridge"
+        raise refuse(f"/ingressPolicy: {policy} needs a bridge, and the result begins with {bridge!r}", what)
+    isolation = tuple(_isolation(bridge, policy)) if policy else ()
     parts = []
     for family in sorted({address.family for address in addresses}):
         own = [address for address in addresses if address.family == family]
         parts += [FirewallPart(family, IPTABLES, isolation)] if isolation else []
-        parts += _admission(family, own, keys)
+        parts.append(_admission(family, own, config))
     return parts
 
 
-def _admission(
-    family: int, addresses: t.Sequence[ContainerAddress], keys: t.Mapping[str, t.Any]
-) -> t.Iterator[FirewallPart]:
-    """Yield what lets the traffic of addresses pass; nothing if a name is unusual. The default backend is either one."""
-    backend = keys.get("backend") or ""
-    sources = tuple(_zone_sources(addresses, keys)) if backend in ("", FIREWALLD) else ()
-    if backend == FIREWALLD and sources:
-        yield FirewallPart(family, FIREWALLD, sources=sources)
-    admin = safe_chain(keys.get("iptablesAdminChainName"), ADMIN_CHAIN)
-    if backend != FIREWALLD and admin:
-        rules = (*_shared_rules(admin), *(rule for address in addresses for rule in address_rules(address)))
-        yield FirewallPart(family, IPTABLES, rules, sources=sources)
+def _admission(family: int, addresses: t.Sequence[ContainerAddress], config: FirewallConfig) -> FirewallPart:
+    """Return what lets the traffic of addresses pass. The default backend is either one."""
+    sources = tuple(_zone_sources(addresses, config.zone)) if config.backend in ("", FIREWALLD) else ()
+    if config.backend == FIREWALLD:
+        return FirewallPart(family, FIREWALLD, sources=sources)
+    rules = (*_shared_rules(config.admin_chain), *(rule for address in addresses for rule in address_rules(address)))
+    return FirewallPart(family, IPTABLES, rules, sources=sources)
 
 
-def _zone_sources(addresses: t.Iterable[ContainerAddress], keys: t.Mapping[str, t.Any]) -> t.Iterator[ZoneSource]:
-    zone = safe_zone(keys.get("firewalldZone"), _ZONE)
-    for address in addresses if zone else ():
+def _zone_sources(addresses: t.Iterable[ContainerAddress], zone: str) -> t.Iterator[ZoneSource]:
+    for address in addresses:
         yield ZoneSource(zone, address.host, f"{address.address} is in no zone of firewalld")
 
 
@@ -110,4 +145,4 @@ def _isolation(bridge: str, policy: str) -> t.Iterator[IptablesRule]:
     yield rule(_STAGE_2, f"{common} RETURN", is_first=False)
 
 
-__all__ = ("address_rules", "describe_forwarding")
+__all__ = ("FirewallConfig", "address_rules", "describe_forwarding", "read_firewall")

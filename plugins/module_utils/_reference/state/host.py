@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
-from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import OTHER_LIMIT
+from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import OTHER_LIMIT, bound_burst
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state import links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import describe, is_route
@@ -166,7 +166,7 @@ def _compare_rate(expected: resources.Rate, node: Node) -> t.Iterator[Difference
         yield Difference(expected, f"the rate limit of {which} is missing", link=link, follows=link is None)
     elif bucket == OTHER_LIMIT:
         return  # made by release 1.5.0 or 1.5.1
-    elif bucket.rate != expected.rate or abs(bucket.burst - expected.burst) > _tolerate_rounding(expected):
+    elif bucket.rate != expected.rate or not _is_burst(bucket.burst, expected):
         message = (
             f"the rate limit of {which} is {bucket.rate} bytes/s with bursts of {bucket.burst} bytes, "
             f"not {expected.rate} and {expected.burst}"
@@ -174,8 +174,10 @@ def _compare_rate(expected: resources.Rate, node: Node) -> t.Iterator[Difference
         yield Difference(expected, message, link=link)
 
 
-def _tolerate_rounding(expected: resources.Rate) -> float:
-    return expected.burst * _ROUNDING + 2 * expected.rate / 1e6
+def _is_burst(present: int, expected: resources.Rate) -> bool:
+    """Return whether a burst is the expected one, or the largest one that the kernel can count."""
+    burst = bound_burst(expected.rate, expected.burst)
+    return abs(present - burst) <= burst * _ROUNDING + 2 * expected.rate / 1e6
 
 
 def _compare_lease(expected: resources.Lease, node: Node) -> t.Iterator[Difference]:

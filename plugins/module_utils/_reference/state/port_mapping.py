@@ -7,14 +7,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import lower_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+    IPTABLES,
+    NFTABLES,
     ContainerAddress,
     FirewallPart,
     IptablesRule,
@@ -22,7 +25,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     NftablesTable,
     join_port,
     quote,
-    safe_chain,
+    quote_word,
+    read_chain,
 )
 
 _SET_MARK: t.Final = "CNI-HOSTPORT-SETMARK"
@@ -31,8 +35,13 @@ _DEFAULT_MARK_BIT: t.Final = 13
 _PORTS_OF_A_RULE: t.Final = 15
 _COMMENT_LENGTH: t.Final = 255
 _LOOPBACK: t.Final = "127.0.0.1"
-# Conditions are written as they are.
-_CONDITION: t.Final = re.compile(r"[A-Za-z0-9 _.,:/!=<>{}@*+-]+")
+_ANY_ADDRESS: t.Final = {"ip": "0.0.0.0/0", "ip6": "::/0"}
+_LAST_BIT: t.Final = 31
+_LAST_PORT: t.Final = 65535
+# A character that would end the statement or the line in the syntax of nft may stand only between double quotes.
+_NFT_CONDITIONS: t.Final = re.compile(r'(?:[^"\x00-\x1f\x7f;#\\\'$`]|"[^"\x00-\x1f\x7f]*")+')
+_CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f]")
+_IPTABLES_SIGNS: t.Final = ("-", "!")
 _PROTOCOL_NUMBERS: t.Final = {"tcp": 6, "udp": 17, "sctp": 132}
 
 
@@ -43,7 +52,7 @@ class Mapping(t.NamedTuple):
         host_ip: The node's address whose port is forwarded; None for all addresses.
     """
 
-    host_ip: ipaddress.IPv4Address | ipaddress.IPv6Address | None
+    host_ip: IpAddress | None
     host_port: int
     container_port: int
     protocol: str
@@ -61,39 +70,111 @@ class Mapping(t.NamedTuple):
         return f"the rule that maps host port {join_port(self.host, self.host_port)}/{self.protocol} to {destination}"
 
 
-def parse_mappings(entries: t.Any) -> list[Mapping]:
-    """Return the mappings of the capability ``portMappings``, or an empty list if one has an unusual form."""
-    try:
-        return [_mapping(entry) for entry in entries]
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return []
+class PortmapConfig(t.NamedTuple):
+    """The configuration of portmap.
+
+    Attributes:
+        backend: The configured backend, or the one that knows the conditions; empty for the plugin's choice.
+        masquerades, masquerades_all: The values of ``snat`` and ``masqAll``.
+        external_chain: A chain of another program that marks connections; empty without one.
+        conditions: The conditions of each family; a word each for iptables, and statements for nftables.
+    """
+
+    backend: str
+    masquerades: bool
+    masquerades_all: bool
+    external_chain: str
+    mark_bit: int
+    conditions: dict[int, tuple[str, ...]]
 
 
-def _mapping(entry: t.Mapping[str, t.Any]) -> Mapping:
+def read_portmap(config: Keys) -> PortmapConfig:
+    """Return the configuration of portmap.
+
+    Raises:
+        CniError: A value cannot be written to the firewall.
+    """
+    backend = config.text("backend")
+    if backend not in ("", IPTABLES, NFTABLES):
+        raise refuse(f"/backend: {backend!r} is unknown", f"expected: {IPTABLES} or {NFTABLES}")
+    external_chain = read_chain(config, "externalSetMarkChain")
+    if "markMasqBit" in config and "externalSetMarkChain" in config:
+        raise refuse("/markMasqBit excludes /externalSetMarkChain", "expected: one of both")
+    bit = config.integer("markMasqBit", _DEFAULT_MARK_BIT)
+    if not 0 <= bit <= _LAST_BIT:
+        raise refuse(f"/markMasqBit: {bit} is not a bit of a mark", f"expected: 0 to {_LAST_BIT}")
+    conditions = {}
+    for family in (4, 6):
+        key = f"conditionsV{family}"
+        conditions[family] = tuple(config.texts(key))
+        backend = _read_conditions(config.pointer(key), conditions[family], backend)
+    if backend == NFTABLES and external_chain:
+        raise refuse(f"/externalSetMarkChain excludes the backend {NFTABLES}", "expected: a chain of iptables")
+    masquerades = config.optional_flag("snat") is not False
+    return PortmapConfig(backend, masquerades, config.flag("masqAll"), external_chain, bit, conditions)
+
+
+def _read_conditions(pointer: str, words: t.Sequence[str], backend: str) -> str:
+    """Return the backend that knows conditions; raise an error if they cannot be written."""
+    if not words:
+        return backend
+    own = IPTABLES if words[0].startswith(_IPTABLES_SIGNS) else NFTABLES
+    if backend not in ("", own):
+        what = "options of iptables" if backend == IPTABLES else "statements of nftables"
+        raise refuse(f"{pointer}/0: {words[0]!r} is not for the backend {backend}", f"expected: {what}")
+    for index, word in enumerate(words):
+        if not word.strip() or _CONTROL.search(word):
+            raise refuse(f"{pointer}/{index}: {word!r} cannot be written", "expected: text of one line")
+    text = " ".join(words)
+    if own == NFTABLES and not _NFT_CONDITIONS.fullmatch(text):
+        what = "statements of nftables without ; # ' \\ $ ` outside of double quotes"
+        raise refuse(f"{pointer}: {text!r} cannot be written", f"expected: {what}")
+    return own
+
+
+def read_mappings(runtime_config: Keys) -> list[Mapping]:
+    """Return the mappings of the capability ``portMappings``.
+
+    Raises:
+        CniError: An entry is not a mapping of ports.
+    """
+    return [_read_mapping(entry) for entry in runtime_config.sections("portMappings")]
+
+
+def _read_mapping(entry: Keys) -> Mapping:
     # The plugin reads names without regard to case, and containerd writes them as in Go.
-    values = lower_keys(entry)
-    host_ip = ipaddress.ip_address(values["hostip"]) if values.get("hostip") else None
-    protocol = values["protocol"].lower()
+    values = Keys(lower_keys(entry.values), entry.path)
+    protocol = values.text("protocol").lower()
     if not (protocol.isascii() and protocol.isalnum()):
-        raise ValueError(protocol)
-    return Mapping(host_ip, int(values["hostport"]), int(values["containerport"]), protocol)
+        raise refuse(f"{entry.pointer('protocol')}: {protocol!r} is not a protocol", "expected: for example tcp")
+    host_port = _read_port(values, "hostport", entry.pointer("hostPort"))
+    container_port = _read_port(values, "containerport", entry.pointer("containerPort"))
+    return Mapping(values.address("hostip"), host_port, container_port, protocol)
+
+
+def _read_port(values: Keys, key: str, pointer: str) -> int:
+    port = values.integer(key)
+    if not 0 < port <= _LAST_PORT:
+        raise refuse(f"{pointer}: {port} is not a port", f"expected: 1 to {_LAST_PORT}")
+    return port
 
 
 def describe_port_mapping(
-    attachment: Attachment, address: ContainerAddress, mappings: t.Sequence[Mapping], keys: t.Mapping[str, t.Any]
+    attachment: Attachment, address: ContainerAddress, mappings: t.Sequence[Mapping], config: PortmapConfig
 ) -> FirewallPart | None:
-    """Return the rules of portmap for one address of a container; None without a port of that family.
-
-    Args:
-        keys: The configuration of portmap.
-    """
+    """Return the rules of portmap for one address of a container; None without a port of that family."""
     own = [mapping for mapping in mappings if mapping.is_of(address.family)]
-    external_chain = keys.get("externalSetMarkChain")
-    if not own or (external_chain and not safe_chain(external_chain)):
+    if not own:
         return None
-    backend = str(keys.get("backend") or "")
-    iptables = _Iptables(attachment, address, mappings, keys).rules()
-    return FirewallPart(address.family, backend, tuple(iptables), _nftables(attachment, address, own, keys))
+    # Conditions belong to one backend, and rules without them would let others pass.
+    has_conditions = bool(config.conditions[address.family])
+    iptables: tuple[IptablesRule, ...] = ()
+    nftables = None
+    if not has_conditions or config.backend == IPTABLES:
+        iptables = tuple(_Iptables(attachment, address, mappings, config).rules())
+    if not has_conditions or config.backend == NFTABLES:
+        nftables = _nftables(attachment, address, own, config)
+    return FirewallPart(address.family, config.backend, iptables, nftables)
 
 
 class _Iptables:
@@ -104,16 +185,17 @@ class _Iptables:
         attachment: Attachment,
         address: ContainerAddress,
         mappings: t.Sequence[Mapping],
-        keys: t.Mapping[str, t.Any],
+        config: PortmapConfig,
     ) -> None:
         self._address = address
         self._mappings = mappings
-        self._masquerades = keys.get("snat") is not False
-        self._masquerades_all = keys.get("masqAll") is True
-        self._external_chain = safe_chain(keys.get("externalSetMarkChain"))
-        mark = hex(1 << _mark_bit(keys))
+        self._masquerades = config.masquerades
+        self._masquerades_all = config.masquerades_all
+        self._external_chain = config.external_chain
+        mark = hex(1 << config.mark_bit)
         self._mark = f"{mark}/{mark}"
-        self._conditions = _words(keys.get(f"conditionsV{address.family}"))
+        words = config.conditions[address.family]
+        self._conditions = "".join(f" {quote_word(word)}" for word in words)
         self._chain = firewall_names.ports_chain(attachment.network, attachment.container_id)
         comment = f'dnat name: "{attachment.network}" id: "{attachment.container_id}"'
         is_long = len(comment) > _COMMENT_LENGTH
@@ -166,6 +248,7 @@ class _Iptables:
                     f"the jump to {shown.describe(self._address)} is gone",
                     target=self._chain,
                     accepts_more=True,
+                    requires_more=bool(self._conditions),
                     older=(f"-p {protocol} -m multiport --dports {ports} -j {self._chain}",),
                 )
 
@@ -187,17 +270,15 @@ class _Iptables:
 
 
 def _nftables(
-    attachment: Attachment, address: ContainerAddress, mappings: t.Iterable[Mapping], keys: t.Mapping[str, t.Any]
+    attachment: Attachment, address: ContainerAddress, mappings: t.Iterable[Mapping], config: PortmapConfig
 ) -> NftablesTable:
     family = "ip" if address.family == 4 else "ip6"
-    masquerades = keys.get("snat") is not False
     rules = [_nft_mapping(attachment, address, mapping, family) for mapping in mappings]
-    if masquerades:
-        rules += _nft_masquerading(attachment, address, family)
-    conditions = _words(keys.get(f"conditionsV{address.family}"))
-    return NftablesTable(
-        family, firewall_names.PORTS_TABLE, _frame(family, conditions.strip(), masquerades), tuple(rules)
-    )
+    if config.masquerades:
+        rules += _nft_masquerading(attachment, address, family, from_all=config.masquerades_all)
+    conditions = " ".join(config.conditions[address.family])
+    frame = _frame(family, conditions, config.masquerades)
+    return NftablesTable(family, firewall_names.PORTS_TABLE, frame, tuple(rules))
 
 
 def _nft_mapping(attachment: Attachment, address: ContainerAddress, mapping: Mapping, family: str) -> NftablesRule:
@@ -217,12 +298,17 @@ def _nft_mapping(attachment: Attachment, address: ContainerAddress, mapping: Map
     )
 
 
-def _nft_masquerading(attachment: Attachment, address: ContainerAddress, family: str) -> t.Iterator[NftablesRule]:
+def _nft_masquerading(
+    attachment: Attachment, address: ContainerAddress, family: str, *, from_all: bool
+) -> t.Iterator[NftablesRule]:
     own, loopback = frozenset((address.address,)), frozenset((_LOOPBACK,))
     lost = f"a rule to masquerade connections to the mapped ports of {address.address} is gone"
     variants = [(address.address, own, loopback)] + (
         [(_LOOPBACK, own | loopback, frozenset())] if family == "ip" else []
     )
+    if from_all:
+        # The rule of a release that ignores masqAll counts as well: what it made is complete for it.
+        variants = [(_ANY_ADDRESS[family], own, loopback)]
     for source, values, none_of in variants:
         text = f"{family} saddr {source} {family} daddr {address.address} masquerade"
         yield NftablesRule(
@@ -253,7 +339,7 @@ def _frame(family: str, conditions: str, masquerades: bool) -> tuple[str, ...]:
         commands += [
             f"add chain {place} {hook} {{ type nat hook {hook} priority -100 ; policy accept ; }}",
             f"flush chain {place} {hook}",
-            " ".join(f"add rule {place} {hook} {conditions} fib daddr type local jump hostports_all".split()),
+            f"add rule {place} {hook} {conditions and f'{conditions} '}fib daddr type local jump hostports_all",
         ]
     if masquerades:
         commands.append(
@@ -262,15 +348,4 @@ def _frame(family: str, conditions: str, masquerades: bool) -> tuple[str, ...]:
     return tuple(commands)
 
 
-def _mark_bit(keys: t.Mapping[str, t.Any]) -> int:
-    bit = keys.get("markMasqBit")
-    return bit if isinstance(bit, int) and 0 <= bit < 32 else _DEFAULT_MARK_BIT
-
-
-def _words(conditions: t.Any) -> str:
-    """Return conditions of a configuration as text with a leading space, or an empty string."""
-    words = conditions if isinstance(conditions, list) else []
-    return "".join(f" {word}" for word in words if isinstance(word, str) and _CONDITION.fullmatch(word))
-
-
-__all__ = ("Mapping", "describe_port_mapping", "parse_mappings")
+__all__ = ("Mapping", "PortmapConfig", "describe_port_mapping", "read_mappings", "read_portmap")

@@ -1,0 +1,119 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Built-in plugins write every rule that a configuration asks for, as the kernel shows it."""
+
+from __future__ import annotations
+
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    Engine,
+    EngineNode,
+    attachment,
+    require_success,
+)
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root]
+
+PORTS = [{"hostPort": reference_networks.HOST_PORT, "containerPort": 80, "protocol": "tcp"}]
+
+
+def output(*argv: str) -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+def attach(node: EngineNode, here: Engine, blue: Namespace, plugin: JsonObject) -> JsonObject:
+    """Attach a container with a plugin after bridge; a second run must find it complete."""
+    node.write(reference_networks.network(reference_networks.bridge(), plugin))
+    item = attachment("net", blue, capability_args={"portMappings": PORTS})
+    here.add(item)
+    assert require_success(here.ensure(item, check="always"))[:2] == ("checked", False)
+    return item
+
+
+def portmap(**keys: t.Any) -> JsonObject:
+    return {**reference_networks.PORTMAP, **keys}
+
+
+def test_conditions_of_nftables_may_have_names_in_quotes(node: EngineNode, here: Engine, blue: Namespace) -> None:
+    item = attach(node, here, blue, portmap(backend="nftables", conditionsV4=['iifname "lo"']))
+    table = output("nft", "list", "table", "ip", "cni_hostport")
+    assert table.count('iifname "lo" fib daddr type local jump hostports_all') == 2
+    here.delete(item)
+
+
+def test_masq_all_masquerades_every_connection_with_nftables(node: EngineNode, here: Engine, blue: Namespace) -> None:
+    item = attach(node, here, blue, portmap(backend="nftables", masqAll=True))
+    chain = output("nft", "list", "chain", "ip", "cni_hostport", "masquerading")
+    assert "ip saddr 0.0.0.0/0 ip daddr 10.1.0.2 masquerade" in chain
+    assert chain.count(" masquerade ") == 1
+    here.delete(item)
+    assert "masquerade " not in output("nft", "list", "chain", "ip", "cni_hostport", "masquerading")
+
+
+@pytest.mark.parametrize(
+    ("words", "saved"),
+    [
+        (["-s", "1.2.3.4"], "-s 1.2.3.4/32"),
+        (["-m", "mark", "--mark=0x10"], "--mark 0x10"),
+        (["-m", "comment", "--comment", "two words"], '--comment "two words"'),
+        (["-m", "comment", "--comment=it's"], "it\\'s"),
+        (["-m", "string", "--string", 'a"b', "--algo", "bm"], '--string "a\\"b"'),
+    ],
+)
+def test_each_word_of_a_condition_reaches_iptables(
+    node: EngineNode, here: Engine, blue: Namespace, words: list[str], saved: str
+) -> None:
+    item = attach(node, here, blue, portmap(backend="iptables", conditionsV4=words))
+    rules = [line for line in output("iptables-save", "-t", "nat").splitlines() if "-A CNI-HOSTPORT-DNAT" in line]
+    assert len(rules) == 1
+    assert saved in rules[0]
+    here.delete(item)
+
+
+@pytest.mark.parametrize("chain", ["_ADMIN", "10-ADMIN", "my+admin", "cni:admin", "é" * 14])
+def test_an_admin_chain_may_have_every_name_of_iptables(
+    node: EngineNode, here: Engine, blue: Namespace, chain: str
+) -> None:
+    item = attach(node, here, blue, {"type": "firewall", "backend": "iptables", "iptablesAdminChainName": chain})
+    rules = output("iptables-save", "-t", "filter")
+    assert f"-j {chain}\n" in rules
+    assert rules.count("-j ACCEPT") == 2
+    here.delete(item)
+
+
+@pytest.mark.parametrize("rate", [1_000_000, 10_000_000, 16_000_000])
+def test_a_burst_that_the_kernel_cannot_count_becomes_the_largest_one(
+    node: EngineNode, here: Engine, blue: Namespace, rate: int
+) -> None:
+    limits = {"ingressRate": rate, "ingressBurst": 2**32 - 1, "egressRate": rate, "egressBurst": 2**32 - 1}
+    item = attach(node, here, blue, {"type": "bandwidth", **limits})
+    buckets = output("tc", "qdisc", "show")
+    assert buckets.count(f"rate {rate // 1_000_000}Mbit") == 2
+    here.delete(item)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "key"),
+    [
+        ({"type": "tap", "mtu": -1}, "/mtu"),
+        ({"type": "tap", "owner": 1 << 32}, "/owner"),
+        ({"type": "macvlan", "master": "lo", "bcqueuelen": -1}, "/bcqueuelen"),
+        ({"type": "macvlan", "master": "lo", "mtu": 1 << 32}, "/mtu"),
+    ],
+)
+def test_a_number_that_the_kernel_cannot_take_is_refused_with_its_place(
+    node: EngineNode, here: Engine, blue: Namespace, plugin: JsonObject, key: str
+) -> None:
+    node.write(reference_networks.network(plugin))
+    with pytest.raises(CniError, match=f"{key}: .* is out of range"):
+        here.add(attachment("net", blue))

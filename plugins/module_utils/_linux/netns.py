@@ -62,6 +62,15 @@ def is_namespace(path: str) -> bool:
         os.close(descriptor)
 
 
+def is_own(path: str) -> bool:
+    """Return whether a path leads to the node's own network namespace."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return (status.st_dev, status.st_ino) in _own_namespaces()
+
+
 def is_foreign(path: str) -> bool:
     """Return whether a path leads to a network namespace that is not the node's own."""
     try:
@@ -228,6 +237,7 @@ def _invalid(path: str, problem: str, advice: str) -> CniError:
 __all__ = (
     "is_foreign",
     "is_namespace",
+    "is_own",
     "open_foreign",
     "path_of",
     "require_foreign",

@@ -44,7 +44,8 @@ def _veth(name: str) -> t.Iterator[None]:
     with namespace("wire"):
         run(f"ip link add {name} type veth peer name e1 netns wire")
         yield
-        run("ip -n wire link del e1")  # the kernel removes a namespace later
+        # The kernel removes a namespace and its links later, those of the container's before or after this.
+        subprocess.run(["ip", "-n", "wire", "link", "del", "e1"], check=False, stderr=subprocess.DEVNULL)
 
 
 def run(*commands: str, inside: Namespace | None = None) -> None:

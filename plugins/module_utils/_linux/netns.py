@@ -62,6 +62,28 @@ def is_namespace(path: str) -> bool:
         os.close(descriptor)
 
 
+def is_own(path: str) -> bool:
+    """Return whether a path leads to the node's own network namespace."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return (status.st_dev, status.st_ino) in _own_namespaces()
+
+
+def is_foreign(path: str) -> bool:
+    """Return whether a path leads to a network namespace that is not the node's own."""
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(descriptor)
+        return _is_network_namespace(descriptor) and (status.st_dev, status.st_ino) not in _own_namespaces()
+    finally:
+        os.close(descriptor)
+
+
 def _is_network_namespace(descriptor: int) -> bool:
     try:
         return fcntl.ioctl(descriptor, _NS_GET_NSTYPE) == syscall.CLONE_NEWNET
@@ -213,7 +235,9 @@ def _invalid(path: str, problem: str, advice: str) -> CniError:
 
 
 __all__ = (
+    "is_foreign",
     "is_namespace",
+    "is_own",
     "open_foreign",
     "path_of",
     "require_foreign",

@@ -12,6 +12,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
@@ -67,16 +68,21 @@ def compare(state: State, netns: str, node: Node) -> LinkDrift:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    inside = _container_differences(state, netns)
-    on_node = list(host.find(state, node))
+    view = _container_view(state, netns)
+    inside = _container_differences(state, netns, view)
+    on_node = list(host.find(state, node, view.links))
     if on_node and not isinstance(node, LiveNode):
-        on_node = list(host.find(state, LiveNode()))
+        on_node = list(host.find(state, LiveNode(), view.links))
     return LinkDrift(_messages(inside), _messages(on_node), (*inside, *on_node))
 
 
-def _container_differences(state: State, netns: str) -> list[Difference]:
+def _container_view(state: State, netns: str) -> View:
     inside = [resource for resource in state if resource.inside]
-    view = rtnetlink.snapshot(netns, routes=_has(inside, resources.Route), rules=_has(inside, resources.Rule))
+    return rtnetlink.snapshot(netns, routes=_has(inside, resources.Route), rules=_has(inside, resources.Rule))
+
+
+def _container_differences(state: State, netns: str, view: View) -> list[Difference]:
+    inside = [resource for resource in state if resource.inside]
     paths = [resource.path for resource in inside if isinstance(resource, resources.Sysctl)]
     settings = sysctl.read_inside(netns, paths) if paths else {}
     return list(ContainerComparison(state, view, settings).find())

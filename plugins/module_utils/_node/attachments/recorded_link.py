@@ -76,21 +76,25 @@ def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
             ``IO_FAILURE`` for a network namespace that cannot be read.
     """
     recorded = _RecordedLink.from_record(record)
-    path, host_end = record.netns_for_delete(), recorded.host_end()
-    if not path or not netns.is_namespace(path):
-        return Preparation(record, removed_host_end=host_end)
+    path = record.netns_for_delete()
+    is_own_netns = bool(path) and netns.is_own(path)
+    if not path or is_own_netns or not netns.is_namespace(path):
+        if is_own_netns:
+            record = record._replace(attachment=record.attachment.with_netns(""))
+        return Preparation(record, removed_host_end=recorded.own_host_end())
+    host_end = recorded.host_end()
     if not recorded.is_identifiable:
         return Preparation(record)
     at_name = rtnetlink.link(record.attachment.ifname, path)
     if at_name is not None and host_end is not None and at_name.is_peer_of(host_end):
         return Preparation(record)
     link = recorded.find(rtnetlink.snapshot(path, routes=False), host_end)
-    lost_host_end = None if link else host_end
+    lost_host_end = None if link else recorded.own_host_end()
     if at_name is None:
         return Preparation(record, path, renamed=link, removed_host_end=lost_host_end)
     if recorded.is_unknown_plugin or recorded.is_own(at_name, link, host_end):
         return Preparation(record)
-    if is_name_needed or (link is not None and not recorded.is_removable):
+    if is_name_needed or (not recorded.is_removable and (link is not None or not recorded.is_on_node())):
         raise _name_conflict(record.attachment, link, path)
     without_netns = record._replace(attachment=record.attachment.with_netns(""))
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
@@ -102,7 +106,7 @@ def remove_host_end(record: Record) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    host_end = _RecordedLink.from_record(record).host_end()
+    host_end = _RecordedLink.from_record(record).own_host_end()
     if host_end is not None:
         Preparation(record, removed_host_end=host_end).carry_out()
 
@@ -175,12 +179,40 @@ class _RecordedLink(t.NamedTuple):
         """
         if link is not None or host_end is not None:
             return link is not None and link.ifindex == at_name.ifindex
+        if not self.is_removable and self.mac:
+            return self.mac in (at_name.mac, at_name.permanent_mac)
         return self._has_expected_kind(at_name) and (at_name.mac == self.mac or not self.host_ends)
+
+    def is_on_node(self) -> bool:
+        """Return whether a link of the node has the recorded MAC, as a device that was given back has."""
+        return bool(self.mac) and any(link.mac == self.mac for link in rtnetlink.links())
 
     def host_end(self) -> Link | None:
         """Return the node's end of the pair, or None if there is none or the record does not name it."""
         ends = (rtnetlink.link(name) for name in self.host_ends)
         return next((end for end in ends if end is not None and end.kind == VETH), None)
+
+    def own_host_end(self) -> Link | None:
+        """Return the node's end of the pair, or None if its other end is known to be another container's.
+
+        Any container and any runtime can write the name of another link to a record. The other end may have been moved to
+        another network namespace, so its MAC or its address identifies it.
+        """
+        from ansible_collections.cni.node.plugins.module_utils._linux import veth
+
+        host_end = self.host_end()
+        if host_end is None or not host_end.is_peer_elsewhere:
+            return host_end
+        path = veth.find_veth_ends().netns_by_ends.get((host_end.peer, host_end.ifindex), "")
+        if not path:
+            return host_end
+        view = rtnetlink.snapshot(path, routes=False)
+        other_end = next((link for link in view.links if link.is_peer_of(host_end)), None)
+        return host_end if other_end is None or self._is_recorded(other_end, view) else None
+
+    def _is_recorded(self, link: Link, view: View) -> bool:
+        addresses = {str(each.interface.ip) for each in view.addresses if each.link == link.ifindex}
+        return link.mac == self.mac or not self.addresses.isdisjoint(addresses)
 
     def _has_expected_kind(self, link: Link) -> bool:
         return catalogue.find_plugin_type(self.plugin_type).link_kind in ("", link.kind)

@@ -146,7 +146,7 @@ class Repairer:
 
         busy = _busy_containers()
         for item in items:
-            item.reason = reason_by_interface(item.record) or self._reason_by_operation(item.record, busy)
+            item.reason = _reason_by_interface(item) or self._reason_by_operation(item.record, busy)
         items = [item for item in items if not item.reason]
         for item in items:
             _put_back_interfaces(item)
@@ -169,11 +169,22 @@ class Repairer:
         return "a plugin is running for its container" if record.attachment.container_id in busy else ""
 
 
+def _reason_by_interface(item: _Item) -> str:
+    try:
+        return reason_by_interface(item.record)
+    except Exception as exc:
+        item.errors.append(as_error(exc))
+        return str(as_error(exc))
+
+
 def _put_back_interfaces(item: _Item) -> None:
     if item.differences:
         from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 
-        item.errors += interface_repair.repair(item.record, item.differences).errors
+        try:
+            item.errors += interface_repair.repair(item.record, item.differences).errors
+        except Exception as exc:
+            item.errors.append(as_error(exc))
 
 
 def _take_back_leases(item: _Item) -> None:

@@ -16,13 +16,12 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._cni import identifier, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
     addressing,
@@ -33,6 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 
 _OWN_NETNS: t.Final = "/proc/thread-self/ns/net"
 _KERNEL_DEVICES: t.Final = "/sys/devices/"
@@ -82,11 +82,11 @@ class HostDevice(IpamUser):
         interface_check.require(request)
 
     def delete(self, request: PluginRequest) -> None:
+        attachment = request.attachment
+        device = _find_to_return(request) if sandbox.exists(attachment) else None
         addressing.run_ipam(request)
-        name = _name_on_node(request.attachment)
-        if name:
-            with open_node_netns() as node:
-                sandbox.run_inside(request.attachment, lambda writer: _move_out(writer, request.attachment, name, node))
+        if device is not None:
+            _move_out(attachment, *device)
 
 
 @contextlib.contextmanager
@@ -115,31 +115,91 @@ def _move_in(request: PluginRequest, link: Link, undo: Undo) -> str:
 
 
 def _restore(request: PluginRequest, link: Link) -> None:
-    HostDevice().delete(request)
+    inside = sandbox.require_link_inside(request.attachment)
+    _move_out(request.attachment, inside.ifindex, link.name)
     if link.is_up:
         with kernel_writer.connect() as writer:
             writer.set_up(sandbox.require_link(link.name).ifindex)
 
 
-def _name_on_node(attachment: Attachment) -> str:
-    """Return the name that the container's device had on the node; an empty string without such a device.
+def _move_out(attachment: Attachment, ifindex: int, name: str) -> None:
+    """Move a link of the container back to the node, under its former name."""
+    with open_node_netns() as node:
+        sandbox.run_inside(attachment, lambda writer: writer.move(ifindex, node, name=name, alias=""))
+
+
+def _find_to_return(request: PluginRequest) -> tuple[int, str] | None:
+    """Return the index of the node's device in the container, and its name on the node; None if it is gone.
+
+    A process in the container can rename links, make others, and change MACs and aliases.
 
     Raises:
-        CniError: The name is not known, or another link has it.
+        CniError: A link that is not known to be the device has its name, or another link of the node has the former name.
     """
-    if not sandbox.exists(attachment) or rtnetlink.link(attachment.ifname, attachment.netns) is None:
-        return ""
-    name = sandbox.call_inside(attachment, lambda: rtnetlink.alias(sandbox.require_link(attachment.ifname).ifindex))
+    attachment, name = request.attachment, _configured_text(request, "device")
+    macs = _recorded_macs(request)
+    with_alias = sandbox.call_inside(attachment, _list_with_aliases)
+    link = identify_device(
+        [link for link, dummy in with_alias], [link for link, alias in with_alias if name == alias], macs
+    )
+    if link is None and not macs and not name:
+        # Without a result and a name, there is only the interface's name.
+        link = next((link for link, alias in with_alias if link.name == attachment.ifname and alias), None)
+    on_node = rtnetlink.link(name) if name else None
+    if link is None:
+        suspects = [
+            link.name for link, alias in with_alias if link.name == attachment.ifname or (alias and alias == name)
+        ]
+        if not suspects or (on_node is not None and on_node.mac in macs):
+            return None
+        raise refuse(
+            f"interface {suspects[0]} is not known to be the device of the node: neither its MAC nor its permanent "
+            f"address is {' or '.join(sorted(macs)) or 'known'}",
+            "move the device back by hand",
+        )
+    name = name or next(alias for other, alias in with_alias if other.ifindex == link.ifindex)
     if not name:
-        raise refuse(f"interface {attachment.ifname} has no alias with its name on the node", "move it back by hand")
+        raise refuse(f"interface {link.name} has no alias with its name on the node", "move it back by hand")
     if rtnetlink.link(name) is not None:
         raise refuse(f"the node has another link {name}", "rename it, so that the device can have its name again")
-    return name
+    return link.ifindex, identifier.check_ifname(name)
 
 
-def _move_out(writer: KernelWriter, attachment: Attachment, name: str, node: int) -> None:
-    """Move the container's interface back to the node, under its former name."""
-    writer.move(sandbox.require_link(attachment.ifname).ifindex, node, name=name, alias="")
+def _list_with_aliases() -> list[tuple[Link, str]]:
+    return [(link, rtnetlink.alias(link.ifindex)) for link in rtnetlink.links() if link.name != "lo"]
+
+
+def _configured_text(request: PluginRequest, key: str) -> str:
+    """Return a text of the configuration, which DEL may not be able to read strictly; an empty string without it."""
+    value = request.keys.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _recorded_macs(request: PluginRequest) -> frozenset[str]:
+    """Return the MACs of the configuration and of the previous result."""
+    keys = request.prev_result.keys if request.prev_result else {}
+    interfaces: t.Iterable[JsonObject] = keys.get("interfaces") or ()
+    macs = [str(item.get("mac") or "") for item in interfaces if item.get("name") == request.attachment.ifname]
+    macs.append(_configured_text(request, "hwaddr"))
+    return frozenset(mac.lower().replace("-", ":") for mac in macs if mac)
+
+
+def identify_device(links: t.Sequence[Link], named: t.Sequence[Link], macs: t.Container[str]) -> Link | None:
+    """Return the device of the node among the links of a container; None if no link is known to be it.
+
+    A container cannot make a link with a permanent address, or one without a kind.
+
+    Args:
+        named: The links whose alias is the device's name on the node.
+        macs: The recorded MACs; empty if there is no record of them.
+    """
+    own_pairs = {link.ifindex for link in links if link.kind == VETH and not link.is_peer_elsewhere}
+    candidates = [link for link in links if link.ifindex not in own_pairs]
+    permanent = [link for link in candidates if link.permanent_mac and link.permanent_mac in macs]
+    with_mac = [link for link in candidates if link.mac in macs]
+    with_name = [link for link in candidates if link in named and (not link.kind or not macs)]
+    proofs = permanent, [link for link in with_mac if link in named], with_mac, with_name
+    return next((found[0] for found in proofs if len(found) == 1), None)
 
 
 def _find_device(request: PluginRequest) -> _Device:
@@ -203,4 +263,4 @@ def _find_below(path: str) -> Link | None:
     return None
 
 
-__all__ = ("HostDevice",)
+__all__ = ("HostDevice", "identify_device")

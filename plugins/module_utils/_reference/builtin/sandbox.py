@@ -29,8 +29,8 @@ def open_sandbox(attachment: Attachment) -> t.ContextManager[int]:
 
 
 def exists(attachment: Attachment) -> bool:
-    """Return whether the container's network namespace is there, for DEL."""
-    return bool(attachment.netns) and netns.is_namespace(attachment.netns)
+    """Return whether the container's network namespace is there, for DEL. The node's own is no container's."""
+    return bool(attachment.netns) and netns.is_foreign(attachment.netns)
 
 
 def run_inside(attachment: Attachment, operation: t.Callable[[KernelWriter], T]) -> T:

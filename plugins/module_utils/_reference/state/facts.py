@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import ipaddress
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
@@ -20,6 +21,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import PluginType
 
 _LAST_VLAN: t.Final = 4094
+# The name that the reference plugins give to the node's end of a veth pair.
+HOST_END: t.Final = re.compile(r"veth[0-9a-f]{8}")
 
 
 class ContainerIp(t.NamedTuple):
@@ -77,8 +80,9 @@ class Facts:
         if not self.maker.row.has_host_end:
             return ""
         own = self.bridge, firewall_names.ifb(*self.record.attachment.key[:2])
-        names = (str(item["name"]) for item in self.on_node)
-        return next((name for name in names if name not in own and not self.is_vlan_gateway(name)), "")
+        names = [str(item["name"]) for item in self.on_node]
+        names = [name for name in names if name not in own and not self.is_vlan_gateway(name)]
+        return next(filter(HOST_END.fullmatch, names), (names or [""])[0])
 
     @functools.cached_property
     def routed_link(self) -> str:
@@ -110,8 +114,8 @@ class Facts:
         vlans: set[int] = set()
         for item in self.maker.keys.get("vlanTrunk") or () if self.bridge and not self.vlan else ():
             first, last, single = item.get("minID"), item.get("maxID"), item.get("id")
-            vlans.update(range(first, min(last, _LAST_VLAN) + 1) if first and last else ())
-            vlans.update((single,) if single else ())
+            vlans.update(range(max(first, 1), min(last, _LAST_VLAN) + 1) if first and last else ())
+            vlans.update((single,) if single and 0 < single <= _LAST_VLAN else ())
         return tuple(sorted(vlans))
 
     @property
@@ -121,7 +125,7 @@ class Facts:
 
     def is_vlan_gateway(self, name: str) -> bool:
         """Return whether a link of the node is the gateway of a VLAN of the bridge."""
-        return bool(self.bridge) and name.startswith(f"{self.bridge}.")
+        return bool(self.vlan) and name == f"{self.bridge}.{self.vlan}"
 
 
 def read(record: Record, network: NetworkConfiguration) -> Facts | None:

@@ -20,29 +20,53 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.differen
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 
+_NAMED: t.Final = (resources.Link, resources.Bridge, resources.Ifb)
 # Bytes and the share by which the kernel rounds a burst: it counts the time of a burst in microseconds.
 _ROUNDING: t.Final = 0.01
+IFB: t.Final = "ifb"
 
 
-def find(state: State, node: Node) -> t.Iterator[Difference]:
+def find(state: State, node: Node, inside: t.Iterable[Link] | None = None) -> t.Iterator[Difference]:
     """Yield the differences of the node.
 
     A link of another kind than the container's end has, such as a network card, does not belong to the attachment, whatever
-    its record says. Then only leases are compared, so that a repair cannot cut the node off its network.
+    its record says. Nor does a veth that is not the other end of the container's interface, or a link that has the name of
+    the bridge. Then only leases are compared, so that a repair cannot cut the node off its network.
+
+    Args:
+        inside: The links of the container; None if they are not known.
     """
     expected = [resource for resource in state if not resource.inside]
-    strangers = [difference for resource in expected for difference in _find_stranger(resource, node)]
+    ends = None if inside is None else {link.name: link for link in inside}
+    strangers = [difference for resource in expected for difference in _find_stranger(resource, node, ends)]
     yield from strangers
     for resource in expected:
         if not strangers or isinstance(resource, resources.Lease):
             yield from _COMPARISONS[type(resource)](resource, node)
 
 
-def _find_stranger(expected: resources.Resource, node: Node) -> t.Iterator[Difference]:
-    if isinstance(expected, resources.Link) and expected.kind:
-        link = node.link(expected.name)
-        if link is not None and link.kind != expected.kind:
-            yield Difference(expected, f"{links.place(link.name, False)} is no {expected.kind}", False, link)
+def _find_stranger(
+    expected: resources.Resource, node: Node, inside: t.Mapping[str, Link] | None
+) -> t.Iterator[Difference]:
+    """Yield a difference if another link of the node has the name of one that the attachment has."""
+    kind = _expected_kind(expected)
+    link = node.link(expected.name) if kind and isinstance(expected, _NAMED) else None
+    if link is None:
+        return
+    if link.kind != kind:
+        yield Difference(expected, f"{links.place(link.name, False)} is no {kind}", False, link)
+        return
+    other_end = (inside or {}).get(expected.peer) if isinstance(expected, resources.Link) else None
+    if other_end is not None and not link.is_peer_of(other_end):
+        what = f"{links.place(link.name, False)} is not the other end of {other_end.name}"
+        yield Difference(expected, what, False, link)
+
+
+def _expected_kind(expected: resources.Resource) -> str:
+    """Return the kind that a link of the node must have; an empty string if it may have any."""
+    if isinstance(expected, resources.Link):
+        return expected.kind
+    return {resources.Bridge: BRIDGE, resources.Ifb: IFB}.get(type(expected), "")
 
 
 def _compare_bridge(expected: resources.Bridge, node: Node) -> t.Iterator[Difference]:
@@ -50,8 +74,6 @@ def _compare_bridge(expected: resources.Bridge, node: Node) -> t.Iterator[Differ
     which = links.place(expected.name, False)
     if link is None:
         yield Difference(expected, f"{which} is gone")
-    elif link.kind != BRIDGE:
-        yield Difference(expected, f"{which} is no bridge", False, link)
     else:
         if expected.filters_vlans and not link.filters_vlans:
             yield Difference(expected, f"{which} does not filter VLANs", False, link)
@@ -71,7 +93,7 @@ def _compare_link(expected: resources.Link, node: Node) -> t.Iterator[Difference
 
 def _compare_port(expected: resources.Port, node: Node) -> t.Iterator[Difference]:
     link, bridge = node.link(expected.name), node.link(expected.master)
-    if link is None or (bridge is not None and bridge.kind != BRIDGE):
+    if link is None:
         return
     which = links.place(expected.name, False)
     port = find_peer(link, node) if expected.by_peer else link

@@ -122,9 +122,10 @@ def _node_links(known: Facts) -> t.Iterator[Link]:
     for item in known.on_node:
         name = str(item["name"])
         if name == known.host_end:
-            yield Link(name, inside=False, mtu=_configured_mtu(known), is_up=True, kind=VETH)
+            yield Link(name, inside=False, mtu=_configured_mtu(known), is_up=True, kind=VETH, peer=known.ifname)
         elif name not in (known.bridge, chained.ifb_name(known)):
-            yield Link(name, inside=False, is_up=True)
+            # A repair does not set a link up that only a record names.
+            yield Link(name, inside=False, is_up=known.is_vlan_gateway(name))
 
 
 def _ports(known: Facts) -> t.Iterator[Port]:

@@ -28,6 +28,7 @@ class Link(t.NamedTuple):
         minimum_mtu: The least MTU, if several networks share the link.
         queue_length: In packets.
         mode: That of a macvlan or an ipvlan.
+        peer: The container's interface whose other end it is, or an empty string.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Link(t.NamedTuple):
     queue_length: int | None = None
     mode: str = ""
     kind: str = ""
+    peer: str = ""
 
 
 class Bridge(t.NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink, sysctl, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, VRF, Link
@@ -65,8 +65,8 @@ class NamespaceRepair:
                     raise CniError(Code.LIMITED_CONNECTIVITY, "it cannot be put back without ADD")
                 _WRITERS[type(difference.resource)](writer, difference, difference.resource)
                 self.done.append(difference.message)
-            except CniError as exc:
-                self.errors.append(exc.within(difference.message))
+            except Exception as exc:  # such as a number of a record that no message of the kernel has room for
+                self.errors.append(as_error(exc).within(difference.message))
 
 
 def needs_no_library(difference: Difference) -> bool:

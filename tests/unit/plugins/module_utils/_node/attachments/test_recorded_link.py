@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, veth
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import Preparation, prepare
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
@@ -190,6 +190,38 @@ def test_another_link_keeps_its_name(kernel: RenamedLinkKernel, plugin: str) -> 
     ) as raised:
         kernel.prepare(plugin, is_name_needed=plugin == "bridge")
     assert raised.value.code == Code.INVALID_ENVIRONMENT
+
+
+@pytest.mark.parametrize("mac", [MAC, OTHER_MAC])
+def test_a_link_with_another_mac_is_not_the_device_of_host_device(kernel: RenamedLinkKernel, mac: str) -> None:
+    kernel.inside = [_link("eth0", 9, peer=8, mac=mac)]
+    if mac == MAC:
+        assert kernel.prepare("host-device") == {}
+    else:
+        with pytest.raises(CniError, match="its interface no longer exists, and another interface"):
+            kernel.prepare("host-device")
+
+
+@pytest.mark.parametrize("mac", [MAC, OTHER_MAC])
+def test_the_host_end_of_another_container_stays(
+    kernel: RenamedLinkKernel, node: FakeNode, monkeypatch: pytest.MonkeyPatch, mac: str
+) -> None:
+    record = kernel.record()
+    node.make_namespace()  # which is another one
+    kernel.node = [kernel.node[0]._replace(is_peer_elsewhere=True)]
+    other_end = _link("eth0", HAS_ADDRESS, mac=mac)
+    ends = veth.VethEnds({(HAS_ADDRESS, 7): "/run/netns/red"}, {})
+    monkeypatch.setattr(veth, "find_veth_ends", lambda: ends)
+    monkeypatch.setattr(rtnetlink, "snapshot", lambda dummy, *, routes: View((other_end,), (), ()))
+    removed = prepare(record, is_name_needed=False).removed_host_end
+    assert removed == (kernel.node[0] if mac == MAC else None)
+
+
+def test_del_runs_without_the_namespace_if_it_is_the_nodes_own(kernel: RenamedLinkKernel) -> None:
+    record = kernel.record()
+    own = record._replace(attachment=record.attachment.with_netns("/proc/self/ns/net"), netns_identity="")
+    kernel.node = []
+    assert prepare(own, is_name_needed=False).carry_out().attachment.netns == ""
 
 
 def test_a_device_without_a_link_is_left_to_its_plugin(kernel: RenamedLinkKernel) -> None:

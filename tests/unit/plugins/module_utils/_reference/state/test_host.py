@@ -212,3 +212,29 @@ def test_a_lease_belongs_to_the_container_and_the_interface(
 ) -> None:
     wanted = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0")
     assert compare(FakeSnapshot(lease=found), wanted) == differences
+
+
+@pytest.mark.parametrize("kind", ["", "veth"])
+def test_nothing_is_written_to_a_link_that_is_not_the_recorded_bridge(kind: str) -> None:
+    state = (
+        resources.Bridge("cni0"),
+        resources.Port("veth7", "cni0"),
+        resources.Address("cni0", GATEWAY, inside=False),
+        resources.Sysctl("net/ipv4/conf/cni0/route_localnet", "1", inside=False, link="cni0"),
+    )
+    node = FakeSnapshot(CNI0._replace(kind=kind), VETH._replace(master=0))
+    assert compare(node, *state) == [("interface cni0 of the node is no bridge", False, False)]
+
+
+@pytest.mark.parametrize("peer", [2, 9])
+def test_a_veth_of_the_node_is_the_other_end_of_the_containers_interface(peer: int) -> None:
+    state = (
+        resources.Link("veth7", inside=False, is_up=True, kind="veth", peer="eth0"),
+        resources.Port("veth7", "cni0"),
+    )
+    eth0 = VETH._replace(ifindex=2, name="eth0", peer=7, master=0)
+    node = FakeSnapshot(CNI0, VETH._replace(peer=peer, is_up=False, master=0))
+    messages = [difference.message for difference in host.find(state, t.cast("t.Any", node), [eth0])]
+    stranger = ["interface veth7 of the node is not the other end of eth0"]
+    own = ["interface veth7 of the node is down", "interface veth7 of the node is not a port of cni0"]
+    assert messages == (own if peer == 2 else stranger)

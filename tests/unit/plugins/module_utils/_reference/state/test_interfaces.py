@@ -127,3 +127,18 @@ def test_tuning_takes_the_mac_from_several_places(mac: str, given: tuple[JsonObj
 def test_values_that_no_plugin_accepts_are_an_error(plugin: JsonObject) -> None:
     error = error_of(lambda: state({"type": "bridge"}, plugin))
     assert (error.code, "its record has values that no plugin accepts" in error.msg) == (Code.DECODE_FAILURE, True)
+
+
+def test_a_veth_with_a_derived_name_is_the_host_end_and_other_links_are_not_changed() -> None:
+    interfaces = [RESULT["interfaces"][0], {"name": "nic0"}, {"name": "veth0123abcd"}, RESULT["interfaces"][2]]
+    ips = [{**RESULT["ips"][0], "interface": 3}]
+    found = state({"type": "bridge"}, result={**RESULT, "interfaces": interfaces, "ips": ips})
+    assert [each.name for each in found if isinstance(each, resources.Port)] == ["veth0123abcd"]
+    (nic,) = [each for each in found if isinstance(each, resources.Link) and each.name == "nic0"]
+    assert nic == resources.Link("nic0", inside=False)
+
+
+def test_only_numbers_of_vlans_are_in_a_trunk() -> None:
+    trunk = [{"minID": -(10**12), "maxID": 2}, {"minID": 4093, "maxID": 10**12}, {"id": -7}, {"id": 5000}]
+    found = state({"type": "bridge", "vlanTrunk": trunk})
+    assert [each.trunk for each in found if isinstance(each, resources.Port)] == [(1, 2, 4093, 4094)]

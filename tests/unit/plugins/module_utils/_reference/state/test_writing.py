@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import struct
 import typing as t
 import unittest.mock
 
@@ -28,12 +29,14 @@ class RecordingWriter:
     def __init__(self, links: dict[str, Link]) -> None:
         self.links = links
         self.written: list[str] = []
-        self.failing = ""
+        self.failing = self.unexpected = ""
 
     def __getattr__(self, name: str) -> t.Callable[..., None]:
         def write(*arguments: t.Any, **dummy: t.Any) -> None:
             if name == self.failing:
                 raise CniError(Code.IO_FAILURE, f"cannot {name}")
+            if name == self.unexpected:
+                raise struct.error("argument out of range")
             vlan = f" {arguments[1]}" if name.endswith("_vlan") else ""
             self.written.append(f"{name} {arguments[0]}{vlan}")
             if name == "ensure_link":
@@ -99,6 +102,13 @@ def test_writing_continues_after_a_failure(writer: RecordingWriter) -> None:
     writer.failing = "set_master"
     repaired = repair(DIFFERENCES)
     assert [str(error) for error in repaired.errors] == ["no port: cannot set_master"]
+    assert repaired.done == ("no bridge", "down", "no address", "no route", "not forwarding")
+
+
+def test_writing_continues_after_a_number_that_the_kernel_has_no_room_for(writer: RecordingWriter) -> None:
+    writer.unexpected = "set_master"
+    repaired = repair(DIFFERENCES)
+    assert [str(error).startswith("no port: unexpected") for error in repaired.errors] == [True]
     assert repaired.done == ("no bridge", "down", "no address", "no route", "not forwarding")
 
 

@@ -1,0 +1,113 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Built-in plugins change no link of the node that is not the attachment's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace
+
+pytestmark = [pytest.mark.requires_root]
+
+DEVICE: JsonObject = {"type": "host-device", "device": "hd0"}
+
+
+@pytest.fixture
+def red() -> t.Iterator[Namespace]:
+    with namespace("red") as made:
+        yield made
+
+
+@pytest.fixture
+def device() -> t.Iterator[None]:
+    """Make the node's device, a veth whose other end is in another namespace."""
+    with _veth("hd0"):
+        yield
+
+
+@contextlib.contextmanager
+def _veth(name: str) -> t.Iterator[None]:
+    with namespace("wire"):
+        run(f"ip link add {name} type veth peer name e1 netns wire")
+        yield
+        # The kernel removes a namespace and its links later, those of the container's before or after this.
+        subprocess.run(["ip", "-n", "wire", "link", "del", "e1"], check=False, stderr=subprocess.DEVNULL)
+
+
+def run(*commands: str, inside: Namespace | None = None) -> None:
+    for command in commands:
+        argv = command.split()
+        subprocess.run(inside.argv(*argv) if inside else argv, check=True)
+
+
+def call(command: str, keys: JsonObject, netns: str, result: JsonObject | None = None) -> JsonObject:
+    request = {"cniVersion": "1.0.0", "name": "net", **keys, **({"prevResult": result} if result else {})}
+    parameters = Parameters(command, Attachment("net", "c1", "eth0", netns))
+    plugin = registry.load(keys["type"])
+    output = protocol.call(plugin, json.dumps(request).encode(), parameters, ProcessExecutor([], 60))
+    return dict(json.loads(output)) if output else {}
+
+
+RENAMED = ("ip link set eth0 down", "ip link set eth0 name x0")
+HIDDEN = (*RENAMED, "ip link set x0 address 02:00:00:00:00:99")
+
+
+@pytest.mark.usefixtures("device")
+def test_del_of_host_device_finds_a_renamed_device(red: Namespace) -> None:
+    result = call("ADD", DEVICE, str(red.path))
+    run(*RENAMED, inside=red)
+    call("DEL", DEVICE, str(red.path), result)
+    assert ("hd0" in links(), set(red.links())) == (True, {"lo"})
+
+
+@pytest.mark.usefixtures("device")
+def test_del_of_host_device_ignores_the_name_in_an_alias(red: Namespace) -> None:
+    result = call("ADD", DEVICE, str(red.path))
+    run("ip link set eth0 alias pwn0", inside=red)
+    call("DEL", DEVICE, str(red.path), result)
+    assert ("hd0" in links(), "pwn0" in links()) == (True, False)
+
+
+@pytest.mark.parametrize("alias", ["eth9", "hd0"])
+@pytest.mark.usefixtures("device")
+def test_del_of_host_device_refuses_a_link_that_the_container_made(red: Namespace, alias: str) -> None:
+    result = call("ADD", DEVICE, str(red.path))
+    made = ("ip link add eth0 type veth peer name tap", f"ip link set eth0 alias {alias}")
+    run(*HIDDEN, *made, inside=red)
+    before = set(links())
+    with pytest.raises(CniError, match="is not known to be the device of the node"):
+        call("DEL", DEVICE, str(red.path), result)
+    assert set(links()) == before
+
+
+OWN_PATHS = ("/proc/self/ns/net", "/proc/1/ns/net", "/proc/thread-self/ns/net")
+TYPES: dict[str, JsonObject] = {
+    name: {"type": name} for name in ("bridge", "ptp", "macvlan", "ipvlan", "vlan", "dummy", "tap", "loopback", "sbr")
+}
+TYPES["vrf"] = {"type": "vrf", "vrfname": "blue"}
+TYPES["tuning"] = {"type": "tuning"}
+TYPES["host-device"] = {"type": "host-device", "device": "eth0"}
+
+
+@pytest.mark.parametrize("path", OWN_PATHS)
+@pytest.mark.parametrize("plugin_type", TYPES)
+def test_del_leaves_the_links_of_the_nodes_own_namespace(plugin_type: str, path: str) -> None:
+    with _veth("eth0"):
+        run("ip link set lo up", "ip link set eth0 up")
+        before = {name: link["flags"] for name, link in links().items()}
+        call("DEL", TYPES[plugin_type], path)
+        assert {name: link["flags"] for name, link in links().items()} == before

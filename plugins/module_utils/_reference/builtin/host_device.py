@@ -139,9 +139,12 @@ def _find_to_return(request: PluginRequest) -> tuple[int, str] | None:
     attachment, name = request.attachment, _configured_text(request, "device")
     macs = _recorded_macs(request)
     with_alias = sandbox.call_inside(attachment, _list_with_aliases)
-    link = identify_device(
-        [link for link, dummy in with_alias], [link for link, alias in with_alias if name == alias], macs
-    )
+    on_node_ends = rtnetlink.links()
+    links = [link for link, dummy in with_alias]
+    # tuning has given the device its former MAC again. A container cannot make a veth with an end on the node.
+    paired = [link for link in links if any(link.is_peer_of(end) for end in on_node_ends)]
+    named = [link for link, alias in with_alias if name == alias]
+    link = identify_device(links, named, macs, paired)
     if link is None and not macs and not name:
         # Without a result and a name, there is only the interface's name.
         link = next((link for link, alias in with_alias if link.name == attachment.ifname and alias), None)
@@ -184,7 +187,9 @@ def _recorded_macs(request: PluginRequest) -> frozenset[str]:
     return frozenset(mac.lower().replace("-", ":") for mac in macs if mac)
 
 
-def identify_device(links: t.Sequence[Link], named: t.Sequence[Link], macs: t.Container[str]) -> Link | None:
+def identify_device(
+    links: t.Sequence[Link], named: t.Sequence[Link], macs: t.Container[str], paired: t.Container[Link] = ()
+) -> Link | None:
     """Return the device of the node among the links of a container; None if no link is known to be it.
 
     A container cannot make a link with a permanent address, or one without a kind.
@@ -192,12 +197,13 @@ def identify_device(links: t.Sequence[Link], named: t.Sequence[Link], macs: t.Co
     Args:
         named: The links whose alias is the device's name on the node.
         macs: The recorded MACs; empty if there is no record of them.
+        paired: Veths whose other end is on the node.
     """
     own_pairs = {link.ifindex for link in links if link.kind == VETH and not link.is_peer_elsewhere}
     candidates = [link for link in links if link.ifindex not in own_pairs]
     permanent = [link for link in candidates if link.permanent_mac and link.permanent_mac in macs]
     with_mac = [link for link in candidates if link.mac in macs]
-    with_name = [link for link in candidates if link in named and (not link.kind or not macs)]
+    with_name = [link for link in candidates if link in named and (not link.kind or not macs or link in paired)]
     proofs = permanent, [link for link in with_mac if link in named], with_mac, with_name
     return next((found[0] for found in proofs if len(found) == 1), None)
 

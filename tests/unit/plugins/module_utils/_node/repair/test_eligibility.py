@@ -34,10 +34,10 @@ BRIDGE, TUNING, ODD = {"type": "bridge"}, {"type": "tuning"}, {"type": "odd"}
 
 
 def make_record(
-    *plugins: JsonObject, path: str = "/run/netns/blue", result: JsonObject | None = RESULT, **keys: t.Any
+    *plugins: JsonObject, path: str = "/run/netns/blue", result: JsonObject | None = None, **keys: t.Any
 ) -> Record:
     config = {"cniVersion": "1.0.0", "name": "net", "plugins": plugins or [BRIDGE]}
-    given = None if result is None else Result("1.0.0", result)
+    given = Result("1.0.0", RESULT if result is None else result)
     attachment = Attachment("net", "blue", keys.pop("ifname", "eth0"), path)
     return Record(attachment, **{"config": json.dumps(config).encode(), "result": given, "version": "1.0.0", **keys})
 

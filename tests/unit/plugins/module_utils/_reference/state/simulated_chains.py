@@ -10,6 +10,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
 
@@ -64,7 +65,7 @@ class SimulatedIptables:
 
     def __init__(self) -> None:
         self.tables: dict[tuple[int, str], dict[str, list[str]]] = {}
-        self.list_error: Exception | None = None
+        self.list_error: CniError | None = None
         self.write_error: tuple[str, Exception] | None = None
         self.on_list: t.Callable[[], object] = lambda: None
         self.on_write: t.Callable[[], object] = lambda: None
@@ -83,7 +84,7 @@ class SimulatedIptables:
         self.tables.clear()
 
     def _list(self, family: int, name: str) -> iptables.Table:
-        if self.list_error:
+        if self.list_error is not None:
             raise self.list_error
         table = table_of(self.tables.get((family, name), {}))
         self.on_list()

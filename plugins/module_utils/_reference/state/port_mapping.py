@@ -144,12 +144,13 @@ def read_mappings(runtime_config: Keys) -> list[Mapping]:
 def _read_mapping(entry: Keys) -> Mapping:
     # The plugin reads names without regard to case, and containerd writes them as in Go.
     values = Keys(lower_keys(entry.values), entry.path)
-    protocol = values.text("protocol").lower()
+    host_ip = next((name for name in entry.values if name.lower() == "hostip"), "hostIP")
+    protocol = values.text("protocol")
     if not (protocol.isascii() and protocol.isalnum()):
         raise refuse(f"{entry.pointer('protocol')}: {protocol!r} is not a protocol", "expected: for example tcp")
     host_port = _read_port(values, "hostport", entry.pointer("hostPort"))
     container_port = _read_port(values, "containerport", entry.pointer("containerPort"))
-    return Mapping(values.address("hostip"), host_port, container_port, protocol)
+    return Mapping(entry.address(host_ip), host_port, container_port, protocol.lower())
 
 
 def _read_port(values: Keys, key: str, pointer: str) -> int:

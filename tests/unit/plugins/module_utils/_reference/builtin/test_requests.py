@@ -33,7 +33,7 @@ def ports(**keys: t.Any) -> JsonObject:
 
 
 REFUSED: list[tuple[str, JsonObject, str]] = [
-    ("bridge", {"mtu": 1 << 31}, "/mtu: 2147483648 is not a size in bytes"),
+    ("bridge", {"mtu": 1 << 31}, "/mtu: 2147483648 is out of range"),
     ("bridge", {"mtu": "1500"}, "/mtu: expected a number, found a string"),
     ("bridge", {"bridge": "b" * 16}, "/bridge: 'bbbbbbbbbbbbbbbb' is too long"),
     ("bridge", {"bridge": "ü" * 8}, "/bridge: 'üüüüüüüü' is too long"),
@@ -49,8 +49,8 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
     ("bridge", {"args": {"cni": {"mac": "02:00:00:00:00"}}}, "/args/cni/mac: '02:00:00:00:00' is not a MAC"),
     ("bandwidth", {"ingressRate": 8}, "/ingressRate needs /ingressBurst"),
     ("bandwidth", {"egressBurst": 8}, "/egressBurst needs /egressRate"),
-    ("bandwidth", {"egressRate": 8, "egressBurst": 1 << 36}, "/egressRate or /egressBurst is out of range"),
-    ("bandwidth", {"egressRate": -8, "egressBurst": 8}, "/egressRate or /egressBurst is out of range"),
+    ("bandwidth", {"egressRate": 64, "egressBurst": 1 << 36}, "/egressBurst: 68719476736 is out of range"),
+    ("bandwidth", {"egressRate": -8, "egressBurst": 8}, "/egressRate: -8 is out of range"),
     (
         "bandwidth",
         {"runtimeConfig": {"bandwidth": {"ingressRate": 8}}},
@@ -60,8 +60,8 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
     ("firewall", {"backend": "nftables"}, "/backend: 'nftables' is unknown"),
     ("portmap", ports(hostPort=0), "/runtimeConfig/portMappings/1/hostPort: 0 is not a port"),
     ("portmap", ports(containerPort=65536), "/runtimeConfig/portMappings/1/containerPort: 65536 is not a port"),
-    ("portmap", ports(hostIP="x"), "/runtimeConfig/portMappings is not valid"),
-    ("portmap", ports(protocol="tcp -j ACCEPT"), "/runtimeConfig/portMappings is not valid"),
+    ("portmap", ports(hostIP="x"), "/runtimeConfig/portMappings/1/hostIP: 'x' is not an address"),
+    ("portmap", ports(protocol="tcp -j ACCEPT"), "/runtimeConfig/portMappings/1/protocol: 'tcp -j ACCEPT' is not a"),
     ("portmap", {"markMasqBit": 32}, "/markMasqBit: 32 is not a bit of a mark"),
     ("portmap", {"markMasqBit": 1, "externalSetMarkChain": "X"}, "/markMasqBit excludes /externalSetMarkChain"),
     ("portmap", {"backend": "ipvs"}, "/backend: 'ipvs' is unknown"),
@@ -77,7 +77,7 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
         "/args/cni/sysctl/vm.swappiness is not a network",
     ),
     ("tuning", {"sysctl": {"net.core.somaxconn": 500}}, "/sysctl/net.core.somaxconn: expected a string, found a"),
-    ("tuning", {"txQLen": -1}, "/txQLen: -1 is negative"),
+    ("tuning", {"txQLen": -1}, "/txQLen: -1 is out of range"),
     ("tuning", {"mac": "02-00-00-00-00-0g"}, "/mac: '02-00-00-00-00-0g' is not a MAC"),
     ("static", {}, "the request has no key ipam"),
     ("static", {"ipam": {"addresses": [{"address": "10.1.0.2"}]}}, "/ipam/addresses/0/address: '10.1.0.2' is not an"),

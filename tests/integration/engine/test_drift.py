@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 
@@ -22,7 +21,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     attachment,
     require_success,
 )
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, namespace
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, links, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -104,23 +103,14 @@ def test_drift_is_named_and_repaired_without_running_check(node: EngineNode, eng
         assert (action, changed, drift.format(host=host) in reason) == (expected, True, True)
 
 
+@pytest.mark.other_kernel
 def test_the_gateway_link_of_a_vlan_is_not_a_bridge_port(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     """Accept the pair that bridge creates for a VLAN: both ends are on the node."""
-    node.write(reference_networks.network(reference_networks.bridge()))
+    node.write(reference_networks.network({**reference_networks.bridge(), "vlan": 100}))
     item = attachment("net", blue)
     engine.ensure(item)
-    for command in (
-        "link add cni0.100 type veth peer name port100",
-        "link set port100 up master cni0",
-        "link set cni0.100 up",
-    ):
-        subprocess.run(["ip", *command.split()], check=True)
-    path = node.record_of(item)
-    record = json.loads(path.read_text(encoding="utf-8"))
-    record["result"]["interfaces"].append({"name": "cni0.100"})
-    path.write_text(json.dumps(record), encoding="utf-8")
     assert require_success(engine.ensure(item)) == ("checked", False, "")
-    subprocess.run(["ip", "link", "set", "port100", "nomaster"], check=True)
+    subprocess.run(["ip", "link", "set", links()["cni0.100"]["link"], "nomaster"], check=True)
     failed = engine.ensure(item, check="drift", on_drift="fail")
     assert "the peer of interface cni0.100 of the node is not a port of cni0" in str(failed.error)
 

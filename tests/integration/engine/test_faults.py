@@ -91,7 +91,7 @@ class Trial:
         without = self._run(Fault(kind, -1, **options))
         without.require_result().succeeded()
         boundaries = list(enumerate(without.hit))
-        chosen = {at for at, dummy in ring.sample(boundaries, SAMPLED, key=lambda boundary: boundary[1].split()[2])}
+        chosen = {at for at, dummy in ring.sample(boundaries, SAMPLED, key=lambda boundary: _operation(boundary[1]))}
         suffered: list[str] = []
         for at in itertools.count():
             if at < len(boundaries) and at not in chosen:
@@ -131,6 +131,12 @@ class Trial:
 def trial(node: EngineNode, blue: Namespace, kind: type[Situation]) -> t.Iterator[Trial]:
     with Forks() as forks:
         yield Trial(kind(node, blue), forks)
+
+
+def _operation(boundary: str) -> str:
+    """Return the operation of a boundary, with the program that it runs."""
+    operation, subject = boundary.split()[2:4]
+    return f"{operation} {subject}" if operation in PROCESSES else operation
 
 
 def operations(suffered: t.Iterable[str]) -> set[str]:

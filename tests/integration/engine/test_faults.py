@@ -134,9 +134,9 @@ def trial(node: EngineNode, blue: Namespace, kind: type[Situation]) -> t.Iterato
 
 
 def _operation(boundary: str) -> str:
-    """Return the operation of a boundary, with the program that it runs."""
-    operation, subject = boundary.split()[2:4]
-    return f"{operation} {subject}" if operation in PROCESSES else operation
+    """Return the operation of a boundary, with the program that it runs and the first argument."""
+    operation, *subject = boundary.split()[2:5]
+    return " ".join((operation, *subject)) if operation in PROCESSES else operation
 
 
 def operations(suffered: t.Iterable[str]) -> set[str]:

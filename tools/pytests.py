@@ -92,7 +92,7 @@ def other_pythons(part: int, parts: int) -> report.SuiteResult:
         result.notes.append(f"not run on Python {name}: no interpreter that can make environments")
         return result
     interpreter = envs.ensure(CACHE / "venvs" / f"unit-{name}", python, _pins(version))
-    run_result = _pytest(f"unit-{name}", interpreter, 0, 1, "tests/unit", "-q", tests="unit")
+    run_result = _pytest(f"unit-{name}", interpreter, 0, 1, "tests/unit", tests="unit")
     result.notes.append(f"Python {name}: {run_result.counts}")
     result.merge(run_result)
     return result

@@ -26,8 +26,9 @@ from ansible_collections.cni.node.tests.support.sandbox import MS_BIND, MS_NODEV
 PR_CAPBSET_DROP = 24
 CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_SYS_TIME = 16, 17, 22, 25
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "net/tun")
-# A node starts without CNI, whatever the machine was used for; only the collection installs plugins.
-UNSEEN = (*sandbox.CNI_PATHS, "/usr/lib/cni", "/usr/libexec/cni")
+# A node starts without CNI, whatever the machine was used for: only the collection installs plugins. It also starts
+# without what the machine's root runs at each command, because Debian's bash reads ~/.bashrc for every command over SSH.
+UNSEEN = (*sandbox.CNI_PATHS, "/usr/lib/cni", "/usr/libexec/cni", "/root/.bashrc")
 SSHD_CONFIG = """\
 Port 22
 HostKey /run/fleet/host_key
@@ -84,7 +85,7 @@ def make_root(node: FleetNode) -> None:
     node.upper.chmod(0o755)
     layers = f"lowerdir={sandbox.MACHINE},upperdir={node.upper},workdir={work}"
     mount("overlay", str(root), "overlay", data=layers)
-    forget_cni(root)
+    forget_use(root)
     let_root_in(root)
     make_devices(root)
     for path, mode in (("run", "755"), ("tmp", "1777")):
@@ -92,8 +93,8 @@ def make_root(node: FleetNode) -> None:
     write_door(node, root / "run")
 
 
-def forget_cni(root: pathlib.Path) -> None:
-    """Remove CNI's files at the node's first start; later starts keep the node's own files."""
+def forget_use(root: pathlib.Path) -> None:
+    """Remove what is `UNSEEN` at the node's first start; later starts keep the node's own files."""
     marker = root.parent / "started"
     if marker.exists():
         return

@@ -53,6 +53,8 @@ def _connection(fleet: pathlib.Path) -> JsonObject:
         "ansible_user": "root",
         "ansible_ssh_private_key_file": str(client_key(fleet)),
         "ansible_control_path_dir": str(fleet / "ssh"),
+        # Without Ansible's -C: payloads are compressed already, and the nodes are near.
+        "ansible_ssh_args": "-o ControlMaster=auto -o ControlPersist=60s",
         "ansible_ssh_common_args": " ".join(["-F none", *(f"-o {name}={value}" for name, value in options.items())]),
         "ansible_python_interpreter": "/usr/bin/python3",
     }

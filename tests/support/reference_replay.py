@@ -30,7 +30,7 @@ _AT_ONCE: t.Final = 2
 _AS_FIRST_STEP: t.Final = "steps/0"
 ABSENT: t.Final = "(absent)"
 _PLUGIN: t.Final = """\
-#!{python} -E
+#!{python} -IS
 import sys
 sys.path.insert(0, {collections!r})
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.program import main

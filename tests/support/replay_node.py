@@ -11,6 +11,7 @@ plugin answered and what changed, or the key `error`.
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import pathlib
@@ -170,7 +171,6 @@ def _run_in_fork(plugin: str, environment: t.Mapping[str, str], request: str) ->
     with tempfile.TemporaryFile("w+") as stdin, tempfile.TemporaryFile("w+") as stdout:
         stdin.write(request)
         stdin.seek(0)
-        registry.load(plugin)
         child = os.fork()
         if child == 0:
             status = -1
@@ -259,6 +259,9 @@ def run_apart(job: Job) -> JsonObject:
 
 
 def main() -> None:
+    for name in registry.TYPES:
+        registry.load(name)
+    gc.freeze()  # so that collecting garbage in forks does not copy what is imported
     for line in sys.stdin:
         print(json.dumps(run_apart(Job(**json.loads(line)))), flush=True)
 

@@ -15,6 +15,8 @@ another PYTHONPATH, in another mount namespace, or for a file that is neither a 
 
 An executable passes its arguments, environment, working directory, network namespace and streams to its server. The
 forked process ends when the executable is killed, and all processes end with the tests.
+
+`python warm_python.py COMMAND [ARG...]` runs a command that finds a warm `ansible-playbook` first in PATH.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import gc
 import importlib
 import marshal
 import os
@@ -33,8 +36,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import traceback
 import typing as t
+import warnings
 
 PLUGINS = "ansible_collections.cni.node.plugins"
 # Settings of Ansible that differ from run to run, and that a forked process takes over.
@@ -49,6 +54,11 @@ PLAYBOOK = "ansible-playbook"
 PYTHON = "node-python"
 _MOUNTS = "/proc/self/ns/mnt"
 _NETWORK = "/proc/self/ns/net"
+# Plugins of Ansible that runs load. The first also reads the table of all plugins that have moved, a fifth of a short run.
+# Those of the kind `vars` are not among them: Ansible enables them when it first asks for one.
+_KINDS = ("cache", "callback", "connection", "filter", "inventory", "lookup", "shell", "strategy", "test")
+_SERVE = "--serve"
+_VERSION = ["--version"]
 _STREAMS = 4  # standard input, output and error, and the network namespace
 
 # Only what the interpreter has built in: imports would take most of its time.
@@ -82,12 +92,15 @@ class WarmProgram:
         real: Path of the program that it stands for.
     """
 
-    def __init__(self, directory: pathlib.Path, name: str, environment: t.Mapping[str, str]) -> None:
+    def __init__(
+        self, directory: pathlib.Path, name: str, environment: t.Mapping[str, str], is_late: bool = False
+    ) -> None:
         """
         Args:
             directory: A directory for the executable.
             name: The program: `PLAYBOOK` or `PYTHON`.
             environment: The environment in which runs start.
+            is_late: Whether the server imports nothing until the first run, and takes the environment from it.
         """
         self.path = directory / name
         self.real = sys.executable if name == PYTHON else str(pathlib.Path(sys.executable).with_name(name))
@@ -104,7 +117,7 @@ class WarmProgram:
         self.path.chmod(0o755)
         self._server = subprocess.Popen(
             # Not as a module of the collection, which only Ansible's own loader may import there.
-            [sys.executable, __file__, name, address, self.real],
+            [sys.executable, __file__, _SERVE, name, address, self.real, *(["late"] if is_late else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd="/",
@@ -117,8 +130,17 @@ class WarmProgram:
         self._server.communicate()
 
 
-def _serve(address: str, run: Run) -> None:
+class _Request(t.NamedTuple):
+    argv: list[str]
+    environment: dict[str, str]
+    directory: str
+    mask: int
+
+
+def _serve(name: str, address: str, program: str, is_late: bool) -> None:
     """Fork a process for each connection, until standard input ends."""
+    warm = {PLAYBOOK: _warm_playbooks, PYTHON: _warm_modules}[name]
+    run = None if is_late else warm(program)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
@@ -128,23 +150,35 @@ def _serve(address: str, run: Run) -> None:
             if 0 in select.select([0, listener.fileno()], [], [])[0]:
                 return
             connection = listener.accept()[0]
+            request, streams = _receive(connection)
+            # Molecule asks for the version first, and with other settings than those of its runs.
+            if run is None and request.argv != _VERSION:
+                os.environ.update(request.environment)
+                run = warm(program)
+            # Collecting garbage writes to all objects: each run would get its own copy of them.
+            gc.freeze()
             if os.fork() == 0:
                 listener.close()
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                _keep(connection, run)
+                _keep(connection, request, streams, run or (lambda argv: os.execv(program, [program, *argv])))
+            for descriptor in streams:
+                os.close(descriptor)
             connection.close()
 
 
-def _keep(connection: socket.socket, run: Run) -> t.NoReturn:
-    """Fork the run, and wait for its end; if the executable ends first, kill the run."""
-    message, streams, dummy, dummy2 = socket.recv_fds(connection, 8, _STREAMS)
+def _receive(connection: socket.socket) -> tuple[_Request, list[int]]:
+    """Return what the executable has sent: its request, and its streams and network namespace."""
+    size, streams, dummy, dummy2 = socket.recv_fds(connection, 8, _STREAMS)
     with connection.makefile("rb") as stream:
-        argv, environment, directory, mask = marshal.loads(stream.read(int.from_bytes(message, sys.byteorder)))
+        return _Request(*marshal.loads(stream.read(int.from_bytes(size, sys.byteorder)))), list(streams)
+
+
+def _keep(connection: socket.socket, request: _Request, streams: t.Sequence[int], run: Run) -> t.NoReturn:
+    """Fork the run, and wait for its end; if the executable ends first, kill the run."""
     pid = os.fork()
     if pid == 0:
         os.setsid()
-        os.umask(mask)
-        _become(argv, environment, directory, streams, run)
+        _become(request, streams, run)
     for descriptor in streams:
         os.close(descriptor)
     ended = os.pidfd_open(pid)
@@ -159,9 +193,7 @@ def _keep(connection: socket.socket, run: Run) -> t.NoReturn:
     os._exit(0)
 
 
-def _become(
-    argv: list[str], environment: dict[str, str], directory: str, streams: t.Sequence[int], run: Run
-) -> t.NoReturn:
+def _become(request: _Request, streams: t.Sequence[int], run: Run) -> t.NoReturn:
     """Take over what the executable has, and run; the process ends with the status of the run."""
     status: t.Any = 1
     try:
@@ -171,12 +203,13 @@ def _become(
             raise OSError(ctypes.get_errno(), "setns")
         for descriptor in streams:
             os.close(descriptor)
-        os.chdir(directory)
+        os.umask(request.mask)
+        os.chdir(request.directory)
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update(request.environment)
         # What the server has to do at its end is not this process's.
         atexit._clear()
-        run(argv)
+        run(request.argv)
         status = 0
     except SystemExit as exc:
         status = exc.code
@@ -192,19 +225,27 @@ def _become(
 
 
 def _warm_playbooks(program: str) -> Run:
-    """Import `ansible-playbook`; return what runs it."""
+    """Load `ansible-playbook` and the plugins that runs use; return what runs it."""
     from ansible import constants
     from ansible.cli.playbook import PlaybookCLI
+    from ansible.plugins import loader
 
-    for package in ("action", "callback", "connection", "filter", "lookup", "shell", "strategy", "test", "vars"):
-        _import_below(f"ansible.plugins.{package}")
+    # Each run does this again, and Ansible warns the second time.
+    loader.init_plugin_loader()
+    warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
+    for kind in _KINDS:
+        list(vars(loader)[f"{kind}_loader"].all(class_only=True))
+    # Ansible compiles the files of a collection in each run.
+    for package in ("action", "filter", "plugin_utils"):
+        _import_below(f"{PLUGINS}.{package}")
+    _import_below("ansible.plugins.action")
     importlib.import_module("jsonschema")
     own = _settings(os.environ)
     definitions = constants.config.get_configuration_definitions()
 
     def run(argv: list[str]) -> object:
         different = {name for name, dummy in own ^ _settings(os.environ)}
-        if not different <= SETTINGS_OF_A_RUN or os.path.exists("ansible.cfg"):
+        if (argv != _VERSION and not different <= SETTINGS_OF_A_RUN) or os.path.exists("ansible.cfg"):
             os.execv(program, [program, *argv])
         for name, definition in definitions.items():
             if name == "DEFAULT_LOCAL_TMP" or different & {entry["name"] for entry in definition.get("env", ())}:
@@ -248,6 +289,18 @@ def _import_below(name: str) -> None:
             importlib.import_module(module.name)
 
 
+def _run_with_warm_playbooks(command: list[str]) -> int:
+    with tempfile.TemporaryDirectory() as directory:
+        program = WarmProgram(pathlib.Path(directory), PLAYBOOK, os.environ, is_late=True)
+        path = f"{directory}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        status = subprocess.run(command, check=False, env={**os.environ, "PATH": path}).returncode
+        program.close()
+    return status
+
+
 if __name__ == "__main__":
-    _name, _address, _program = sys.argv[1:]
-    _serve(_address, {PLAYBOOK: _warm_playbooks, PYTHON: _warm_modules}[_name](_program))
+    if sys.argv[1] == _SERVE:
+        _name, _address, _program, *_late = sys.argv[2:]
+        _serve(_name, _address, _program, bool(_late))
+    else:
+        sys.exit(_run_with_warm_playbooks(sys.argv[1:]))

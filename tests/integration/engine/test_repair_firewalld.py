@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import pathlib
 import shutil
 import subprocess
@@ -39,18 +40,31 @@ PLUGIN_CHOOSES = reference_networks.network(reference_networks.bridge(), {"type"
 FIREWALL_RULE = "-A CNI-FORWARD -s 10.1.0.2/32 -j ACCEPT"
 
 
-@pytest.fixture(params=["iptables", "nftables"])
+BACKENDS = ("iptables", "nftables")
+OWNERS = {"own": True, "of another runtime": False}
+
+
+@pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest, node: EngineNode) -> t.Iterator[None]:
     """Run firewalld with a backend, and let containers pass as an administrator would."""
-    with firewalld(request.param):
-        firewall_cmd("--permanent", "--zone=trusted", "--add-source=10.1.0.0/16")
-        firewall_cmd("--reload")
+    with firewalld(request.param, trusted="10.1.0.0/16"):
         yield
 
 
+def with_each_pair(name: str, choices: t.Mapping[str, object]) -> pytest.MarkDecorator:
+    """Return the parameters `backend`, `is_own` and `name`; the inner ring has each pair of two of their values."""
+    combinations = []
+    for indexes in itertools.product(range(len(BACKENDS)), range(len(OWNERS)), range(len(choices))):
+        first, second, third = indexes
+        backend, owner, choice = BACKENDS[first], list(OWNERS)[second], list(choices)[third]
+        marks = pytest.mark.outer("repetition: each pair of values is in the inner ring") if sum(indexes) % 2 else ()
+        values = (backend, OWNERS[owner], choices[choice])
+        combinations.append(pytest.param(*values, marks=marks, id=f"{backend}-{owner}-{choice}"))
+    return pytest.mark.parametrize(("backend", "is_own", name), combinations, indirect=["backend"])
+
+
 @pytest.mark.usefixtures("backend")
-@pytest.mark.parametrize("is_own", [True, False], ids=["own", "of another runtime"])
-@pytest.mark.parametrize("reload", ["--reload", "--complete-reload"])
+@with_each_pair("reload", {"--reload": "--reload", "--complete-reload": "--complete-reload"})
 def test_connections_survive_a_reload_of_firewalld_and_a_repair(
     node: EngineNode, blue: Namespace, reload: str, is_own: bool
 ) -> None:
@@ -93,11 +107,11 @@ def sources() -> str:
 
 
 @pytest.mark.usefixtures("backend")
-@pytest.mark.parametrize(("keys", "reload"), CHOICES.values(), ids=CHOICES)
-@pytest.mark.parametrize("is_own", [True, False], ids=["own", "of another runtime"])
+@with_each_pair("choice", CHOICES)
 def test_a_source_that_a_zone_has_lost_is_repaired(
-    node: EngineNode, blue: Namespace, is_own: bool, keys: JsonObject, reload: str
+    node: EngineNode, blue: Namespace, is_own: bool, choice: tuple[JsonObject, str]
 ) -> None:
+    keys, reload = choice
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "firewall", **keys}))
     item = attachment("net", blue)
     node.attach(item)

@@ -54,9 +54,6 @@ PLAYBOOK = "ansible-playbook"
 PYTHON = "node-python"
 _MOUNTS = "/proc/self/ns/mnt"
 _NETWORK = "/proc/self/ns/net"
-# Plugins of Ansible that runs load. The first also reads the table of all plugins that have moved, a fifth of a short run.
-# Those of the kind `vars` are not among them: Ansible enables them when it first asks for one.
-_KINDS = ("cache", "callback", "connection", "filter", "inventory", "lookup", "shell", "strategy", "test")
 _SERVE = "--serve"
 _VERSION = ["--version"]
 _STREAMS = 4  # standard input, output and error, and the network namespace
@@ -233,8 +230,20 @@ def _warm_playbooks(program: str) -> Run:
     # Each run does this again, and Ansible warns the second time.
     loader.init_plugin_loader()
     warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
-    for kind in _KINDS:
-        list(vars(loader)[f"{kind}_loader"].all(class_only=True))
+    # The first plugin also reads the table of all plugins that have moved: a fifth of a short run. Those of the kind
+    # `vars` are left out: Ansible enables them when it first asks for one.
+    for plugins in (
+        loader.cache_loader,
+        loader.callback_loader,
+        loader.connection_loader,
+        loader.filter_loader,
+        loader.inventory_loader,
+        loader.lookup_loader,
+        loader.shell_loader,
+        loader.strategy_loader,
+        loader.test_loader,
+    ):
+        list(plugins.all(class_only=True))
     # Ansible compiles the files of a collection in each run.
     for package in ("action", "filter", "plugin_utils"):
         _import_below(f"{PLUGINS}.{package}")

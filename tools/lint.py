@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tools import build, report, tree
+from tools import build, pytests, report, tree
 from tools.paths import CACHE, Words, run, tool
 
 DOCS = (
@@ -18,6 +18,7 @@ DOCS = (
     "--check-extra-docs-refs",
     "--skip-rstcheck",  # the guides are Markdown; there is no RST to check
 )
+ANSIBLE_LINT = ("--offline", "--nocolor", "--profile", "production")
 # The template leaves out the anchors and sections that a table does not need.
 READMES = ("--no-defaults", "--template-readme", "tools/role-readme.md.j2")
 # Workflows: their schema, and what an attacker could use. Nothing is asked over the network.
@@ -29,7 +30,8 @@ def suite(part: int = 0, parts: int = 1) -> report.SuiteResult:
     copy = tree.copy(tree.place_for("lint"))
     checks: dict[str, Words] = {
         "reuse": [tool("reuse"), "lint", "--lines"],
-        "ansible-lint": [tool("ansible-lint"), "--offline", "--nocolor", "--profile", "production"],
+        # It starts ansible-playbook for each playbook and role.
+        "ansible-lint": [*pytests.with_warm_playbooks(), tool("ansible-lint"), *ANSIBLE_LINT],
         "antsibull-docs": [tool("antsibull-docs"), "lint-collection-docs", *DOCS, "."],
         "antsibull-changelog": [tool("antsibull-changelog"), "lint"],
         "role READMEs": [tool("ansible-docsmith"), "generate", "--check", *READMES, "."],
@@ -62,4 +64,5 @@ def _package(copy: Path) -> bool:
     artifact = build.artifact(CACHE / "dist", copy)
     if artifact is None:
         return False
-    return run([tool("python"), "-m", "galaxy_importer.main", artifact], cwd=artifact.parent) == 0
+    importer: Words = [tool("python"), "-m", "galaxy_importer.main", artifact]  # which starts ansible-lint
+    return run([*pytests.with_warm_playbooks(), *importer], cwd=artifact.parent) == 0

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
 from tools import pytests, report, sandbox
 from tools.paths import ROOT, Unavailable, run, tool
 
 SCENARIOS = ROOT / "extensions" / "molecule"
-WARM_PYTHON = ROOT / "tests" / "support" / "warm_python.py"
 # This scenario needs a virtual machine: tools/vm.py runs it.
 BOOTED = "vm"
 # Molecule's state lies in the sandbox's /run and disappears with the nodes. Error messages are not wrapped.
@@ -53,9 +51,7 @@ def select() -> list[str]:
 def play(name: str, limit: float | None = None) -> bool:
     """Return whether a scenario passed within `limit` seconds; a sandbox that is killed ends all its processes."""
     start = time.monotonic()
-    # Molecule starts ansible-playbook a dozen times.
-    warm: list[str | Path] = [] if pytests.is_outer() else [tool("python"), WARM_PYTHON]
-    argv = [sandbox.PROGRAM, *warm, tool("molecule"), "test", "--scenario-name", name]
+    argv = [sandbox.PROGRAM, *pytests.with_warm_playbooks(), tool("molecule"), "test", "--scenario-name", name]
     status = run(argv, env=ENVIRONMENT, limit=limit)
     verdict = "passed" if status == 0 else f"FAILED with status {status}"
     print(f"scenario {name}: {verdict} after {time.monotonic() - start:.0f} s", flush=True)

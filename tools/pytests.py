@@ -65,6 +65,11 @@ def is_outer() -> bool:
     return os.environ.get("CNI_RING") == "outer"
 
 
+def with_warm_playbooks() -> list[Path]:
+    """Return what makes ansible-playbook start at once in the command that follows: nothing in the outer ring."""
+    return [] if is_outer() else [tool("python"), ROOT / "tests" / "support" / "warm_python.py"]
+
+
 def _in_sandbox(
     name: str, part: int, parts: int, *directories: str, mark: str = "", program: Path = sandbox.PROGRAM
 ) -> report.SuiteResult:

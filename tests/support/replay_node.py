@@ -40,7 +40,7 @@ class Job(t.NamedTuple):
     Attributes:
         case: The key `case` of a recording.
         steps: The steps to run; what they recorded is ignored.
-        plugins: A directory with an executable for each plugin.
+        plugins: A directory with an executable for each plugin, or an empty one.
     """
 
     case: JsonObject
@@ -154,7 +154,7 @@ def environment_of(operation: str, attachment: JsonObject) -> dict[str, str]:
 
 def execute(plugin: str, environment: t.Mapping[str, str], stdin: t.Any) -> JsonObject:
     """Run a plugin once; return its exit status and what it printed, or that there is no such plugin."""
-    if not os.path.exists(f"{_BIN_DIR}/{plugin}"):
+    if plugin not in registry.TYPES:
         return {"type": plugin, "missing": True}
     request = stdin if isinstance(stdin, str) else json.dumps(stdin)
     status, printed = _run_in_fork(plugin, {"PATH": SYSTEM_PATH, "CNI_PATH": _BIN_DIR, **environment}, request)

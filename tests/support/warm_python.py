@@ -38,6 +38,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import types
 import typing as t
 import warnings
 
@@ -47,6 +48,7 @@ SETTINGS_OF_A_RUN = {
     "ANSIBLE_ASYNC_DIR",
     "ANSIBLE_CALLBACKS_ENABLED",
     "ANSIBLE_HOME",
+    "ANSIBLE_PIPELINING",
     "ANSIBLE_PYTHON_INTERPRETER",
     "ANSIBLE_REMOTE_TEMP",
 }
@@ -281,11 +283,15 @@ def _warm_modules(program: str) -> Run:
         if argv[:1] == ["-m"] and argv[1].startswith(PLUGINS):
             sys.argv = argv[1:]
             return runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
-        # With pipelining there is no file.
-        if not argv or not os.path.basename(argv[0]).startswith("AnsiballZ_"):
+        if argv and not os.path.basename(argv[0]).startswith("AnsiballZ_"):
             os.execv(program, [program, *argv])
-        sys.argv = argv
-        return runpy.run_path(argv[0], run_name="__main__")
+        sys.argv = argv or [""]
+        if argv:
+            return runpy.run_path(argv[0], run_name="__main__")
+        # With pipelining, the payload comes through standard input.
+        main = types.ModuleType("__main__")
+        sys.modules["__main__"] = main
+        return exec(compile(sys.stdin.buffer.read(), "<stdin>", "exec"), vars(main))
 
     return run
 

@@ -201,18 +201,24 @@ class Project:
 
     def _environment(self, record: pathlib.Path) -> dict[str, str]:
         return {
-            **environment(self.path / ".ansible"),
+            **environment(self.path / ".ansible", is_warm=self.program != PROGRAM),
             "ANSIBLE_PYTHON_INTERPRETER": self.python,
             "CNI_TEST_RECORD": str(record),
         }
 
 
-def environment(home: pathlib.Path) -> dict[str, str]:
-    """Return the environment of all projects, with a directory for Ansible's own files."""
+def environment(home: pathlib.Path, *, is_warm: bool) -> dict[str, str]:
+    """Return the environment of all projects.
+
+    Args:
+        home: The directory for Ansible's own files.
+        is_warm: Whether a warm program runs them: then with pipelining, which starts fewer processes for each task.
+    """
     return {
         **pages.reader_environment(home),
         "ANSIBLE_ASYNC_DIR": str(home / "async"),
         "ANSIBLE_CALLBACKS_ENABLED": "recorder,payloads",
+        "ANSIBLE_PIPELINING": str(is_warm),
     }
 
 

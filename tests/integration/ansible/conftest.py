@@ -42,7 +42,7 @@ def node(warm_python: WarmProgram) -> t.Iterator[EngineNode]:
 @pytest.fixture(scope="session")
 def warm_playbook(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[WarmProgram]:
     directory = tmp_path_factory.mktemp("playbook")
-    program = WarmProgram(directory, PLAYBOOK, environment(directory))
+    program = WarmProgram(directory, PLAYBOOK, environment(directory, is_warm=True))
     yield program
     program.close()
 

@@ -13,7 +13,7 @@ import os
 import time
 
 from tools import pytests, report, sandbox
-from tools.paths import ROOT, Unavailable, run, tool
+from tools.paths import ROOT, Unavailable, Words, run, tool
 
 SCENARIOS = ROOT / "extensions" / "molecule"
 # This scenario needs a virtual machine: tools/vm.py runs it.
@@ -51,7 +51,7 @@ def select() -> list[str]:
 def play(name: str, limit: float | None = None) -> bool:
     """Return whether a scenario passed within `limit` seconds; a sandbox that is killed ends all its processes."""
     start = time.monotonic()
-    argv = [sandbox.PROGRAM, *pytests.with_warm_playbooks(), tool("molecule"), "test", "--scenario-name", name]
+    argv: Words = [sandbox.PROGRAM, *pytests.with_warm_playbooks(), tool("molecule"), "test", "--scenario-name", name]
     status = run(argv, env=ENVIRONMENT, limit=limit)
     verdict = "passed" if status == 0 else f"FAILED with status {status}"
     print(f"scenario {name}: {verdict} after {time.monotonic() - start:.0f} s", flush=True)

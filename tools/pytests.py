@@ -12,7 +12,7 @@ import typing as t
 from pathlib import Path
 
 from tools import cores, envs, pythons, report, sandbox
-from tools.paths import CACHE, REPORTS, REQUIREMENTS, ROOT, run, tool
+from tools.paths import CACHE, REPORTS, REQUIREMENTS, ROOT, Words, run, tool
 
 # firewalld is installed only where the machine serves tests alone; elsewhere its tests skip themselves.
 FIREWALLD = ("firewalld",) if os.environ.get("CI") else ()
@@ -65,7 +65,7 @@ def is_outer() -> bool:
     return os.environ.get("CNI_RING") == "outer"
 
 
-def with_warm_playbooks() -> list[Path]:
+def with_warm_playbooks() -> Words:
     """Return what makes ansible-playbook start at once in the command that follows: nothing in the outer ring."""
     return [] if is_outer() else [tool("python"), ROOT / "tests" / "support" / "warm_python.py"]
 

@@ -291,7 +291,8 @@ def _warm_modules(program: str) -> Run:
         # With pipelining, the payload comes through standard input.
         main = types.ModuleType("__main__")
         sys.modules["__main__"] = main
-        return exec(compile(sys.stdin.buffer.read(), "<stdin>", "exec"), vars(main))
+        exec(compile(sys.stdin.buffer.read(), "<stdin>", "exec"), vars(main))
+        return None
 
     return run
 

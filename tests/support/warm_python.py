@@ -134,6 +134,7 @@ class _Request(t.NamedTuple):
     environment: dict[str, str]
     directory: str
     mask: int
+    streams: list[int]
 
 
 def _serve(name: str, address: str, program: str, is_late: bool) -> None:
@@ -149,36 +150,39 @@ def _serve(name: str, address: str, program: str, is_late: bool) -> None:
             if 0 in select.select([0, listener.fileno()], [], [])[0]:
                 return
             connection = listener.accept()[0]
-            request, streams = _receive(connection)
+            # Later requests are received by the fork: an executable that is killed meanwhile ends nothing else.
+            first = _receive(connection) if run is None else None
             # Molecule asks for the version first, and with other settings than those of its runs.
-            if run is None and request.argv != _VERSION:
-                os.environ.update(request.environment)
+            if first and first.argv != _VERSION:
+                os.environ.update(first.environment)
                 run = warm(program)
             # Collecting garbage writes to all objects: each run would get its own copy of them.
             gc.freeze()
             if os.fork() == 0:
                 listener.close()
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                _keep(connection, request, streams, run or (lambda argv: os.execv(program, [program, *argv])))
-            for descriptor in streams:
+                request = first or _receive(connection)
+                _keep(connection, request, run or (lambda argv: os.execv(program, [program, *argv])))
+            for descriptor in first.streams if first else ():
                 os.close(descriptor)
             connection.close()
 
 
-def _receive(connection: socket.socket) -> tuple[_Request, list[int]]:
-    """Return what the executable has sent: its request, and its streams and network namespace."""
+def _receive(connection: socket.socket) -> _Request:
+    """Return what the executable has sent; its streams are followed by its network namespace."""
     size, streams, dummy, dummy2 = socket.recv_fds(connection, 8, _STREAMS)
     with connection.makefile("rb") as stream:
-        return _Request(*marshal.loads(stream.read(int.from_bytes(size, sys.byteorder)))), list(streams)
+        argv, environment, directory, mask = marshal.loads(stream.read(int.from_bytes(size, sys.byteorder)))
+    return _Request(argv, environment, directory, mask, list(streams))
 
 
-def _keep(connection: socket.socket, request: _Request, streams: t.Sequence[int], run: Run) -> t.NoReturn:
+def _keep(connection: socket.socket, request: _Request, run: Run) -> t.NoReturn:
     """Fork the run, and wait for its end; if the executable ends first, kill the run."""
     pid = os.fork()
     if pid == 0:
         os.setsid()
-        _become(request, streams, run)
-    for descriptor in streams:
+        _become(request, run)
+    for descriptor in request.streams:
         os.close(descriptor)
     ended = os.pidfd_open(pid)
     if ended not in select.select([ended, connection.fileno()], [], [])[0]:
@@ -192,15 +196,15 @@ def _keep(connection: socket.socket, request: _Request, streams: t.Sequence[int]
     os._exit(0)
 
 
-def _become(request: _Request, streams: t.Sequence[int], run: Run) -> t.NoReturn:
+def _become(request: _Request, run: Run) -> t.NoReturn:
     """Take over what the executable has, and run; the process ends with the status of the run."""
     status: t.Any = 1
     try:
         for number in range(3):
-            os.dup2(streams[number], number)
-        if ctypes.CDLL(None, use_errno=True).setns(streams[3], 0) != 0:
+            os.dup2(request.streams[number], number)
+        if ctypes.CDLL(None, use_errno=True).setns(request.streams[3], 0) != 0:
             raise OSError(ctypes.get_errno(), "setns")
-        for descriptor in streams:
+        for descriptor in request.streams:
             os.close(descriptor)
         os.umask(request.mask)
         os.chdir(request.directory)

@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, iptables
 from ansible_collections.cni.node.plugins.module_utils._reference import iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import (
     FirewallSnapshot,
@@ -141,6 +141,7 @@ def take_back(parts: t.Sequence[FirewallPart]) -> None:
             _restore(family, {table: iptables_rules.plan_removal(view, rules)})
     _take_back_nftables([part.nftables for part in parts if part.nftables], snapshot)
     _take_back_sources([source for part in parts for source in part.sources], snapshot)
+    _forget_flows(parts)
 
 
 def _take_back_sources(sources: t.Sequence[ZoneSource], snapshot: FirewallSnapshot) -> None:
@@ -168,7 +169,17 @@ def _apply(drifts: t.Sequence[PartDrift], snapshot: FirewallSnapshot) -> bool:
         from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 
         nftables.change(commands)
+    _forget_flows(drift.part for drift in drifts)
     return bool(scripts or commands)
+
+
+def _forget_flows(parts: t.Iterable[FirewallPart]) -> None:
+    """Forget the flows to mapped UDP ports, which would go on to where they went before."""
+    ports: dict[int, set[int]] = {}
+    for part in parts:
+        ports.setdefault(part.family, set()).update(part.udp_ports)
+    for family, own in ports.items():
+        conntrack.forget_udp(family, own)
 
 
 def _places(parts: t.Iterable[FirewallPart]) -> dict[tuple[int, str], None]:

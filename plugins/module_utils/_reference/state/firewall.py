@@ -123,6 +123,7 @@ class FirewallPart(t.NamedTuple):
         iptables: The rules in iptables, in the order that they have in each chain.
         nftables: The rules in nftables; None if the plugin knows only iptables.
         sources: What the plugin asks of firewalld instead of writing rules, if that is its backend.
+        udp_ports: The UDP ports of the node that the rules forward.
     """
 
     family: int
@@ -130,6 +131,7 @@ class FirewallPart(t.NamedTuple):
     iptables: tuple[IptablesRule, ...] = ()
     nftables: NftablesTable | None = None
     sources: tuple[ZoneSource, ...] = ()
+    udp_ports: frozenset[int] = frozenset()
 
 
 class ContainerAddress(t.NamedTuple):

@@ -42,7 +42,8 @@ _LAST_PORT: t.Final = 65535
 _NFT_CONDITIONS: t.Final = re.compile(r'(?:[^"\x00-\x1f\x7f;#\\\'$`]|"[^"\x00-\x1f\x7f]*")+')
 _CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f]")
 _IPTABLES_SIGNS: t.Final = ("-", "!")
-_PROTOCOL_NUMBERS: t.Final = {"tcp": 6, "udp": 17, "sctp": 132}
+_UDP: t.Final = "udp"
+_PROTOCOL_NUMBERS: t.Final = {"tcp": 6, _UDP: 17, "sctp": 132}
 
 
 class Mapping(t.NamedTuple):
@@ -175,7 +176,12 @@ def describe_port_mapping(
         iptables = tuple(_Iptables(attachment, address, mappings, config).rules())
     if not has_conditions or config.backend == NFTABLES:
         nftables = _nftables(attachment, address, own, config)
-    return FirewallPart(address.family, config.backend, iptables, nftables)
+    return FirewallPart(address.family, config.backend, iptables, nftables, udp_ports=udp_ports(own))
+
+
+def udp_ports(mappings: t.Iterable[Mapping]) -> frozenset[int]:
+    """Return the UDP ports of the node that are forwarded."""
+    return frozenset(mapping.host_port for mapping in mappings if mapping.protocol == _UDP)
 
 
 class _Iptables:
@@ -349,4 +355,4 @@ def _frame(family: str, conditions: str, masquerades: bool) -> tuple[str, ...]:
     return tuple(commands)
 
 
-__all__ = ("Mapping", "PortmapConfig", "describe_port_mapping", "read_mappings", "read_portmap")
+__all__ = ("Mapping", "PortmapConfig", "describe_port_mapping", "read_mappings", "read_portmap", "udp_ports")

@@ -80,7 +80,7 @@ def allocate(request: PluginRequest, undo: Undo) -> Addressing:
     plugin_type = ipam_type(request)
     if not plugin_type:
         return Addressing([], [], {})
-    undo.add(lambda: request.delegate(plugin_type, "DEL"))
+    undo.add(lambda: request.delegate(plugin_type, "DEL"), needs_others=True)
     keys = request.delegate(plugin_type).keys
     if not keys.get("ips"):
         raise refuse(f"the IPAM plugin {plugin_type} has returned no address")

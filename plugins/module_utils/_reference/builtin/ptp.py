@@ -70,10 +70,10 @@ class Ptp(IpamUser):
             rules.require(describe_masquerading(request.attachment, each, backend) for each in addresses)
 
     def delete(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
         sandbox.remove_link(request.attachment, interface_check.node_links(request))
         if request.keys.get("ipMasq") is True:
             rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
+        addressing.run_ipam(request)  # as the last step, as for bridge
 
 
 def _require_gateways(given: Addressing) -> list[tuple[IpInterface, IpAddress]]:

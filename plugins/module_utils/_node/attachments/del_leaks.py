@@ -55,7 +55,7 @@ def remove_leaked_rules(record: Record, records: RecordStore) -> int:
         in_use = {address for other in others for address in other.addresses}
         leaked = [rule for rule in leaked if rule.address not in in_use]
         orphaned = [] if others else orphaned
-    for rule in leaked:
+    for rule in dict.fromkeys(leaked):
         nat.remove(rule)
     for family in orphaned:
         nat.remove_chain(family, chain)

@@ -184,6 +184,18 @@ def read_chain(keys: Keys, key: str) -> str:
     return name
 
 
+def read_backend(keys: Keys, key: str, *known: str) -> str:
+    """Return the backend in a configuration; an empty string for the plugin's choice.
+
+    Raises:
+        CniError: The backend is unknown.
+    """
+    name = keys.text(key)
+    if name not in ("", *known):
+        raise refuse(f"{keys.pointer(key)}: {name!r} is unknown", f"expected: {' or '.join(known)}")
+    return name
+
+
 def read_zone(keys: Keys, key: str) -> str:
     """Return the name of a zone of firewalld in a configuration; an empty string if there is none.
 
@@ -240,6 +252,7 @@ __all__ = (
     "main_messages",
     "quote",
     "quote_word",
+    "read_backend",
     "read_chain",
     "read_zone",
     "safe_interfaces",

@@ -26,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     join_port,
     quote,
     quote_word,
+    read_backend,
     read_chain,
 )
 
@@ -95,9 +96,7 @@ def read_portmap(config: Keys) -> PortmapConfig:
     Raises:
         CniError: A value cannot be written to the firewall.
     """
-    backend = config.text("backend")
-    if backend not in ("", IPTABLES, NFTABLES):
-        raise refuse(f"/backend: {backend!r} is unknown", f"expected: {IPTABLES} or {NFTABLES}")
+    backend = read_backend(config, "backend", IPTABLES, NFTABLES)
     external_chain = read_chain(config, "externalSetMarkChain")
     if "markMasqBit" in config and "externalSetMarkChain" in config:
         raise refuse("/markMasqBit excludes /externalSetMarkChain", "expected: one of both")

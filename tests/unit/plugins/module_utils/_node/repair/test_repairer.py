@@ -120,6 +120,19 @@ def test_what_was_written_while_a_delete_began_is_removed_again(recorded_node: R
     assert [path.name for path in recorded_node.leases.iterdir() if path.name[0].isdigit()] == []
 
 
+def test_rules_that_outlive_the_attachment_are_an_error(recorded_node: RecordedNode) -> None:
+    lose(recorded_node, ["rules"])
+
+    def begin_delete() -> None:
+        recorded_node.begun.add(recorded_node.records[0].attachment.key)
+        recorded_node.firewall.list_error = CniError(Code.IO_FAILURE, "iptables-save failed")
+
+    recorded_node.firewall.on_write = begin_delete
+    (result,) = recorded_node.repair()
+    assert result.reason == "an operation on it has begun"
+    assert str(result.error) == "what was put back could not be removed again: iptables-save failed"
+
+
 @pytest.mark.parametrize("command", ["ADD", "DEL", "CHECK"])
 def test_a_container_for_which_a_plugin_changes_something_is_left_alone(
     recorded_node: RecordedNode, command: str

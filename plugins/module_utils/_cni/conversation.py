@@ -128,7 +128,7 @@ class Conversation:
         if command == "CHECK" and not self.has_check:
             return
         content = request.for_attachment(self.network, plugin, self.version, attachment, self._prev_result)
-        self._executor.execute(plugin.type, content, Parameters(command, attachment))
+        self._executor.execute(plugin.type, content, Parameters(command, attachment, self._record.builtin))
 
     def _use_version(self, selected: str) -> None:
         """Continue in a version, with the recorded result converted to it. DEL takes a result since 0.4.0, as CHECK does."""

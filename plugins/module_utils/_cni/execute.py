@@ -30,10 +30,13 @@ class Parameters(t.NamedTuple):
     Attributes:
         command: ADD, DEL, CHECK, GC, STATUS or VERSION.
         attachment: None for GC, STATUS and VERSION.
+        builtin: For CHECK and DEL, the plugins that were built in at ADD, as in a record. They may understand keys that
+            executables of another release refuse.
     """
 
     command: str
     attachment: Attachment | None = None
+    builtin: tuple[str, ...] = ()
 
 
 # What `Executor.require` returns for a plugin of this process begins with this.

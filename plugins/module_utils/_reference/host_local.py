@@ -23,6 +23,8 @@ LOCK: t.Final = "lock"
 LAST_RESERVED: t.Final = "last_reserved_ip."
 # A lease has the container's ID, this separator and the name of an interface; releases before 0.8 write the ID alone.
 SEPARATOR: t.Final = "\r\n"
+# Where plugins keep files, besides the default data directory.
+_CNI_DIRECTORIES: t.Final = ("/var/lib/cni", "/run/cni")
 # Bytes of a lease, at most.
 LEASE_LIMIT: t.Final = 4096
 
@@ -33,17 +35,40 @@ def data_dir(ipam: t.Mapping[str, t.Any], lease_dir: str) -> str:
     return path if isinstance(path, str) and os.path.isabs(path) else lease_dir
 
 
-def directories(name: str, networks: t.Iterable[NetworkConfiguration], lease_dir: str, *others: str) -> list[str]:
+def directories(
+    name: str,
+    networks: t.Iterable[NetworkConfiguration],
+    lease_dir: str,
+    *others: str,
+    recorded: t.Iterable[NetworkConfiguration] = (),
+) -> list[str]:
     """Return the existing directories of a network.
 
     Args:
-        networks: Its configurations, recorded and current, which may differ in ``dataDir``.
+        networks: Its current configurations.
         lease_dir: Default of ``dataDir``.
         others: Other values of ``dataDir`` that it may have.
+        recorded: Its configurations in records, which may differ in ``dataDir``.
     """
+    named = {lease_dir, *others, *_data_dirs(networks, lease_dir)}
+    paths = {os.path.join(parent, name): parent in named for parent in named | _data_dirs(recorded, lease_dir)}
+    return [path for path in sorted(paths) if _is_directory(path) and (paths[path] or is_followed(path, lease_dir))]
+
+
+def _data_dirs(networks: t.Iterable[NetworkConfiguration], lease_dir: str) -> set[str]:
     ipams = [plugin.keys.get("ipam") or {} for network in networks for plugin in network.plugins]
-    parents = {lease_dir, *others, *(data_dir(ipam, lease_dir) for ipam in ipams if ipam.get("type") == TYPE)}
-    return [path for path in (os.path.join(parent, name) for parent in sorted(parents)) if _is_directory(path)]
+    return {data_dir(ipam, lease_dir) for ipam in ipams if ipam.get("type") == TYPE}
+
+
+def is_followed(path: str, lease_dir: str) -> bool:
+    """Return whether a network's directory in a record is below a directory of CNI, or host-local has used it.
+
+    Any program may have written the record, and its ``dataDir`` may be a directory of another one.
+    """
+    tops = map(os.path.realpath, (os.path.dirname(lease_dir), *_CNI_DIRECTORIES))
+    if any(os.path.realpath(path).startswith(f"{top}/") for top in tops):
+        return True
+    return _is_directory(path) and any(name.startswith(LAST_RESERVED) for name in list_directory(path))
 
 
 def networks(lease_dir: str) -> list[str]:
@@ -82,5 +107,6 @@ __all__ = (
     "by_name",
     "data_dir",
     "directories",
+    "is_followed",
     "networks",
 )

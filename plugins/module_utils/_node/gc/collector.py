@@ -185,9 +185,11 @@ class Collector:
     def _collect_leases(self, owners: Owners, run: GcRun) -> None:
         network = self._networks.networks.get(owners.network)
         reason = self._possible_configuration(owners.network)
-        known = [*owners.configurations(), *([network] if network else [])]
+        known = [network] if network else []
         others = [path for name, path in self._data_dirs.items() if name == owners.network]
-        for path in host_local.directories(owners.network, known, self._paths.lease_dir, *others):
+        for path in host_local.directories(
+            owners.network, known, self._paths.lease_dir, *others, recorded=owners.configurations()
+        ):
             with lease_directory.hold(path) as directory:
                 if directory is not None:
                     finder = LeaseFinder(run.policy, directory, network is not None, reason)

@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
+import pathlib
 import subprocess
 import sys
 import threading
@@ -118,6 +120,19 @@ def test_what_was_written_while_a_delete_began_is_removed_again(recorded_node: R
     assert (result.reason, result.changes) == ("an operation on it has begun", ())
     assert recorded_node.firewall.rules() == []
     assert [path.name for path in recorded_node.leases.iterdir() if path.name[0].isdigit()] == []
+
+
+def test_a_lease_is_not_written_to_any_directory_that_a_record_names(
+    recorded_node: RecordedNode, tmp_path: pathlib.Path
+) -> None:
+    (record,) = recorded_node.records
+    keys = json.loads(record.config)
+    keys["plugins"][0]["ipam"]["dataDir"] = str(tmp_path / "etc")
+    elsewhere = record._replace(config=json.dumps(keys).encode())
+    (result,) = recorded_node.repair(elsewhere)
+    assert (result.left, result.changes) == (result.drift, ())
+    assert f"the lease of 10.1.0.2 in {tmp_path}/etc/{record.attachment.network} is gone" in result.drift
+    assert not (tmp_path / "etc").exists()
 
 
 def test_rules_that_outlive_the_attachment_are_an_error(recorded_node: RecordedNode) -> None:

@@ -45,7 +45,7 @@ def start_waiting_plugin(*before: str) -> t.Iterator[subprocess.Popen[bytes]]:
 def read_environment(pid: int) -> bytes:
     """Return the variables of a process, or of the only one that it has started."""
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return until(pathlib.Path(f"/proc/{(children or [pid])[0]}/environ").read_bytes)
+    return until(pathlib.Path(f"/proc/{(children or [str(pid)])[0]}/environ").read_bytes)
 
 
 @pytest.mark.parametrize("before", FOREIGN.values(), ids=FOREIGN)

@@ -32,7 +32,7 @@ def test_executables_do_not_need_the_virtual_environment_that_made_them(tmp_path
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
     code = f"from {builtin.__name__} import find_interpreter; print(find_interpreter())"
     search_path = os.pathsep.join(filter(None, sys.path))
-    argv = [tmp_path / "venv" / "bin" / "python", "-c", code]
+    argv = [f"{tmp_path}/venv/bin/python", "-c", code]
     done = subprocess.run(argv, env={"PYTHONPATH": search_path}, check=True, capture_output=True, text=True)
     assert not done.stdout.startswith(str(tmp_path))
     assert os.path.realpath(done.stdout.strip()) == os.path.realpath(sys.executable)

@@ -110,7 +110,7 @@ def test_what_was_built_in_at_add_is_checked_and_deleted_built_in(
 ) -> None:
     refusal = ScriptedAnswer(error={"code": 7, "msg": 'unknown ingress policy: "isolated"'})
     for name in ("firewall", "bridge"):
-        executables.write(name, **{command: refusal})
+        executables.write(name, CHECK=refusal, DEL=refusal)
 
     def delegate(request: PluginRequest) -> None:
         request.delegate("bridge")

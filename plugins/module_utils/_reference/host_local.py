@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import is_below_plugin_dirs
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
 # The plugin host-local keeps a directory for each network, with a file for each assigned address.
@@ -23,8 +24,6 @@ LOCK: t.Final = "lock"
 LAST_RESERVED: t.Final = "last_reserved_ip."
 # A lease has the container's ID, this separator and the name of an interface; releases before 0.8 write the ID alone.
 SEPARATOR: t.Final = "\r\n"
-# Where plugins keep files, besides the default data directory.
-_CNI_DIRECTORIES: t.Final = ("/var/lib/cni", "/run/cni")
 # Bytes of a lease, at most.
 LEASE_LIMIT: t.Final = 4096
 
@@ -61,12 +60,8 @@ def _data_dirs(networks: t.Iterable[NetworkConfiguration], lease_dir: str) -> se
 
 
 def is_followed(path: str, lease_dir: str) -> bool:
-    """Return whether a network's directory in a record is below a directory of CNI, or host-local has used it.
-
-    Any program may have written the record, and its ``dataDir`` may be a directory of another one.
-    """
-    tops = map(os.path.realpath, (os.path.dirname(lease_dir), *_CNI_DIRECTORIES))
-    if any(os.path.realpath(path).startswith(f"{top}/") for top in tops):
+    """Return whether a network's directory in a record is one of plugins, or host-local has used it."""
+    if is_below_plugin_dirs(path, lease_dir):
         return True
     return _is_directory(path) and any(name.startswith(LAST_RESERVED) for name in list_directory(path))
 

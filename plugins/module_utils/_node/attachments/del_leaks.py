@@ -122,7 +122,7 @@ def _network(record: Record) -> NetworkConfiguration | None:
 
 def _saved_values(record: Record, network: NetworkConfiguration, tuning_dir: str) -> t.Iterator[_Removal]:
     names = record.attachment.key[1:]
-    for directory in saved_values.directories(network, tuning_dir):
+    for directory in saved_values.directories(network, tuning_dir, is_trusted=record.is_own):
         file = saved_values.find(directory, *names)
         if file is not None:
             yield file.owner, file.remove

@@ -112,7 +112,13 @@ class Collector:
         own_files = OwnFiles(self._cache_dir, self._networks.path, locks, self._policy)
         checked = list(dict.fromkeys(names)) or all_names
         run = GcRun(
-            self._policy, self._paths, leaks, frozenset(checked), not names, self._configurations(records, names)
+            self._policy,
+            self._paths,
+            leaks,
+            frozenset(checked),
+            not names,
+            self._configurations(records, names),
+            tuple(self._networks.networks.values()),
         )
         finders = [make(run) for make in FINDERS]
         with self._exclusive():

@@ -31,6 +31,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
 
 # Other programs may change the rules between reading and writing; then both are repeated.
 _ATTEMPTS: t.Final = 3
+# A DEL at the same time removes the rules of each of its plugins.
+_ATTEMPTS_TO_REMOVE: t.Final = 8
 
 
 def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
@@ -131,9 +133,20 @@ def take_back(parts: t.Sequence[FirewallPart]) -> None:
     Raises:
         CniError: ``IO_FAILURE``, also if a backend that may have some of them cannot be listed.
     """
-    snapshot = FirewallSnapshot()
-    for part in parts:
-        snapshot.require_listing(part)
+    for attempt in range(_ATTEMPTS_TO_REMOVE):
+        snapshot = FirewallSnapshot()
+        for part in parts:
+            snapshot.require_listing(part)
+        try:
+            _remove_present(parts, snapshot)
+            break
+        except CniError as exc:
+            if exc.details == OUT_OF_TIME or attempt + 1 == _ATTEMPTS_TO_REMOVE:
+                raise
+    _forget_flows(parts)
+
+
+def _remove_present(parts: t.Sequence[FirewallPart], snapshot: FirewallSnapshot) -> None:
     for family, table in _places(parts):
         view = snapshot.iptables(family, table)
         if view is not None:
@@ -141,7 +154,6 @@ def take_back(parts: t.Sequence[FirewallPart]) -> None:
             _restore(family, {table: iptables_rules.plan_removal(view, rules)})
     _take_back_nftables([part.nftables for part in parts if part.nftables], snapshot)
     _take_back_sources([source for part in parts for source in part.sources], snapshot)
-    _forget_flows(parts)
 
 
 def _take_back_sources(sources: t.Sequence[ZoneSource], snapshot: FirewallSnapshot) -> None:

@@ -19,6 +19,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 from ansible_collections.cni.node.tests.support.error_of import error_of
@@ -133,6 +134,27 @@ def test_a_lease_is_not_written_to_any_directory_that_a_record_names(
     assert (result.left, result.changes) == (result.drift, ())
     assert f"the lease of 10.1.0.2 in {tmp_path}/etc/{record.attachment.network} is gone" in result.drift
     assert not (tmp_path / "etc").exists()
+
+
+def test_undoing_a_repair_succeeds_if_a_delete_removes_the_rules_meanwhile(recorded_node: RecordedNode) -> None:
+    """The rules are listed, the delete removes them, and the commands that remove them fail."""
+    lose(recorded_node, ["rules"])
+    firewall, key = recorded_node.firewall, recorded_node.records[0].attachment.key
+
+    class Begun(set[Key]):
+        def __contains__(self, each: object) -> bool:
+            if super().__contains__(each):
+                firewall.on_list = firewall.flush
+            return super().__contains__(each)
+
+    def begin_delete() -> None:
+        recorded_node.begun = Begun([key])
+        firewall.write_error = ("-D", CniError(Code.IO_FAILURE, "iptables-restore failed"))
+
+    firewall.on_write = begin_delete
+    (result,) = recorded_node.repair()
+    assert (result.reason, result.error) == ("an operation on it has begun", None)
+    assert firewall.rules() == []
 
 
 def test_rules_that_outlive_the_attachment_are_an_error(recorded_node: RecordedNode) -> None:

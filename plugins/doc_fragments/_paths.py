@@ -43,6 +43,7 @@ options:
       - When to use the plugins that are built into this collection. They do what release 1.9.1 of the reference plugins does, inside
         the module, so that a node needs no executables for them.
       - With V(missing), a plugin is built in if none of O(plugin_dirs) has its executable.
+        What was built in at ADD is checked and deleted built in, even if its executable is there by then.
       - With V(always), all plugins that the collection has are built in, whatever the directories have.
       - With V(never), only executables are run.
       - The plugin C(dhcp) is not built in, because it needs a daemon. The built-in C(bandwidth) needs the Python library C(pyroute2).

@@ -74,7 +74,8 @@ options:
       - An archive or a directory with the plugins, a single executable, or the URL of an archive or of an executable, or
         V(builtin).
       - V(builtin) makes executables of the plugins that are built into this collection, for runtimes such as containerd and Podman
-        on a node that has no others. They run with the Python of the module, and take some tens of
+        on a node that has no others. They run with the Python of the module, or if that is a virtual environment, with the Python
+        that made it, or with C(/usr/bin/python3). No user other than root may be able to replace it. They take some tens of
         milliseconds longer to start than the reference plugins. An update of Python or of this collection changes them, and
         the next run installs them again. A directory of that name is C(./builtin).
       - Files and directories are on the controller, where they are looked up as M(ansible.builtin.copy) does, or with

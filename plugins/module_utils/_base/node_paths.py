@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 
@@ -62,5 +63,20 @@ class NodePaths(t.NamedTuple):
 
 
 NODE_PATHS: t.Final = NodePaths()
+# Plugins keep their files below.
+_PLUGIN_DIRS: t.Final = ("/var/lib/cni", "/run/cni")
 
-__all__ = ("NODE_PATHS", "NodePaths")
+
+def is_below_plugin_dirs(path: str, default: str) -> bool:
+    """Return whether a path in a record is below a directory in which plugins keep files, symbolic links resolved.
+
+    Any program may have written the record, and its ``dataDir`` may be a directory of another one.
+
+    Args:
+        default: The directory that a plugin uses without ``dataDir``.
+    """
+    tops = map(os.path.realpath, (os.path.dirname(default), *_PLUGIN_DIRS))
+    return any(os.path.realpath(path).startswith(f"{top}/") for top in tops)
+
+
+__all__ = ("NODE_PATHS", "NodePaths", "is_below_plugin_dirs")

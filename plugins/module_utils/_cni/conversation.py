@@ -56,6 +56,7 @@ class Conversation:
         self._executor = executor
         self._versions = versions
         self._record = record
+        self._has_failed = False
         self.network = record.network()
         self._use_version(record.negotiated_version(self.network))
 
@@ -92,6 +93,7 @@ class Conversation:
             CniError: The errors of all plugins that failed.
         """
         attachment = self._record.attachment.with_netns(self._record.netns_for_delete())
+        self._has_failed = False
 
         def delete_from(plugin: PluginConfiguration) -> None:
             try:
@@ -99,6 +101,7 @@ class Conversation:
             except CniError as exc:
                 # "The runtime does not need to perform any container network cleanup" (section 5, "Error").
                 if exc.code != Code.UNKNOWN_CONTAINER:
+                    self._has_failed = True
                     raise
 
         errors = collect_errors(delete_from, reversed(self.network.plugins))
@@ -128,7 +131,8 @@ class Conversation:
         if command == "CHECK" and not self.has_check:
             return
         content = request.for_attachment(self.network, plugin, self.version, attachment, self._prev_result)
-        self._executor.execute(plugin.type, content, Parameters(command, attachment))
+        parameters = Parameters(command, attachment, self._record.builtin, self._has_failed)
+        self._executor.execute(plugin.type, content, parameters)
 
     def _use_version(self, selected: str) -> None:
         """Continue in a version, with the recorded result converted to it. DEL takes a result since 0.4.0, as CHECK does."""

@@ -30,10 +30,16 @@ class Parameters(t.NamedTuple):
     Attributes:
         command: ADD, DEL, CHECK, GC, STATUS or VERSION.
         attachment: None for GC, STATUS and VERSION.
+        builtin: For CHECK and DEL, the plugins that were built in at ADD, as in a record. They may understand keys that
+            executables of another release refuse.
+        has_failed: For DEL, whether another plugin of the network has failed. Its rules may still lead to the address of the
+            attachment, which is not given back then.
     """
 
     command: str
     attachment: Attachment | None = None
+    builtin: tuple[str, ...] = ()
+    has_failed: bool = False
 
 
 # What `Executor.require` returns for a plugin of this process begins with this.

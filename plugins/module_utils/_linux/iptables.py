@@ -151,6 +151,11 @@ def _legacy_names(family: int) -> list[str]:
         return []
 
 
+def deletion(line: str) -> str:
+    """Return the command that deletes a rule that iptables-save has printed, or the first one of several."""
+    return f"-D {line[len('-A ') :]}"
+
+
 def _quote(word: str) -> str:
     escaped = word.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
@@ -175,6 +180,7 @@ __all__ = (
     "Listing",
     "Table",
     "change",
+    "deletion",
     "legacy_table",
     "listing",
     "parse",

@@ -74,13 +74,15 @@ def destinations(rules: t.Iterable[str]) -> list[str]:
 
 
 def remove(rule: Rule) -> None:
-    """Remove a rule, and the chain that it jumps to unless another rule jumps there too.
+    """Remove a rule as often as it is there, and the chain that it jumps to unless another rule jumps there too.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    commands = [("-D", *rule.words[1:])]
-    if rule.target and sum(other.target == rule.target for other in rules(rule.family, rule.chain)) < 2:
+    present = rules(rule.family, rule.chain)
+    times = max(1, sum(other.words == rule.words for other in present))
+    commands = [("-D", *rule.words[1:])] * times
+    if rule.target and sum(other.target == rule.target for other in present) <= times:
         commands += [("-F", rule.target), ("-X", rule.target)]
     iptables.change(rule.family, TABLE, *commands)
 

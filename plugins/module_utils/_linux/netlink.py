@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Rtnetlink requests to the kernel. Only complete replies that come from the kernel are accepted."""
+"""Netlink requests to the kernel. Only complete replies that come from the kernel are accepted."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ class Connection:
     """A socket of this thread's network namespace, for one request at a time.
 
     Args:
+        protocol: The part of the kernel that replies.
         strict: Whether the kernel filters what it lists by the fields of a request; kernels before 4.20 list everything.
     """
 
-    def __init__(self, *, strict: bool = False) -> None:
-        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
+    def __init__(self, protocol: int = socket.NETLINK_ROUTE, *, strict: bool = False) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, protocol)
         self._sequence = 0
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIME.pack(_TIMEOUT, 0))
@@ -232,4 +233,15 @@ def _decode_error() -> OSError:
     return OSError(errno.EBADMSG, "the kernel's answer cannot be read")
 
 
-__all__ = ("ATTRIBUTE", "Connection", "Place", "attributes", "find_all", "list_entries", "messages", "number", "text")
+__all__ = (
+    "ATTRIBUTE",
+    "Connection",
+    "Place",
+    "attribute",
+    "attributes",
+    "find_all",
+    "list_entries",
+    "messages",
+    "number",
+    "text",
+)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import functools
 import os
@@ -30,6 +31,7 @@ _KINDS: t.Final = {
 _OWN_NAMESPACES: t.Final = ("/proc/self/ns/net", "/proc/1/ns/net")
 # O_NONBLOCK: a path may be that of a pipe without a writer.
 _OPEN_FLAGS: t.Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_ROOM: t.Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _CURRENT_NAMESPACE: t.Final = "/proc/thread-self/ns/net"
 
 T = t.TypeVar("T")
@@ -72,10 +74,16 @@ def is_own(path: str) -> bool:
 
 
 def is_foreign(path: str) -> bool:
-    """Return whether a path leads to a network namespace that is not the node's own."""
+    """Return whether a path leads to a network namespace that is not the node's own.
+
+    Raises:
+        CniError: ``IO_FAILURE``: this process or the node has no room for another open file.
+    """
     try:
         descriptor = os.open(path, _OPEN_FLAGS)
-    except OSError:
+    except OSError as exc:
+        if exc.errno in _NO_ROOM:
+            raise io_error("open", path, exc) from exc
         return False
     try:
         status = os.fstat(descriptor)

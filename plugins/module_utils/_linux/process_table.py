@@ -53,7 +53,7 @@ def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], 
 def find_by_environment(environment: t.Mapping[str, str]) -> list[int]:
     """Return this user's processes that were started with these environment variables, including very new processes.
 
-    Only processes with the same user id and user namespace are considered, as other users can set any variables.
+    Only processes that `is_own` returns are considered, as other users and containers can set any variables.
     """
     expected = {f"{name}={value}".encode() for name, value in environment.items()}
     pids = _pids()
@@ -122,10 +122,15 @@ def _has_namespace(pid: int, identity: tuple[int, int]) -> bool:
 
 
 def is_own(pid: int) -> bool:
-    """Return whether a process has the same real and effective user id and the same user namespace as this one."""
+    """Return whether a process has the same real and effective user id as this one, and is not one of a container.
+
+    A container has a PID or user namespace of its own. Runtimes, and the plugins that they run, may have another mount
+    namespace than this process.
+    """
     try:
-        if os.stat(f"/proc/{pid}/ns/user").st_ino != os.stat("/proc/self/ns/user").st_ino:
-            return False
+        for kind in ("user", "pid"):
+            if os.stat(f"/proc/{pid}/ns/{kind}").st_ino != os.stat(f"/proc/self/ns/{kind}").st_ino:
+                return False
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace", newline="\n") as lines:
             ids = next(line.split()[1:3] for line in lines if line.startswith("Uid:"))
     except (OSError, StopIteration):

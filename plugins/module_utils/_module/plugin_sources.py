@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -83,7 +82,7 @@ class Sources:
         # Imported here, because it loads all built-in plugins.
         from ansible_collections.cni.node.plugins.module_utils._node.plugins import builtin
 
-        return builtin.build(sys.executable)
+        return builtin.build(builtin.find_interpreter())
 
     def _may_appear_later(self) -> bool:
         return self._module.check_mode and not os.path.lexists(self.request.location)

@@ -19,8 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference import firewal
 MASQUERADE: t.Final = "masquerade"
 PORTS: t.Final = "ports"
 
-_Commands = dict[str, None]
-
 
 class Removal(t.NamedTuple):
     """The rules of one attachment that are to be removed.
@@ -99,22 +97,27 @@ def _remove_from_iptables(family: int, removals: t.Sequence[Removal]) -> None:
         raise _Unlisted(exc, own) from exc
     if table is None:
         return
-    commands: _Commands = {}
+    # The interfaces of a container share its chain.
+    by_chain: dict[str, list[Removal]] = {}
     for removal in (removals[number] for number in sorted(own)):
-        commands.update(dict.fromkeys(_plan_iptables(table, removal)))
+        by_chain.setdefault(removal.chain, []).append(removal)
+    commands = [command for chain, each in by_chain.items() for command in _plan_iptables(table, chain, each)]
     if commands:
         iptables.restore(family, {nat.TABLE: commands})
 
 
-def _plan_iptables(table: iptables.Table, removal: Removal) -> t.Iterator[str]:
-    """Yield the commands that remove the jumps to the container's chain, and the chain if no other jump is left."""
-    if removal.chain not in table.rules:
+def _plan_iptables(table: iptables.Table, chain: str, removals: t.Sequence[Removal]) -> t.Iterator[str]:
+    """Yield the commands that remove the jumps to a container's chain, and the chain if no other jump is left.
+
+    A jump that plugins have written twice, because they ran at the same time, is removed twice.
+    """
+    if chain not in table.rules:
         return
-    jumps = table.jumps.get(removal.chain, [])
-    own = [line for line in jumps if _is_own(line, removal)]
-    yield from (f"-D {line[len('-A ') :]}" for line in own)
+    jumps = table.jumps.get(chain, [])
+    own = [line for line in jumps if any(_is_own(line, removal) for removal in removals)]
+    yield from map(iptables.deletion, own)
     if len(own) == len(jumps):  # also a chain to which a rule was lost
-        yield from (f"-F {removal.chain}", f"-X {removal.chain}")
+        yield from (f"-F {chain}", f"-X {chain}")
 
 
 def _is_own(line: str, removal: Removal) -> bool:
@@ -131,7 +134,7 @@ def _is_own(line: str, removal: Removal) -> bool:
 
 
 def _remove_from_nftables(removals: t.Sequence[Removal]) -> None:
-    commands: _Commands = {}
+    commands: dict[str, None] = {}
     for kind, name in ((MASQUERADE, firewall_names.MASQUERADE_TABLE), (PORTS, firewall_names.PORTS_TABLE)):
         own = {removal.owner: removal for removal in removals if removal.kind == kind}
         try:

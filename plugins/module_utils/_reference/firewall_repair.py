@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, iptables
 from ansible_collections.cni.node.plugins.module_utils._reference import iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import (
     FirewallSnapshot,
@@ -31,6 +31,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
 
 # Other programs may change the rules between reading and writing; then both are repeated.
 _ATTEMPTS: t.Final = 3
+# A DEL at the same time removes the rules of each of its plugins.
+_ATTEMPTS_TO_REMOVE: t.Final = 8
 
 
 def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
@@ -131,9 +133,20 @@ def take_back(parts: t.Sequence[FirewallPart]) -> None:
     Raises:
         CniError: ``IO_FAILURE``, also if a backend that may have some of them cannot be listed.
     """
-    snapshot = FirewallSnapshot()
-    for part in parts:
-        snapshot.require_listing(part)
+    for attempt in range(_ATTEMPTS_TO_REMOVE):
+        snapshot = FirewallSnapshot()
+        for part in parts:
+            snapshot.require_listing(part)
+        try:
+            _remove_present(parts, snapshot)
+            break
+        except CniError as exc:
+            if exc.details == OUT_OF_TIME or attempt + 1 == _ATTEMPTS_TO_REMOVE:
+                raise
+    _forget_flows(parts)
+
+
+def _remove_present(parts: t.Sequence[FirewallPart], snapshot: FirewallSnapshot) -> None:
     for family, table in _places(parts):
         view = snapshot.iptables(family, table)
         if view is not None:
@@ -168,7 +181,17 @@ def _apply(drifts: t.Sequence[PartDrift], snapshot: FirewallSnapshot) -> bool:
         from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 
         nftables.change(commands)
+    _forget_flows(drift.part for drift in drifts)
     return bool(scripts or commands)
+
+
+def _forget_flows(parts: t.Iterable[FirewallPart]) -> None:
+    """Forget the flows to mapped UDP ports, which would go on to where they went before."""
+    ports: dict[int, set[int]] = {}
+    for part in parts:
+        ports.setdefault(part.family, set()).update(part.udp_ports)
+    for family, own in ports.items():
+        conntrack.forget_udp(family, own)
 
 
 def _places(parts: t.Iterable[FirewallPart]) -> dict[tuple[int, str], None]:

@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import is_below_plugin_dirs
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
 # The plugin host-local keeps a directory for each network, with a file for each assigned address.
@@ -33,17 +34,36 @@ def data_dir(ipam: t.Mapping[str, t.Any], lease_dir: str) -> str:
     return path if isinstance(path, str) and os.path.isabs(path) else lease_dir
 
 
-def directories(name: str, networks: t.Iterable[NetworkConfiguration], lease_dir: str, *others: str) -> list[str]:
+def directories(
+    name: str,
+    networks: t.Iterable[NetworkConfiguration],
+    lease_dir: str,
+    *others: str,
+    recorded: t.Iterable[NetworkConfiguration] = (),
+) -> list[str]:
     """Return the existing directories of a network.
 
     Args:
-        networks: Its configurations, recorded and current, which may differ in ``dataDir``.
+        networks: Its current configurations.
         lease_dir: Default of ``dataDir``.
         others: Other values of ``dataDir`` that it may have.
+        recorded: Its configurations in records, which may differ in ``dataDir``.
     """
+    named = {lease_dir, *others, *_data_dirs(networks, lease_dir)}
+    paths = {os.path.join(parent, name): parent in named for parent in named | _data_dirs(recorded, lease_dir)}
+    return [path for path in sorted(paths) if _is_directory(path) and (paths[path] or is_followed(path, lease_dir))]
+
+
+def _data_dirs(networks: t.Iterable[NetworkConfiguration], lease_dir: str) -> set[str]:
     ipams = [plugin.keys.get("ipam") or {} for network in networks for plugin in network.plugins]
-    parents = {lease_dir, *others, *(data_dir(ipam, lease_dir) for ipam in ipams if ipam.get("type") == TYPE)}
-    return [path for path in (os.path.join(parent, name) for parent in sorted(parents)) if _is_directory(path)]
+    return {data_dir(ipam, lease_dir) for ipam in ipams if ipam.get("type") == TYPE}
+
+
+def is_followed(path: str, lease_dir: str) -> bool:
+    """Return whether a network's directory in a record is one of plugins, or host-local has used it."""
+    return is_below_plugin_dirs(path, lease_dir) or (
+        _is_directory(path) and any(name.startswith(LAST_RESERVED) for name in list_directory(path))
+    )
 
 
 def networks(lease_dir: str) -> list[str]:
@@ -82,5 +102,6 @@ __all__ = (
     "by_name",
     "data_dir",
     "directories",
+    "is_followed",
     "networks",
 )

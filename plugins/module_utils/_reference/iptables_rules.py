@@ -35,7 +35,13 @@ class IptablesView:
         if not lines:
             return None
         position = self._index(rule.chain, lines).get(rule.line)
-        return position if position is not None else _find_similar(rule, lines)
+        return position if position is not None else next(_find_similar(rule, lines), None)
+
+    def find_lines(self, rule: IptablesRule) -> list[str]:
+        """Return each line of a rule: plugins that run at the same time write it twice."""
+        lines = self.table.rules.get(rule.chain, [])
+        same = [rule.line] * lines.count(rule.line)
+        return same or [lines[position] for position in _find_similar(rule, lines)]
 
     def find_missing(self, rules: t.Iterable[IptablesRule]) -> tuple[IptablesRule, ...]:
         return tuple(rule for rule in rules if self.find(rule) is None)
@@ -46,14 +52,13 @@ class IptablesView:
         return self._positions[chain]
 
 
-def _find_similar(rule: IptablesRule, lines: t.Sequence[str]) -> int | None:
-    """Return the position of a rule that another release or another version of iptables has written differently."""
+def _find_similar(rule: IptablesRule, lines: t.Sequence[str]) -> t.Iterator[int]:
+    """Yield the positions of a rule that another release or another version of iptables has written differently."""
     forms = [_normalize(rule.line), *(_normalize(f"-A {rule.chain} {text}") for text in rule.older)]
     for position, line in enumerate(lines):
         present = _normalize(line)
         if any(_matches(rule, form, present) for form in forms):
-            return position
-    return None
+            yield position
 
 
 def _matches(rule: IptablesRule, form: frozenset[str], present: frozenset[str]) -> bool:
@@ -114,11 +119,12 @@ def plan(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
 
 def plan_removal(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
     """Return the commands that remove rules of one table, and the chains of a container that are empty by then."""
-    present = {rule.line: rule for rule in rules if view.find(rule) is not None}.values()
-    removed = collections.Counter(rule.chain for rule in present)
-    own_chains = dict.fromkeys(rule.chain for rule in present if rule.is_own_chain)
+    unique = {rule.line: rule for rule in rules}.values()
+    present = [(rule, line) for rule in unique for line in view.find_lines(rule)]
+    removed = collections.Counter(rule.chain for rule, dummy in present)
+    own_chains = dict.fromkeys(rule.chain for rule, dummy in present if rule.is_own_chain)
     empty = [chain for chain in own_chains if removed[chain] == len(view.table.rules[chain])]
-    return [*(f"-D {rule.chain} {rule.text}" for rule in present), *(f"-X {chain}" for chain in empty)]
+    return [*(iptables.deletion(line) for dummy, line in present), *(f"-X {chain}" for chain in empty)]
 
 
 def plan_without_duplicates(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:

@@ -33,8 +33,12 @@ class NftablesView:
 
     def find(self, family: str, rule: NftablesRule) -> NftRule | None:
         """Return the rule as it is in the kernel, or None."""
+        return next(self.find_all(family, rule), None)
+
+    def find_all(self, family: str, rule: NftablesRule) -> t.Iterator[NftRule]:
+        """Yield the rule as often as it is in the kernel: plugins that run at the same time write it twice."""
         own = self._rules.get((family, rule.owner.partition(",")[0]), ())
-        return next((present for present in own if _is_same(rule, present)), None)
+        return (present for present in own if _is_same(rule, present))
 
     def has_chain(self, family: str, chain: str) -> bool:
         return family in self._tables and chain in self._tables[family].hooks
@@ -107,7 +111,7 @@ def plan_removal(view: NftablesView, tables: t.Iterable[NftablesTable]) -> list[
     chains: list[str] = []
     for table in tables:
         place = f"{table.family} {table.name}"
-        found = {present.handle: present for rule in table.rules if (present := view.find(table.family, rule))}
+        found = {each.handle: each for rule in table.rules for each in view.find_all(table.family, rule)}
         rules += [f"delete rule {place} {present.chain} handle {handle}" for handle, present in found.items()]
         chains += [f"delete chain {place} {chain}" for chain in table.own_chains if view.has_chain(table.family, chain)]
     return [*rules, *chains]

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import is_below_plugin_dirs
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
 PLUGIN: t.Final = "tuning"
@@ -66,10 +67,16 @@ def owner(container_id: str, ifname: str) -> str:
     return f"{container_id}_{ifname}"
 
 
-def directories(network: NetworkConfiguration, tuning_dir: str) -> set[str]:
-    """Return the directories in which tuning keeps its files for a network; ``tuning_dir`` is the default."""
+def directories(network: NetworkConfiguration, tuning_dir: str, *, is_trusted: bool) -> set[str]:
+    """Return the directories in which tuning keeps its files for a network.
+
+    Args:
+        tuning_dir: The default of ``dataDir``.
+        is_trusted: Whether the configuration may name any directory, because this collection or the conf dir has it.
+    """
     paths = {plugin.keys.get("dataDir") or tuning_dir for plugin in network.plugins if plugin.type == PLUGIN}
-    return {path for path in paths if isinstance(path, str) and os.path.isabs(path)}
+    absolute = (path for path in paths if isinstance(path, str) and os.path.isabs(path))
+    return {path for path in absolute if is_trusted or is_below_plugin_dirs(path, tuning_dir)}
 
 
 def listing(directory: str) -> list[TuningFile]:

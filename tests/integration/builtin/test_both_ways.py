@@ -25,8 +25,15 @@ from ansible_collections.cni.node.tests.integration.builtin.networks import (
     require_check,
     run_damage,
 )
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, require_success
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    Engine,
+    EngineNode,
+    attachment,
+    require_success,
+)
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.support.state import State
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -114,3 +121,17 @@ def test_verify_reaches_the_gateways_of_a_network_in_a_vrf(node: EngineNode, blu
     prepare(node, blue, BUILT_IN_CASES["vrf with routes"])
     (tried,) = node.run("verify", networks=["net"], builtin="always").succeeded().result["networks"]
     assert {gateway["address"]: gateway["answered"] for gateway in tried["gateways"]} == dict.fromkeys(GATEWAYS, True)
+
+
+def test_gc_finishes_a_delete_that_executables_would_refuse(node: EngineNode, here: Engine, blue: Namespace) -> None:
+    firewall = {"type": "firewall", "backend": "iptables", "ingressPolicy": "isolated"}
+    node.write(reference_networks.network(reference_networks.bridge(), firewall))
+    item = attachment("net", blue)
+    here.add(item)
+    # As in release 1.1.0, before the policy was known.
+    refusal = ScriptedAnswer(error={"code": 999, "msg": 'unknown ingress policy: "isolated"'})
+    node.plugins.write("firewall", DEL=refusal)
+    interrupted = here.record(item)._replace(command="DEL")
+    here.runtime.intents.write(interrupted)
+    collected = node.run("gc", builtin="missing").succeeded()
+    assert (node.intents(), node.leases("net"), node.plugins.calls()) == ([], [], []), collected.result

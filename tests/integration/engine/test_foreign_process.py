@@ -2,12 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A process of another user or user namespace is no plugin, even with a plugin's environment."""
+"""A process of another user, or of a container, is no plugin, even with a plugin's environment."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import pathlib
 import subprocess
 import typing as t
@@ -26,15 +25,15 @@ FOREIGN: dict[str, tuple[str, ...]] = {
     "another user": ("setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups"),
     "real user only": ("setpriv", f"--ruid={SOMEBODY}", "--euid=0"),
     "root of another user namespace": ("unshare", "--user", "--map-root-user"),
+    "root of a container": ("unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child"),
 }
 
 
 @contextlib.contextmanager
 def start_waiting_plugin(*before: str) -> t.Iterator[subprocess.Popen[bytes]]:
-    argv = [*before, "sh", "-c", "echo begun; read forever", "bridge"]
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **PLUGIN}, start_new_session=True
-    ) as process:
+    variables = [f"{name}={value}" for name, value in PLUGIN.items()]
+    argv = [*before, "env", *variables, "sh", "-c", "echo begun; read forever", "bridge"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"begun\n"
         try:
@@ -43,11 +42,16 @@ def start_waiting_plugin(*before: str) -> t.Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+def read_environment(pid: int) -> bytes:
+    """Return the variables of a process, or of the only one that it has started."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return until(pathlib.Path(f"/proc/{(children or [str(pid)])[0]}/environ").read_bytes)
+
+
 @pytest.mark.parametrize("before", FOREIGN.values(), ids=FOREIGN)
 def test_a_foreign_process_is_not_a_plugin_whatever_its_environment(before: tuple[str, ...]) -> None:
     with start_waiting_plugin(*before) as process:
-        environ = until(pathlib.Path(f"/proc/{process.pid}/environ").read_bytes)
-        assert b"CNI_COMMAND=ADD" in environ
+        assert b"CNI_COMMAND=ADD" in read_environment(process.pid)
         assert gc_owners.find_add_in_progress() == ""
         process_table.wait_or_kill({"CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}, ["sh", "bridge"], 0.2)
         assert process.poll() is None

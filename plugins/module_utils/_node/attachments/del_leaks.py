@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.all_records import A
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, program
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values
 
 # Keys of a configuration with which a DEL without a network namespace leaks firewall rules.
@@ -55,7 +55,7 @@ def remove_leaked_rules(record: Record, records: RecordStore) -> int:
         in_use = {address for other in others for address in other.addresses}
         leaked = [rule for rule in leaked if rule.address not in in_use]
         orphaned = [] if others else orphaned
-    for rule in leaked:
+    for rule in dict.fromkeys(leaked):
         nat.remove(rule)
     for family in orphaned:
         nat.remove_chain(family, chain)
@@ -65,16 +65,16 @@ def remove_leaked_rules(record: Record, records: RecordStore) -> int:
 def _list_rules(record: Record, chain: str) -> dict[int, tuple[list[nat.Rule], bool]]:
     """Return the masquerade rules of each address family, and whether the chain exists without a rule that jumps to it.
 
-    An interrupted ADD has recorded no addresses, so both families are listed. On a node without IPv6, the tool for
-    IPv6 may fail.
+    An interrupted ADD has recorded no addresses, so both families are listed. A node without IPv6 may have the tool for
+    IPv6.
     """
     required = {ipaddress.ip_address(address).version for address in record.addresses}
     by_family: dict[int, tuple[list[nat.Rule], bool]] = {}
     for family in required or iptables.FAMILIES:
         try:
             by_family[family] = nat.list_rules_with_orphan(family, firewall_names.MASQUERADE_HOOK, chain)
-        except CniError:
-            if family in required:
+        except CniError as exc:
+            if family in required or not program.is_unsupported(exc):
                 raise
     return by_family
 
@@ -84,7 +84,7 @@ def _masquerades(record: Record) -> bool:
         return False
     try:
         return _has(record.network(), _MASQUERADES)
-    except CniError:
+    except CniError:  # DEL has failed, and reports it
         return False
 
 
@@ -116,13 +116,13 @@ def _network(record: Record) -> NetworkConfiguration | None:
         return None
     try:
         return record.network()
-    except CniError:
+    except CniError:  # DEL would have failed
         return None
 
 
 def _saved_values(record: Record, network: NetworkConfiguration, tuning_dir: str) -> t.Iterator[_Removal]:
     names = record.attachment.key[1:]
-    for directory in saved_values.directories(network, tuning_dir):
+    for directory in saved_values.directories(network, tuning_dir, is_trusted=record.is_own):
         file = saved_values.find(directory, *names)
         if file is not None:
             yield file.owner, file.remove
@@ -136,10 +136,11 @@ def _masquerade_rules(record: Record, network: NetworkConfiguration) -> t.Iterat
     instance = firewall_names.instance(*record.attachment.key)
     try:
         rules = nftables.rules(firewall_names.MASQUERADE_TABLE)
-    except CniError:
-        if any(plugin.keys.get("ipMasqBackend") == "nftables" for plugin in network.plugins):
+    except CniError as exc:
+        uses_nftables = any(plugin.keys.get("ipMasqBackend") == "nftables" for plugin in network.plugins)
+        if uses_nftables or not program.is_unsupported(exc):
             raise
-        return  # nft may fail on a node with iptables
+        return  # a node with iptables may have nft, too
     for rule in rules:
         if rule.comment.partition(",")[0] == instance:
             yield instance, functools.partial(nftables.remove, rule)

@@ -112,7 +112,13 @@ class Collector:
         own_files = OwnFiles(self._cache_dir, self._networks.path, locks, self._policy)
         checked = list(dict.fromkeys(names)) or all_names
         run = GcRun(
-            self._policy, self._paths, leaks, frozenset(checked), not names, self._configurations(records, names)
+            self._policy,
+            self._paths,
+            leaks,
+            frozenset(checked),
+            not names,
+            self._configurations(records, names),
+            tuple(self._networks.networks.values()),
         )
         finders = [make(run) for make in FINDERS]
         with self._exclusive():
@@ -185,9 +191,11 @@ class Collector:
     def _collect_leases(self, owners: Owners, run: GcRun) -> None:
         network = self._networks.networks.get(owners.network)
         reason = self._possible_configuration(owners.network)
-        known = [*owners.configurations(), *([network] if network else [])]
+        known = [network] if network else []
         others = [path for name, path in self._data_dirs.items() if name == owners.network]
-        for path in host_local.directories(owners.network, known, self._paths.lease_dir, *others):
+        for path in host_local.directories(
+            owners.network, known, self._paths.lease_dir, *others, recorded=owners.configurations()
+        ):
             with lease_directory.hold(path) as directory:
                 if directory is not None:
                     finder = LeaseFinder(run.policy, directory, network is not None, reason)

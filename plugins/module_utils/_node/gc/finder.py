@@ -67,6 +67,7 @@ class GcRun(t.NamedTuple):
         networks: Names of the networks that are checked.
         all_networks: Whether these are all networks of the node.
         configurations: The configurations of these networks, those in files and those in records.
+        current: All configurations in files.
     """
 
     policy: GcPolicy
@@ -75,6 +76,7 @@ class GcRun(t.NamedTuple):
     networks: frozenset[str] = frozenset()
     all_networks: bool = True
     configurations: tuple[NetworkConfiguration, ...] = ()
+    current: tuple[NetworkConfiguration, ...] = ()
 
     def list_collected(self, *kinds: Kind) -> set[str]:
         """Return the subjects of the leaks that are collected, or would be in a dry run.

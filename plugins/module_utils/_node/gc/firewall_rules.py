@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import collections
 import ipaddress
 import typing as t
 
@@ -22,11 +23,11 @@ _TABLE: t.Final = "filter"
 
 
 class AddressRules(t.NamedTuple):
-    """The two rules that the plugin firewall makes for an address."""
+    """The two rules that the plugin firewall makes for an address, each as often as it is there."""
 
     address: str
     family: int
-    rules: tuple[str, str]
+    rules: tuple[str, ...]
 
 
 class FirewallRuleFinder:
@@ -64,7 +65,7 @@ class FirewallRuleFinder:
 
 def _pairs(family: int, table: iptables.Table) -> t.Iterator[AddressRules]:
     """Yield the two rules of each address that has both. A single rule may have been added by hand."""
-    present = dict.fromkeys(table.rules.get(FORWARD_CHAIN, ()))
+    present = collections.Counter(table.rules.get(FORWARD_CHAIN, ()))
     for source in (iptables.value(iptables.words(line), "-s") for line in present):
         try:
             address = ipaddress.ip_interface(source).ip
@@ -73,7 +74,7 @@ def _pairs(family: int, table: iptables.Table) -> t.Iterator[AddressRules]:
         host = ContainerAddress(str(address), "", family, address.max_prefixlen)
         to, from_ = (rule.line for rule in address_rules(host))
         if to in present and from_ in present:
-            yield AddressRules(host.address, family, (to, from_))
+            yield AddressRules(host.address, family, (to,) * present[to] + (from_,) * present[from_])
 
 
 def _reason_by_incomplete_add(owners: Owners) -> str:

@@ -62,10 +62,11 @@ class RemovedFiles:
 
     def _read_leases(self, record: Record, network: NetworkConfiguration | None) -> t.Iterator[tuple[str, bytes]]:
         networks = [network] if network else []
+        recorded: list[NetworkConfiguration] = []
         with contextlib.suppress(CniError):  # DEL reports a configuration that cannot be read
-            networks.append(record.network())
-        dummy, container_id, ifname = record.attachment.key
-        for path in host_local.directories(record.attachment.network, networks, self._lease_dir):
+            recorded.append(record.network())
+        name, container_id, ifname = record.attachment.key
+        for path in host_local.directories(name, networks, self._lease_dir, recorded=recorded):
             with lease_directory.hold(path) as directory:
                 for lease in directory.leases() if directory else ():
                     if lease.is_of(container_id, ifname):

@@ -24,7 +24,9 @@ class SavedValueFinder:
     def __init__(self, run: GcRun) -> None:
         self._policy = run.policy
         default = run.paths.tuning_dir
-        self._directories = {default}.union(*(saved_values.directories(each, default) for each in run.configurations))
+        self._directories = {default}.union(
+            *(saved_values.directories(each, default, is_trusted=each in run.current) for each in run.configurations)
+        )
 
     def snapshot(self, node: NodeSnapshot) -> Items[TuningFile]:
         del node  # these are files

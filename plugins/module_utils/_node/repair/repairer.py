@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
@@ -42,6 +42,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.node imp
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 
+# Seconds. No plugin runs between two plugins of another runtime's DEL, for as long as a process needs to start.
+_BETWEEN_PLUGINS: t.Final = 0.5
+
 IsAttached = t.Callable[[Record], bool]
 
 
@@ -62,6 +65,7 @@ class _Item:
     Attributes:
         reason: Why it is left alone, or an empty string.
         unlisted: Why some of its rules could not be compared, or an empty string.
+        not_undone: Why rules or leases that were put back are still there after its DEL has begun.
     """
 
     def __init__(self, target: Target, parts: list[PartDrift], links: LinkDrift | None, unlisted: str = "") -> None:
@@ -72,6 +76,7 @@ class _Item:
         self.errors: list[CniError] = []
         self.reason = ""
         self.unlisted = unlisted
+        self.not_undone: CniError | None = None
 
     @property
     def drift(self) -> tuple[str, ...]:
@@ -107,7 +112,8 @@ class Repairer:
     """Repairs attachments: compares all of them with the kernel, then writes the difference in a few transactions.
 
     A DEL may run at the same time, of any runtime. An attachment whose DEL has begun is left alone, and rules that were put
-    back are removed again if its DEL was found only afterwards.
+    back are removed again if its DEL was found only afterwards. This collection's DEL leaves an intent first. One of another
+    runtime shows only while a plugin runs and after its record is gone, so its attachments are looked at once more.
     """
 
     def __init__(
@@ -137,11 +143,16 @@ class Repairer:
         with hold_lock(self._lock_path, exclusive=True, timeout=self._timeout, what="the repair of attachments"):
             now = _Snapshot.take(self._lease_dir)  # another repair may have ended
             found = [_look_again(item, now) if isinstance(item, _Item) else item for item in found]
-            self._put_back([item for item in found if isinstance(item, _Item) and item.commands])
+            written = self._put_back([item for item in found if isinstance(item, _Item) and item.commands])
+            foreign = [item for item in written if item.lost_parts and not item.record.is_own]
+            if foreign:
+                time.sleep(_BETWEEN_PLUGINS)
+                self._undo_repairs(foreign)
             after = _Snapshot.take(self._lease_dir)
             return [item if isinstance(item, Repair) else _result(item, after) for item in found]
 
-    def _put_back(self, items: t.Sequence[_Item]) -> None:
+    def _put_back(self, items: t.Sequence[_Item]) -> list[_Item]:
+        """Write what the attachments lack, and return those on which no operation has begun meanwhile."""
         from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
 
         busy = _busy_containers()
@@ -153,15 +164,23 @@ class Repairer:
         lost = {id(part.part): (part.part, item) for item in items for part in item.lost_parts}
         for part, error in firewall_repair.put_back([part for part, dummy in lost.values()]):
             lost[id(part)][1].errors.append(error)
+        return self._undo_repairs(items)
+
+    def _undo_repairs(self, items: t.Sequence[_Item]) -> list[_Item]:
+        """Remove rules and leases again if an operation has begun; return the other attachments."""
+        from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
+
         busy = _busy_containers()
         for item in items:
             item.reason = self._reason_by_operation(item.record, busy)
-        gone = [item for item in items if item.reason]
-        if gone:
-            with contextlib.suppress(CniError):  # gc finds what is left
-                firewall_repair.take_back([part.part for item in gone for part in item.lost_parts])
-        for item in gone:
-            _take_back_leases(item)
+        for item in items:
+            if item.reason:
+                try:
+                    firewall_repair.take_back([part.part for part in item.lost_parts])
+                    _take_back_leases(item)
+                except CniError as exc:
+                    item.not_undone = exc.within("what was put back could not be removed again")
+        return [item for item in items if not item.reason]
 
     def _reason_by_operation(self, record: Record, busy: t.Container[str]) -> str:
         if not self._is_attached(record):
@@ -191,8 +210,7 @@ def _take_back_leases(item: _Item) -> None:
     if item.differences:
         from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 
-        with contextlib.suppress(CniError):  # gc finds what is left
-            interface_repair.take_back_leases(item.record, item.differences)
+        interface_repair.take_back_leases(item.record, item.differences)
 
 
 def _compare_all(targets: t.Iterable[Target], snapshot: _Snapshot) -> list[_Item | Repair]:
@@ -243,7 +261,8 @@ def _predict(item: _Item) -> Repair:
 def _result(item: _Item, after: _Snapshot) -> Repair:
     if not item.commands or item.reason:
         reason = item.reason or item.unlisted
-        return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=reason)
+        library = item.lacks_library
+        return Repair(item.record, item.drift, item.drift, (), library, reason, item.not_undone)
     now = _look_again(item, after)
     if isinstance(now, Repair):
         return now

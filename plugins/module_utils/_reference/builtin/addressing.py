@@ -80,7 +80,7 @@ def allocate(request: PluginRequest, undo: Undo) -> Addressing:
     plugin_type = ipam_type(request)
     if not plugin_type:
         return Addressing([], [], {})
-    undo.add(lambda: request.delegate(plugin_type, "DEL"))
+    undo.add(lambda: request.delegate(plugin_type, "DEL"), needs_others=True)
     keys = request.delegate(plugin_type).keys
     if not keys.get("ips"):
         raise refuse(f"the IPAM plugin {plugin_type} has returned no address")
@@ -88,9 +88,12 @@ def allocate(request: PluginRequest, undo: Undo) -> Addressing:
 
 
 def run_ipam(request: PluginRequest) -> None:
-    """Run the operation of this request, other than ADD, with the IPAM plugin, if there is one."""
+    """Run the operation of this request, other than ADD, with the IPAM plugin, if there is one.
+
+    DEL keeps the address if another plugin of the network has failed, and is repeated.
+    """
     plugin_type = ipam_type(request)
-    if plugin_type:
+    if plugin_type and not request.parameters.has_failed:
         request.delegate(plugin_type)
 
 

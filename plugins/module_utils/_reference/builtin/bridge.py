@@ -58,11 +58,11 @@ class Bridge(IpamUser):
 
     def delete(self, request: PluginRequest) -> None:
         sandbox.remove_link(request.attachment, interface_check.node_links(request))
-        addressing.run_ipam(request)
         if request.keys.get("macspoofchk") is True:
             rules.remove_spoof_checks(request.attachment)
         if request.keys.get("ipMasq") is True:
             rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
+        addressing.run_ipam(request)  # as the last step: a rule that is left would meet the next owner of the address
 
 
 class _Addition:

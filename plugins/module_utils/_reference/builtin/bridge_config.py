@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import addressing, ipam_config, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import read_masquerade_backend
 
 _LAST_VLAN: t.Final = 4094
 _LONGEST_NAME: t.Final = 15
@@ -72,7 +73,7 @@ def read_config(request: PluginRequest) -> BridgeConfig:
         is_default_gateway=keys.flag("isDefaultGateway"),
         force_address=keys.flag("forceAddress"),
         masquerades=keys.flag("ipMasq"),
-        masquerade_backend=keys.text("ipMasqBackend"),
+        masquerade_backend=read_masquerade_backend(keys),
         mtu=keys.integer("mtu", within=PACKET_SIZE),
         is_hairpin=keys.flag("hairpinMode"),
         is_promiscuous=keys.flag("promiscMode"),

@@ -68,7 +68,7 @@ class BuiltinExecutor:
                         registry.load(plugin_type).prepare(Keys(plugin.keys), network.name)
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
-        if not is_builtin(self, plugin_type):
+        if not self._was_builtin(plugin_type, parameters) and not is_builtin(self, plugin_type):
             return self._executor.execute(plugin_type, request, parameters)
         # Loaded late: most runs find every attachment unchanged and run no plugin.
         from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
@@ -83,8 +83,13 @@ class BuiltinExecutor:
             within = f"built-in plugin {plugin_type} failed ({parameters.command})"
             raise (error if error.msg.startswith(_FAILED) else error.within(within)) from exc
 
+    # An error of a delegated plugin names that plugin already.
+    def _was_builtin(self, plugin_type: str, parameters: Parameters) -> bool:
+        """Return whether a plugin was built in at ADD, of whichever release, and may be now."""
+        types = (name.partition("@")[0] for name in parameters.builtin)
+        return self._mode != NEVER and plugin_type in TYPES and plugin_type in types
 
-# An error of a delegated plugin names that plugin already.
+
 _FAILED: t.Final = ("built-in plugin ", "plugin ")
 
 

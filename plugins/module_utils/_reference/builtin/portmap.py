@@ -26,9 +26,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.port_map
     describe_port_mapping,
     read_mappings,
     read_portmap,
+    udp_ports,
 )
-
-_UDP: t.Final = "udp"
 
 
 class Portmap(Plugin):
@@ -43,7 +42,6 @@ class Portmap(Plugin):
         with Undo() as undo:
             rules.write(_parts(request, config, mappings, firsts), undo)
             for interface in firsts if mappings else ():
-                _forget_flows(mappings, interface)
                 if interface.version == 4 and config.masquerades:
                     _route_loopback(interface)
         return result
@@ -55,6 +53,8 @@ class Portmap(Plugin):
 
     def delete(self, request: PluginRequest) -> None:
         rules.remove_port_mappings(request.attachment, interface_check.own_addresses(request))
+        with contextlib.suppress(CniError):  # mappings that cannot be read have no flows
+            _forget_flows(request)
 
 
 def _first_addresses(request: PluginRequest) -> list[IpInterface]:
@@ -78,12 +78,12 @@ def _parts(
     return [part for part in parts if part is not None]
 
 
-def _forget_flows(mappings: t.Iterable[Mapping], interface: IpInterface) -> None:
-    """Forget the flows to mapped UDP ports, which would go on to where they went before."""
-    ports = sorted({mapping.host_port for mapping in mappings if mapping.protocol == _UDP})
-    if ports:
-        with contextlib.suppress(CniError):  # the rules are there; flows end by themselves
-            conntrack.forget_udp(interface.version, ports)
+def _forget_flows(request: PluginRequest) -> None:
+    """Forget the flows to mapped UDP ports that go on to the container."""
+    ports, addresses = udp_ports(read_mappings(request.runtime_config)), interface_check.own_addresses(request)
+    for family in (4, 6):
+        own = None if addresses is None else [address for address in addresses if (":" in address) == (family == 6)]
+        conntrack.forget_udp(family, ports, own)
 
 
 def _route_loopback(interface: IpInterface) -> None:

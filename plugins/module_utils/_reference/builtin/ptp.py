@@ -31,7 +31,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing, IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_masquerading
+from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import (
+    describe_masquerading,
+    read_masquerade_backend,
+)
 
 # RT_SCOPE_LINK
 _LINK: t.Final = 253
@@ -46,7 +49,7 @@ class Ptp(IpamUser):
         config, attachment = request.config, request.attachment
         dns = ipam_config.read_dns(config.section("dns"))
         mtu = config.integer("mtu", within=PACKET_SIZE)
-        masquerades, backend = config.flag("ipMasq"), config.text("ipMasqBackend")
+        masquerades, backend = config.flag("ipMasq"), read_masquerade_backend(config)
         with sandbox.open_sandbox(attachment), kernel_writer.connect() as writer, Undo() as undo:
             given = addressing.allocate(request, undo)
             gateways = _require_gateways(given)
@@ -65,15 +68,15 @@ class Ptp(IpamUser):
         addressing.run_ipam(request)
         interface_check.require(request)
         if request.config.flag("ipMasq"):
-            backend = request.config.text("ipMasqBackend")
+            backend = read_masquerade_backend(request.config)
             addresses = rules.container_addresses(interface_check.own_interfaces(request))
             rules.require(describe_masquerading(request.attachment, each, backend) for each in addresses)
 
     def delete(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
         sandbox.remove_link(request.attachment, interface_check.node_links(request))
         if request.keys.get("ipMasq") is True:
             rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
+        addressing.run_ipam(request)  # as the last step, as for bridge
 
 
 def _require_gateways(given: Addressing) -> list[tuple[IpInterface, IpAddress]]:

@@ -19,11 +19,15 @@ class Undo:
     """A context that calls what was added to it, the last one first, if it is left with an exception."""
 
     def __init__(self) -> None:
-        self._steps: list[t.Callable[[], object]] = []
+        self._steps: list[tuple[t.Callable[[], object], bool]] = []
 
-    def add(self, step: t.Callable[[], object]) -> None:
-        """Add a call that undoes a step. Its errors are ignored, because the first error is the one to report."""
-        self._steps.append(step)
+    def add(self, step: t.Callable[[], object], *, needs_others: bool = False) -> None:
+        """Add a call that undoes a step. Its errors are not reported, because the first error is the one to report.
+
+        Args:
+            needs_others: Whether it is left to DEL if a later step cannot be undone: an address with rules keeps its lease.
+        """
+        self._steps.append((step, needs_others))
 
     def __enter__(self) -> Undo:
         return self
@@ -33,11 +37,14 @@ class Undo:
     ) -> None:
         if kind is None:
             return
-        for step in reversed(self._steps):
+        has_failed = False
+        for step, needs_others in reversed(self._steps):
+            if has_failed and needs_others:
+                continue
             try:
                 step()
             except CniError:
-                continue
+                has_failed = True
 
 
 __all__ = ("Undo",)

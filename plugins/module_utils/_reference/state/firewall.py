@@ -123,6 +123,7 @@ class FirewallPart(t.NamedTuple):
         iptables: The rules in iptables, in the order that they have in each chain.
         nftables: The rules in nftables; None if the plugin knows only iptables.
         sources: What the plugin asks of firewalld instead of writing rules, if that is its backend.
+        udp_ports: The UDP ports of the node that the rules forward.
     """
 
     family: int
@@ -130,6 +131,7 @@ class FirewallPart(t.NamedTuple):
     iptables: tuple[IptablesRule, ...] = ()
     nftables: NftablesTable | None = None
     sources: tuple[ZoneSource, ...] = ()
+    udp_ports: frozenset[int] = frozenset()
 
 
 class ContainerAddress(t.NamedTuple):
@@ -179,6 +181,18 @@ def read_chain(keys: Keys, key: str) -> str:
     if name and (not _CHAIN.fullmatch(name) or len(name.encode("utf-8", "surrogatepass")) > _CHAIN_LENGTH):
         what = f"at most {_CHAIN_LENGTH} bytes without spaces, quotes and \\, not beginning with - or !"
         raise refuse(f"{keys.pointer(key)}: {name!r} is not the name of a chain", f"expected: {what}")
+    return name
+
+
+def read_backend(keys: Keys, key: str, *known: str) -> str:
+    """Return the backend in a configuration; an empty string for the plugin's choice.
+
+    Raises:
+        CniError: The backend is unknown.
+    """
+    name = keys.text(key)
+    if name not in ("", *known):
+        raise refuse(f"{keys.pointer(key)}: {name!r} is unknown", f"expected: {' or '.join(known)}")
     return name
 
 
@@ -238,6 +252,7 @@ __all__ = (
     "main_messages",
     "quote",
     "quote_word",
+    "read_backend",
     "read_chain",
     "read_zone",
     "safe_interfaces",

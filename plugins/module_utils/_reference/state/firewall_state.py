@@ -29,7 +29,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.forwardi
     describe_forwarding,
     read_firewall,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_masquerading
+from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import (
+    describe_masquerading,
+    read_masquerade_backend,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.state.port_mapping import (
     describe_port_mapping,
     read_mappings,
@@ -75,8 +78,9 @@ class _Builder:
     def parts(self, plugin: PluginConfiguration) -> t.Iterator[FirewallPart]:
         row, keys = catalogue.find_plugin_type(plugin.type), plugin.keys
         if row.masquerades and keys.get("ipMasq") is True:
+            backend = read_masquerade_backend(Keys(keys))
             for address in self._addresses:
-                yield describe_masquerading(self._attachment, address, str(keys.get("ipMasqBackend") or ""))
+                yield describe_masquerading(self._attachment, address, backend)
         if row.checks_macs and keys.get("macspoofchk") is True:
             yield self._spoof_checking()
         if row.maps_ports and _PORTS in plugin.capabilities:

@@ -24,6 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     IptablesRule,
     ZoneSource,
     quote,
+    read_backend,
     read_chain,
     read_zone,
 )
@@ -56,13 +57,11 @@ def read_firewall(config: Keys) -> FirewallConfig:
     Raises:
         CniError: A value cannot be written to the firewall.
     """
-    policy, backend = config.text("ingressPolicy"), config.text("backend")
+    policy = config.text("ingressPolicy")
     if policy not in ("", _OPEN, *_ISOLATING_POLICIES):
         raise refuse(f"/ingressPolicy: {policy!r} is unknown", "expected: open, same-bridge or isolated")
-    if backend not in ("", IPTABLES, FIREWALLD):
-        raise refuse(f"/backend: {backend!r} is unknown", "expected: iptables or firewalld")
     return FirewallConfig(
-        backend,
+        read_backend(config, "backend", IPTABLES, FIREWALLD),
         read_chain(config, "iptablesAdminChainName") or ADMIN_CHAIN,
         read_zone(config, "firewalldZone") or _ZONE,
         policy if policy in _ISOLATING_POLICIES else "",

@@ -208,7 +208,7 @@ def _compare_lease(expected: resources.Lease, node: Node) -> t.Iterator[Differen
         return
     which = f"the lease of {expected.address} in {expected.directory}"
     if lease is None or not lease.container_id:
-        yield Difference(expected, f"{which} is {'empty' if lease else 'gone'}")
+        yield Difference(expected, f"{which} is {'empty' if lease else 'gone'}", expected.is_followed)
     else:
         yield Difference(expected, f"{which} belongs to {lease}", False)
 

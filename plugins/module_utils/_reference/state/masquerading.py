@@ -8,19 +8,28 @@
 from __future__ import annotations
 
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+    IPTABLES,
+    NFTABLES,
     ContainerAddress,
     FirewallPart,
     IptablesRule,
     NftablesRule,
     NftablesTable,
     quote,
+    read_backend,
 )
 
 _MULTICAST = {4: "224.0.0.0/4", 6: "ff00::/8"}
 _NFT_CHAIN = "masq_checks"
 _NFT_COMMENT_LENGTH = 128
+
+
+def read_masquerade_backend(config: Keys) -> str:
+    """Return the backend of ``ipMasq``; errors as `read_backend`."""
+    return read_backend(config, "ipMasqBackend", IPTABLES, NFTABLES)
 
 
 def describe_masquerading(attachment: Attachment, address: ContainerAddress, backend: str) -> FirewallPart:
@@ -86,4 +95,4 @@ def _lost(address: ContainerAddress) -> str:
     return f"the masquerade rule of {address.address} is gone"
 
 
-__all__ = ("describe_masquerading",)
+__all__ = ("describe_masquerading", "read_masquerade_backend")

@@ -28,6 +28,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     join_port,
     quote,
     quote_word,
+    read_backend,
     read_chain,
 )
 
@@ -44,7 +45,8 @@ _LAST_PORT: t.Final = 65535
 _NFT_CONDITIONS: t.Final = re.compile(r'(?:[^"\x00-\x1f\x7f;#\\\'$`]|"[^"\x00-\x1f\x7f]*")+')
 _CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f]")
 _IPTABLES_SIGNS: t.Final = ("-", "!")
-_PROTOCOL_NUMBERS: t.Final = {"tcp": 6, "udp": 17, "sctp": 132}
+_UDP: t.Final = "udp"
+_PROTOCOL_NUMBERS: t.Final = {"tcp": 6, _UDP: 17, "sctp": 132}
 
 
 class Mapping(t.NamedTuple):
@@ -96,9 +98,7 @@ def read_portmap(config: Keys) -> PortmapConfig:
     Raises:
         CniError: A value cannot be written to the firewall.
     """
-    backend = config.text("backend")
-    if backend not in ("", IPTABLES, NFTABLES):
-        raise refuse(f"/backend: {backend!r} is unknown", f"expected: {IPTABLES} or {NFTABLES}")
+    backend = read_backend(config, "backend", IPTABLES, NFTABLES)
     external_chain = read_chain(config, "externalSetMarkChain")
     if "markMasqBit" in config and "externalSetMarkChain" in config:
         raise refuse("/markMasqBit excludes /externalSetMarkChain", "expected: one of both")
@@ -177,7 +177,12 @@ def describe_port_mapping(
         iptables = tuple(_Iptables(attachment, address, mappings, config).rules())
     if not has_conditions or config.backend == NFTABLES:
         nftables = _nftables(attachment, address, own, config)
-    return FirewallPart(address.family, config.backend, iptables, nftables)
+    return FirewallPart(address.family, config.backend, iptables, nftables, udp_ports=udp_ports(own))
+
+
+def udp_ports(mappings: t.Iterable[Mapping]) -> frozenset[int]:
+    """Return the UDP ports of the node that are forwarded."""
+    return frozenset(mapping.host_port for mapping in mappings if mapping.protocol == _UDP)
 
 
 class _Iptables:
@@ -351,4 +356,4 @@ def _frame(family: str, conditions: str, masquerades: bool) -> tuple[str, ...]:
     return tuple(commands)
 
 
-__all__ = ("Mapping", "PortmapConfig", "describe_port_mapping", "read_mappings", "read_portmap")
+__all__ = ("Mapping", "PortmapConfig", "describe_port_mapping", "read_mappings", "read_portmap", "udp_ports")

@@ -86,6 +86,14 @@ def test_a_chain_is_removed_together_with_its_last_jump(tools: Tools) -> None:
     assert log.read_text(encoding="utf-8") == f'{COMMANDS}"-F" "{CHAIN}"\n"-X" "{CHAIN}"\nCOMMIT\n'
 
 
+def test_a_rule_that_is_there_twice_is_removed_twice(tools: Tools) -> None:
+    first = next(line for line in SAVED.splitlines() if line.startswith("-A POSTROUTING"))
+    log = tools(saved=f"*nat\n{first}\n{first}\nCOMMIT\n")
+    nat.remove(nat.rules(4, HOOK)[0])
+    written = log.read_text(encoding="utf-8")
+    assert (written.count('"-D"'), written.count('"-X"')) == (2, 1)
+
+
 def test_a_containers_chain_that_no_rule_leads_to_is_a_leak(tools: Tools) -> None:
     tools()
     assert [nat.list_rules_with_orphan(4, HOOK, chain)[1] for chain in (CHAIN, CHAIN[:-1], "CNI-0")] == [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import resource
 import typing as t
 
 import pytest
@@ -38,6 +39,16 @@ def test_an_invalid_name_is_refused(tmp_path: pathlib.Path, name: str) -> None:
 
 def test_this_process_is_in_a_network_namespace() -> None:
     assert netns.is_namespace(OWN) is True
+
+
+def test_a_namespace_that_cannot_be_opened_for_now_is_not_gone() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        error = error_of(netns.is_foreign, "/run/netns/blue")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert error.code == Code.IO_FAILURE
 
 
 def test_a_link_to_a_namespace_is_a_namespace(tmp_path: pathlib.Path) -> None:

@@ -12,8 +12,11 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_removal
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, firewall_removal
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_removal import MASQUERADE, PORTS, Removal
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.simulated_chains import (
+    SimulatedIptables,
+)
 
 
 def write_program(directory: pathlib.Path, name: str, message: str) -> None:
@@ -69,3 +72,31 @@ def test_the_error_of_a_listing_has_the_message_of_the_program(program_dir: path
     error = firewall_removal.remove(REMOVALS[:1])[0]
     assert isinstance(error, CniError)
     assert error.details == "socket: Too many open files"
+
+
+CHAIN = firewall_names.ports_chain("net", "blue")
+JUMP = f"CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8080 -j {CHAIN}"
+MASQUERADING = firewall_names.masquerade_chain("net", "blue")
+SOURCES = [f"POSTROUTING -s 10.1.0.{number}/32 -j {MASQUERADING}" for number in (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("chain", "jumps", "removals"),
+    [
+        (CHAIN, [JUMP, JUMP], [removal("blue", "10.1.0.2")]),
+        (MASQUERADING, SOURCES, [removal("blue", f"10.1.0.{number}", kind=MASQUERADE) for number in (2, 3)]),
+    ],
+    ids=["a jump that is there twice", "the jumps of two interfaces"],
+)
+def test_each_jump_is_removed_with_the_chain_that_no_other_jump_needs(
+    monkeypatch: pytest.MonkeyPatch, chain: str, jumps: list[str], removals: list[Removal]
+) -> None:
+    node = SimulatedIptables()
+    node.install(monkeypatch)
+    chains: dict[str, list[str]] = {chain: []}
+    for jump in jumps:
+        chains.setdefault(jump.split(" ", 1)[0], []).append(f"-A {jump}")
+    node.tables[4, "nat"] = chains
+    assert firewall_removal.remove(removals) == {}
+    assert node.rules() == []
+    assert chain not in node.tables[4, "nat"]

@@ -28,8 +28,12 @@ CHECKED: JsonObject = {"type": "bridge", "macspoofchk": True}
 @pytest.fixture(autouse=True)
 def tool(program_dir: pathlib.Path) -> pathlib.Path:
     """Return the log of a fake nft, which fails as on a kernel without nf_tables."""
-    path, asked = program_dir / "nft", program_dir / "asked"
-    path.write_text(f'#!/bin/sh\necho "$*" >>{asked}\nexit 1\n', encoding="utf-8")
+    return fail_to_list(program_dir, "netlink: Error: cache initialization failed: Invalid argument")
+
+
+def fail_to_list(directory: pathlib.Path, message: str) -> pathlib.Path:
+    path, asked = directory / "nft", directory / "asked"
+    path.write_text(f'#!/bin/sh\necho "$*" >>{asked}\necho "{message}" >&2\nexit 1\n', encoding="utf-8")
     path.chmod(0o755)
     return asked
 
@@ -61,6 +65,13 @@ def test_unreadable_rules_are_ignored_if_the_network_uses_iptables(
 ) -> None:
     remove_del_leaks(record(BY_IPTABLES), records, paths)
     assert tool.exists()
+
+
+def test_rules_that_nftables_may_have_are_an_error_if_they_cannot_be_listed(
+    records: RecordStore, paths: NodePaths, program_dir: pathlib.Path
+) -> None:
+    fail_to_list(program_dir, "netlink: Error: cache initialization failed: Too many open files")
+    assert error_of(remove_del_leaks, record(BY_IPTABLES), records, paths).code == Code.IO_FAILURE
 
 
 @pytest.mark.parametrize("plugin", [BY_NFTABLES, CHECKED])

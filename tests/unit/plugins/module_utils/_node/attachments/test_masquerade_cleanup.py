@@ -40,13 +40,15 @@ def records(tmp_path: pathlib.Path) -> RecordStore:
 
 @pytest.fixture
 def tool(program_dir: pathlib.Path) -> t.Callable[..., pathlib.Path]:
-    """Return a function that writes a program, which keeps its standard input in a file and prints lines."""
+    """Return a function that writes a program, which keeps its standard input in a file and prints lines,
+    on standard error if it fails."""
 
     def make(name: str, *lines: str, status: int = 0) -> pathlib.Path:
         path, stdin = program_dir / name, program_dir / f"{name}.told"
         printed = "\n".join(lines)
         path.write_text(
-            f"#!/bin/sh\n/bin/cat >{stdin}\n/bin/cat <<'END'\n{printed}\nEND\nexit {status}\n", encoding="utf-8"
+            f"#!/bin/sh\n/bin/cat >{stdin}\n/bin/cat >&{2 if status else 1} <<'END'\n{printed}\nEND\nexit {status}\n",
+            encoding="utf-8",
         )
         path.chmod(0o755)
         return stdin
@@ -54,18 +56,25 @@ def tool(program_dir: pathlib.Path) -> t.Callable[..., pathlib.Path]:
     return make
 
 
-def test_del_fails_for_an_unlisted_family_only_if_the_attachment_has_addresses_of_it(
+def test_del_fails_for_a_family_that_the_node_lacks_only_if_the_attachment_has_addresses_of_it(
     tool: t.Callable[..., pathlib.Path], records: RecordStore
 ) -> None:
     tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)
     removed = tool("iptables-restore")
-    tool("ip6tables-save", "Perhaps ip6tables or your kernel needs to be upgraded.", status=3)
+    tool("ip6tables-save", "can't initialize ip6tables table `nat': Table does not exist", status=3)
     assert remove_leaked_rules(record(), records) == 1
     assert f'"-X" "{CHAIN}"' in removed.read_text(encoding="utf-8")
     assert remove_leaked_rules(record("10.1.0.2/16"), records) == 1
     assert error_of(remove_leaked_rules, record("10.1.0.2/16", "fd00:1::2/64"), records).code == Code.IO_FAILURE
-    tool("iptables-save", status=3)
+    tool("iptables-save", "can't initialize iptables table `nat': Table does not exist", status=3)
     assert remove_leaked_rules(record(), records) == 0
+
+
+def test_del_fails_for_a_family_that_cannot_be_listed_if_the_addresses_are_not_known(
+    tool: t.Callable[..., pathlib.Path], records: RecordStore
+) -> None:
+    tool("ip6tables-save", "socket: Too many open files", status=1)
+    assert error_of(remove_leaked_rules, record(), records).code == Code.IO_FAILURE
 
 
 def test_an_attachment_does_not_keep_its_own_rules_and_another_of_the_container_does(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import time
@@ -13,6 +14,7 @@ import time
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
@@ -67,3 +69,28 @@ def test_a_young_file_and_every_file_during_an_add_are_kept(saved: pathlib.Path)
         "an ADD is in progress in process 7",
     ]
     assert saved.exists()
+
+
+@pytest.mark.parametrize(
+    ("data_dir", "is_current", "is_followed"),
+    [("etc", False, False), ("run/cni/../../etc", False, False), ("run/cni/own", False, True), ("etc", True, True)],
+)
+def test_a_record_leads_to_no_directory_outside_of_those_of_plugins(
+    tmp_path: pathlib.Path, data_dir: str, is_current: bool, is_followed: bool
+) -> None:
+    for path in ("etc", "run/cni/own", "run/cni/tuning"):
+        (tmp_path / path).mkdir(parents=True)
+        (tmp_path / path / "blue_eth0.json").write_text('{"mtu": 1400}', encoding="ascii")
+    plugin = {"type": "tuning", "dataDir": f"{tmp_path}/{data_dir}"}
+    document = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
+    network = config.parse(json.dumps(document).encode(), "net")
+    run = GcRun(
+        GcPolicy(0, dry_run=True),
+        NodePaths.below(str(tmp_path)),
+        [],
+        configurations=(network,),
+        current=(network,) if is_current else (),
+    )
+    files = {file.path for file in SavedValueFinder(run).snapshot(NodeSnapshot()).values()}
+    default = f"{tmp_path}/run/cni/tuning/blue_eth0.json"
+    assert files == {default, *([f"{tmp_path}/{data_dir}/blue_eth0.json"] if is_followed else [])}

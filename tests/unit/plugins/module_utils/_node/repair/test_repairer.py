@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
+import pathlib
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 from ansible_collections.cni.node.tests.support.error_of import error_of
@@ -118,6 +121,53 @@ def test_what_was_written_while_a_delete_began_is_removed_again(recorded_node: R
     assert (result.reason, result.changes) == ("an operation on it has begun", ())
     assert recorded_node.firewall.rules() == []
     assert [path.name for path in recorded_node.leases.iterdir() if path.name[0].isdigit()] == []
+
+
+def test_a_lease_is_not_written_to_any_directory_that_a_record_names(
+    recorded_node: RecordedNode, tmp_path: pathlib.Path
+) -> None:
+    (record,) = recorded_node.records
+    keys = json.loads(record.config)
+    keys["plugins"][0]["ipam"]["dataDir"] = str(tmp_path / "etc")
+    elsewhere = record._replace(config=json.dumps(keys).encode())
+    (result,) = recorded_node.repair(elsewhere)
+    assert (result.left, result.changes) == (result.drift, ())
+    assert f"the lease of 10.1.0.2 in {tmp_path}/etc/{record.attachment.network} is gone" in result.drift
+    assert not (tmp_path / "etc").exists()
+
+
+def test_undoing_a_repair_succeeds_if_a_delete_removes_the_rules_meanwhile(recorded_node: RecordedNode) -> None:
+    """The rules are listed, the delete removes them, and the commands that remove them fail."""
+    lose(recorded_node, ["rules"])
+    firewall, key = recorded_node.firewall, recorded_node.records[0].attachment.key
+
+    class Begun(set[Key]):
+        def __contains__(self, each: object) -> bool:
+            if super().__contains__(each):
+                firewall.on_list = firewall.flush
+            return super().__contains__(each)
+
+    def begin_delete() -> None:
+        recorded_node.begun = Begun([key])
+        firewall.write_error = ("-D", CniError(Code.IO_FAILURE, "iptables-restore failed"))
+
+    firewall.on_write = begin_delete
+    (result,) = recorded_node.repair()
+    assert (result.reason, result.error) == ("an operation on it has begun", None)
+    assert firewall.rules() == []
+
+
+def test_rules_that_outlive_the_attachment_are_an_error(recorded_node: RecordedNode) -> None:
+    lose(recorded_node, ["rules"])
+
+    def begin_delete() -> None:
+        recorded_node.begun.add(recorded_node.records[0].attachment.key)
+        recorded_node.firewall.list_error = CniError(Code.IO_FAILURE, "iptables-save failed")
+
+    recorded_node.firewall.on_write = begin_delete
+    (result,) = recorded_node.repair()
+    assert result.reason == "an operation on it has begun"
+    assert str(result.error) == "what was put back could not be removed again: iptables-save failed"
 
 
 @pytest.mark.parametrize("command", ["ADD", "DEL", "CHECK"])

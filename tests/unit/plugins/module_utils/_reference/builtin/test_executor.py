@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 import typing as t
@@ -100,6 +101,28 @@ def test_the_mode_decides_which_plugin_runs(executables: ScriptedPlugins, mode: 
     else:
         assert (location, address) == (str(executables.path / "static"), EXECUTABLE)
         assert executor.used == {}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("command", ["CHECK", "DEL"])
+def test_what_was_built_in_at_add_is_checked_and_deleted_built_in(
+    executables: ScriptedPlugins, put_in_place: PutInPlace, command: str, mode: str
+) -> None:
+    refusal = ScriptedAnswer(error={"code": 7, "msg": 'unknown ingress policy: "isolated"'})
+    for name in ("firewall", "bridge"):
+        executables.write(name, CHECK=refusal, DEL=refusal)
+
+    def delegate(request: PluginRequest) -> None:
+        request.delegate("bridge")
+
+    firewall, bridge = put_in_place("firewall", delegate), put_in_place("bridge", lambda request: None)
+    parameters = parameters_of(command)._replace(builtin=("bridge@1.9.0", f"firewall@{registry.RELEASE}"))
+    run = functools.partial(make_executor(executables, mode).execute, "firewall", json.dumps(CONFIG).encode())
+    if mode == NEVER:
+        assert "unknown ingress policy" in str(error_of(run, parameters))
+    else:
+        run(parameters)
+        assert (len(firewall.requests), len(bridge.requests), executables.calls()) == (1, 1, [])
 
 
 def test_without_built_in_plugins_a_missing_one_is_an_error(executables: ScriptedPlugins) -> None:

@@ -57,6 +57,9 @@ class Pools:
         result = {"cniVersion": "1.1.0", "ips": [{"address": f"{address}/29"}]}
         self._plugin.check(self._request("CHECK", container, prevResult=result))
 
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self._directory.iterdir())
+
     def collect(self, *valid: str) -> None:
         names = [{"containerID": name, "ifname": "eth0"} for name in valid]
         keys: JsonObject = {"cni.dev/valid-attachments": names}
@@ -205,3 +208,11 @@ def test_dns_settings_come_from_the_named_file(pools: Pools, tmp_path: pathlib.P
     error = error_of(pools.add, "b", ipam={"resolvConf": missing})
     assert error.msg == f"/ipam/resolvConf: {missing} does not exist"
     assert set(pools.owners().values()) == {"blue"}
+
+
+def test_del_makes_no_lock_in_a_directory_without_leases(pools: Pools, tmp_path: pathlib.Path) -> None:
+    """The directory may be that of another program, as a record names it."""
+    (tmp_path / "dbnet").mkdir()
+    (tmp_path / "dbnet" / "program.conf").touch()
+    pools.delete()
+    assert pools.names() == ["program.conf"]

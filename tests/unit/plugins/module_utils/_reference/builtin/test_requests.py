@@ -45,6 +45,8 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
     ("bridge", {"hairpinMode": True, "promiscMode": True}, "/hairpinMode excludes /promiscMode"),
     ("bridge", {"disableContainerInterface": True, "ipam": {"type": "x"}}, "/disableContainerInterface excludes /ipam"),
     ("bridge", {"ipMasq": "true"}, "/ipMasq: expected a boolean, found a string"),
+    ("bridge", {"ipMasqBackend": "firewalld"}, "/ipMasqBackend: 'firewalld' is unknown"),
+    ("ptp", {"ipMasqBackend": "nft"}, "/ipMasqBackend: 'nft' is unknown"),
     ("bridge", {"runtimeConfig": {"mac": "x"}}, "/runtimeConfig/mac: 'x' is not a MAC"),
     ("bridge", {"args": {"cni": {"mac": "02:00:00:00:00"}}}, "/args/cni/mac: '02:00:00:00:00' is not a MAC"),
     ("bandwidth", {"ingressRate": 8}, "/ingressRate needs /ingressBurst"),

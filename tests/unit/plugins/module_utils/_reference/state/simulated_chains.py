@@ -39,7 +39,10 @@ def apply(commands: t.Iterable[str], chains: dict[str, list[str]]) -> dict[str, 
             _find_chain(chains, chain).append(command)
         elif action == "-D":
             _find_chain(chains, chain).remove(f"-A {chain} {rest}")
+        elif action == "-F":
+            chains[chain].clear()
         elif action == "-X":
+            assert not any(line.endswith(f" -j {chain}") for lines in chains.values() for line in lines)
             assert chains.pop(chain) == []
         else:
             number, text = rest.split(" ", 1)

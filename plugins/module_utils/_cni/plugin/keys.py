@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_address,
     parse_interface,
 )
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, kind
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import AnyCaseObject, JsonMapping, any_case, kind
 
 T = t.TypeVar("T")
 
@@ -47,6 +47,8 @@ def refuse_faults(faults: t.Sequence[str]) -> None:
 class Keys:
     """An object of a configuration. A key that is missing or null has its default.
 
+    A key may be there in another case, as in Go: the exact one comes first.
+
     All methods raise `CniError` for a value of another type, with the JSON pointer of the key.
     """
 
@@ -55,7 +57,7 @@ class Keys:
         Args:
             path: JSON pointer of the object.
         """
-        self.values = values
+        self.values: AnyCaseObject = any_case(values)
         self.path = path
 
     def __contains__(self, key: str) -> bool:
@@ -106,7 +108,8 @@ class Keys:
         return [_expect(f"{self.pointer(key)}/{index}", value, str) for index, value in values]
 
     def pointer(self, key: str) -> str:
-        return f"{self.path}/{key}"
+        """Return the JSON pointer of a key as it is written."""
+        return f"{self.path}/{self.values.find_key(key)}"
 
     def address(self, key: str) -> IpAddress | None:
         """Return an address, None if it is missing or empty."""

@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import any_case
 from ansible_collections.cni.node.plugins.module_utils._cni import request
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -164,7 +165,7 @@ def read(record: Record, network: NetworkConfiguration) -> Facts | None:
 
 def _plugin(record: Record, network: NetworkConfiguration, plugin: PluginConfiguration) -> Plugin:
     keys = request.keys_for_attachment(network, plugin, record.negotiated_version(network), record.attachment)
-    return Plugin(catalogue.find_plugin_type(plugin.type), keys)
+    return Plugin(catalogue.find_plugin_type(plugin.type), any_case(keys))
 
 
 def _maker(record: Record, network: NetworkConfiguration) -> Plugin:

@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.bridge_config import read_config
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Ipvlan, Macvlan, Vlan
 from ansible_collections.cni.node.tests.support.error_of import error_of
+from ansible_collections.cni.node.tests.support.key_case import in_other_case
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import read_request
 
 PREV: JsonObject = {
@@ -200,3 +201,14 @@ def test_an_old_version_has_one_address_of_each_family(plugin: str) -> None:
     ipam = {"type": plugin, "addresses": addresses, "ranges": ranges}
     error = error_of(registry.load(plugin).add, read_request(cniVersion="0.2.0", ipam=ipam))
     assert error.msg == "version 0.2.0 of the specification has one address of each family"
+
+
+def test_a_bridge_reads_keys_in_another_case_as_release_1_9_1_does() -> None:
+    keys: JsonObject = {
+        "isGateway": True,
+        "ipMasq": True,
+        "vlanTrunk": [{"minID": 5, "maxID": 7}, {"id": 9}],
+        "dns": {"nameservers": ["10.1.0.1"]},
+        "runtimeConfig": {"mac": MACS[0]},
+    }
+    assert read_config(read_request(**in_other_case(keys))) == read_config(read_request(**keys))

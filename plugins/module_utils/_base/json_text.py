@@ -103,6 +103,19 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False, recorded: bo
     return value
 
 
+class _Pairs(list[tuple[str, t.Any]]):
+    """The pairs of an object, repeated keys included."""
+
+
+def find_repeated_key(content: bytes, *path: str) -> str:
+    """Return a key that the object at a path has twice, or an empty string. The keys of the path may have any case."""
+    value = json.loads(content, object_pairs_hook=_Pairs)
+    for key in path:
+        value = AnyCaseObject(value).get(key) if isinstance(value, _Pairs) else None
+    names = [name for name, dummy in value] if isinstance(value, _Pairs) else []
+    return next((name for name in names if names.count(name) > 1), "")
+
+
 def encode(value: t.Any) -> bytes:
     """Return a value as one line of JSON that `decode` can read; integers keep their digits.
 
@@ -224,6 +237,7 @@ __all__ = (
     "as_object",
     "decode",
     "encode",
+    "find_repeated_key",
     "is_same",
     "kind",
     "lower_keys",

@@ -30,10 +30,12 @@ class Parameters(t.NamedTuple):
     Attributes:
         command: ADD, DEL, CHECK, GC, STATUS or VERSION.
         attachment: None for GC, STATUS and VERSION.
+        args_are_pairs: Whether CNI_ARGS could be read, which concerns only plugins that need them.
     """
 
     command: str
     attachment: Attachment | None = None
+    args_are_pairs: bool = True
 
 
 # What `Executor.require` returns for a plugin of this process begins with this.

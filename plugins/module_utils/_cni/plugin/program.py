@@ -24,7 +24,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 
 # Gets the directories of CNI_PATH and returns what runs delegated plugins.
 MakeExecutor = t.Callable[[t.Sequence[str]], Executor]
@@ -67,21 +66,10 @@ def _read_parameters(command: str, content: bytes) -> Parameters:
         raise CniError(Code.INVALID_ENVIRONMENT, what, f"expected: the parameters of {command}")
     container_id = check_container_id(os.environ["CNI_CONTAINERID"])
     ifname = check_ifname(os.environ["CNI_IFNAME"])
-    return Parameters(
-        command, Attachment(_name_of(content), container_id, ifname, os.environ.get("CNI_NETNS", ""), _args())
-    )
-
-
-def _args() -> dict[str, str]:
-    """Return the pairs of CNI_ARGS.
-
-    Raises:
-        CniError: A part is no pair.
-    """
-    pairs = [part.split("=") for part in os.environ.get("CNI_ARGS", "").split(";") if part]
-    if any(len(pair) != 2 for pair in pairs):
-        raise refuse("CNI_ARGS is not a list of pairs", "expected: KEY=VALUE, with semicolons between pairs")
-    return dict(pairs)
+    parts = [part for part in os.environ.get("CNI_ARGS", "").split(";") if part]
+    args = {key: value for key, dummy, value in (part.partition("=") for part in parts)}
+    attachment = Attachment(_name_of(content), container_id, ifname, os.environ.get("CNI_NETNS", ""), args)
+    return Parameters(command, attachment, all(part.count("=") == 1 for part in parts))
 
 
 def _name_of(content: bytes) -> str:

@@ -95,8 +95,8 @@ class _Addition:
             )
         # A port or an address may have changed it.
         interfaces[0]["mac"] = sandbox.require_link(config.bridge).mac
-        keys = {"interfaces": interfaces, "ips": given.ips, "routes": given.routes, "dns": config.dns or given.dns}
-        return Result(version.LATEST, keys)
+        dns = given.dns if config.dns is None else config.dns
+        return Result(version.LATEST, {"interfaces": interfaces, "ips": given.ips, "routes": given.routes, "dns": dns})
 
     def _set_port(self, link: Link, trunk: t.Sequence[int] = ()) -> None:
         """Give a port of the bridge the flags and the VLANs of the configuration."""

@@ -27,6 +27,7 @@ class BridgeConfig(t.NamedTuple):
     Attributes:
         trunk: The VLANs of packets with a tag, in order.
         has_trunk: Whether ``vlanTrunk`` is there, even if it is empty: the bridge then filters VLANs.
+        dns: The DNS settings of the result; None for those of the IPAM plugin.
     """
 
     bridge: str
@@ -47,7 +48,7 @@ class BridgeConfig(t.NamedTuple):
     finds_duplicates: bool
     leaves_down: bool
     mac: str
-    dns: JsonObject
+    dns: JsonObject | None
 
     @property
     def has_port_settings(self) -> bool:
@@ -85,7 +86,7 @@ def read_config(request: PluginRequest) -> BridgeConfig:
         finds_duplicates=keys.flag("enabledad"),
         leaves_down=keys.flag("disableContainerInterface"),
         mac=veth_pair.read_mac(request, (request.runtime_config, request.config_args)),
-        dns=ipam_config.read_dns(keys.section("dns")),
+        dns=ipam_config.read_own_dns(keys.section("dns")),
     )
     _require_consistent(config, addressing.ipam_type(request))
     return config

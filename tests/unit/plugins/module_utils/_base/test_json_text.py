@@ -180,3 +180,19 @@ def test_objects_in_lists_and_objects_are_read_in_any_case() -> None:
     assert keys["ipam"]["ranges"][0][0]["subnet"] == "10.1.0.0/24"
     assert json_text.any_case(keys) is keys
     assert json_text.encode(keys) == json_text.encode(written)
+
+
+@pytest.mark.parametrize(
+    ("content", "repeated"),
+    [
+        (b'{"a":{"b":{"x":1,"y":2,"x":1}}}', "x"),
+        (b'{"A":{"b":{"x":1,"X":2}}}', ""),
+        (b'{"x":1,"x":2,"a":{"b":{"c":{"x":1,"x":2}}}}', ""),
+        (b'{"a":{"B":{"x":1,"x":1}}}', "x"),
+        (b'{"a":[{"b":1}]}', ""),
+        (b"[1]", ""),
+        (b"{}", ""),
+    ],
+)
+def test_a_repeated_key_is_found_in_the_object_at_a_path_only(content: bytes, repeated: str) -> None:
+    assert json_text.find_repeated_key(content, "a", "b") == repeated

@@ -78,6 +78,11 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
         "/args/cni/sysctl/vm.swappiness is not a network",
     ),
     ("tuning", {"sysctl": {"net.core.somaxconn": 500}}, "/sysctl/net.core.somaxconn: expected a string, found a"),
+    (
+        "tuning",
+        {"sysctl": {"net.ipv4.conf.IFNAME.arp_filter": "1", "net/ipv4/conf/eth0/arp_filter": "0"}},
+        "/sysctl/net/ipv4/conf/eth0/arp_filter is the setting net.ipv4.conf.IFNAME.arp_filter, with another value",
+    ),
     ("tuning", {"txQLen": -1}, "/txQLen: -1 is out of range"),
     ("tuning", {"mac": "02-00-00-00-00-0g"}, "/mac: '02-00-00-00-00-0g' is not a MAC"),
     ("static", {}, "the request has no key ipam"),
@@ -212,3 +217,10 @@ def test_a_bridge_reads_keys_in_another_case_as_release_1_9_1_does() -> None:
         "runtimeConfig": {"mac": MACS[0]},
     }
     assert read_config(read_request(**in_other_case(keys))) == read_config(read_request(**keys))
+
+
+@pytest.mark.parametrize("lists", [("nameservers",), ("search",), ("options",), ("search", "options")])
+def test_an_empty_list_in_dns_counts_as_a_setting(lists: tuple[str, ...]) -> None:
+    assert read_config(read_request(dns={key: [] for key in lists})).dns == {}
+    assert read_config(read_request(dns=dict.fromkeys(lists))).dns is None
+    assert read_config(read_request(dns={"domain": ""})).dns is None

@@ -1,0 +1,132 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Built-in plugins do with unusual requests what release 1.9.1 does, or refuse them before they change the node."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.tests.support import state
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root]
+
+STATIC: JsonObject = {"type": "static", "addresses": [{"address": "10.1.0.2/24", "gateway": "10.1.0.1"}]}
+BRIDGE: JsonObject = {"type": "bridge", "ipam": STATIC}
+PREV: JsonObject = {
+    "cniVersion": "1.0.0",
+    "interfaces": [{"name": "veth7"}, {"name": "eth0", "sandbox": "/run/netns/blue"}],
+    "ips": [{"address": "10.1.0.2/24", "interface": 1}],
+}
+
+
+class Executables:
+    """Runs built-in plugins as executables for one container."""
+
+    def __init__(self, programs: pathlib.Path, container: Namespace) -> None:
+        self._programs = programs
+        self._container = container
+
+    def run(
+        self, command: str, keys: JsonObject, *, content: str = "", before: t.Sequence[str] = (), **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the plugin of a configuration; `content` replaces the request, and `before` is a command that runs it."""
+        environment = {
+            **os.environ,
+            "CNI_COMMAND": command,
+            "CNI_CONTAINERID": "blue",
+            "CNI_NETNS": str(self._container.path),
+            "CNI_IFNAME": "eth0",
+            "CNI_PATH": str(self._programs),
+            **variables,
+        }
+        request = content or json.dumps({"cniVersion": "1.0.0", "name": "net", **keys})
+        argv = [*before, str(self._programs / keys["type"])]
+        return subprocess.run(argv, input=request, env=environment, capture_output=True, text=True, check=False)
+
+    def result(self, command: str, keys: JsonObject, **options: t.Any) -> JsonObject:
+        """Return what a plugin that succeeds prints."""
+        done = self.run(command, keys, **options)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
+        return dict(json.loads(done.stdout)) if done.stdout else {}
+
+    def refusal(self, command: str, keys: JsonObject, **options: t.Any) -> JsonObject:
+        """Return the error of a plugin that leaves the node as it was."""
+        before = state.network_state()
+        done = self.run(command, keys, **options)
+        assert (done.returncode, done.stderr) == (1, ""), done.stdout
+        assert before.difference(state.network_state()) == ""
+        return dict(json.loads(done.stdout))
+
+
+@pytest.fixture
+def executables(programs: pathlib.Path, blue: Namespace) -> Executables:
+    return Executables(programs, blue)
+
+
+@pytest.mark.parametrize("plugin_type", ["bridge", "ptp"])
+@pytest.mark.parametrize(
+    ("dns", "expected"),
+    [
+        ({}, {"nameservers": ["10.1.2.3"]}),
+        ({"nameservers": []}, {}),
+        ({"search": ["a.example"]}, {"search": ["a.example"]}),
+    ],
+    ids=["missing", "empty list", "another list"],
+)
+def test_dns_settings_replace_those_of_the_ipam_plugin_even_if_their_lists_are_empty(
+    executables: Executables, plugin_type: str, dns: JsonObject, expected: JsonObject
+) -> None:
+    ipam = {**STATIC, "dns": {"nameservers": ["10.1.2.3"]}}
+    keys = {"type": plugin_type, "ipam": ipam, "dns": dns}
+    assert executables.result("ADD", keys).get("dns", {}) == expected
+    executables.result("DEL", keys)
+
+
+def test_tuning_refuses_a_setting_that_is_given_twice(executables: Executables) -> None:
+    keys: JsonObject = {"type": "tuning", "cniVersion": "1.0.0", "name": "net", "prevResult": PREV}
+    settings = '{"net.ipv4.conf.all.log_martians": "1", "net.ipv4.conf.all.log_martians": "1"}'
+    for key in (f'"sysctl": {settings}', f'"args": {{"cni": {{"sysctl": {settings}}}}}'):
+        content = f"{json.dumps(keys)[:-1]}, {key}}}"
+        error = executables.refusal("ADD", keys, content=content)
+        assert error["msg"].endswith("/sysctl/net.ipv4.conf.all.log_martians is given twice")
+        executables.result("DEL", keys, content=content)
+
+
+READERS: dict[str, JsonObject] = {
+    "bridge": BRIDGE,
+    "host-local": {"type": "host-local", "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}},
+    "tuning": {"type": "tuning", "prevResult": PREV},
+}
+
+
+@pytest.mark.parametrize("args", ["none", "FOO=a=b"])
+@pytest.mark.parametrize("plugin_type", READERS)
+def test_del_does_not_read_cni_args(executables: Executables, plugin_type: str, args: str) -> None:
+    keys = READERS[plugin_type]
+    assert executables.refusal("ADD", keys, CNI_ARGS=args)["msg"] == "CNI_ARGS is not a list of pairs"
+    executables.result("DEL", keys, CNI_ARGS=args)
+
+
+OTHERS: dict[str, JsonObject] = {
+    "firewall": {"prevResult": PREV},
+    "portmap": {"prevResult": PREV},
+    "bandwidth": {"prevResult": PREV},
+    "loopback": {},
+}
+
+
+@pytest.mark.parametrize("plugin_type", OTHERS)
+def test_cni_args_do_not_concern_a_plugin_that_reads_none(executables: Executables, plugin_type: str) -> None:
+    keys = {"type": plugin_type, **OTHERS[plugin_type]}
+    for command in ("ADD", "DEL"):
+        executables.result(command, keys, CNI_ARGS="none")

@@ -130,3 +130,58 @@ def test_cni_args_do_not_concern_a_plugin_that_reads_none(executables: Executabl
     keys = {"type": plugin_type, **OTHERS[plugin_type]}
     for command in ("ADD", "DEL"):
         executables.result(command, keys, CNI_ARGS="none")
+
+
+@pytest.mark.parametrize(
+    ("keys", "variables", "expected"),
+    [
+        (
+            {"addresses": [{"address": "::ffff:10.1.0.5/120", "gateway": "10.1.0.1"}]},
+            {},
+            {"address": "10.1.0.5/24", "gateway": "10.1.0.1"},
+        ),
+        ({}, {"CNI_ARGS": "IP=::ffff:10.2.0.9/120"}, {"address": "10.2.0.9/24", "gateway": "10.2.0.1"}),
+    ],
+    ids=["configuration", "CNI_ARGS"],
+)
+def test_a_container_gets_an_ipv4_address_that_is_written_in_ipv6_form(
+    executables: Executables, keys: JsonObject, variables: dict[str, str], expected: JsonObject
+) -> None:
+    bridge = {"type": "bridge", "isGateway": True, "ipam": {"type": "static", **keys}}
+    if variables:
+        variables["CNI_ARGS"] += ";IgnoreUnknown=1"
+    (ip,) = executables.result("ADD", bridge, **variables)["ips"]
+    assert {"address": ip["address"], "gateway": ip["gateway"]} == expected
+    executables.result("DEL", bridge)
+    subprocess.run(["ip", "link", "delete", "cni0"], check=True)
+
+
+def test_host_local_reads_the_ends_of_a_range_in_ipv6_form_and_refuses_such_a_subnet(executables: Executables) -> None:
+    ipam = {"type": "host-local", "subnet": "10.1.0.0/24", "rangeStart": "::ffff:10.1.0.7"}
+    keys = {"type": "host-local", "ipam": ipam}
+    (ip,) = executables.result("ADD", keys)["ips"]
+    assert ip["address"] == "10.1.0.7/24"
+    executables.result("DEL", keys)
+    error = executables.refusal("ADD", {**keys, "ipam": {**ipam, "subnet": "::ffff:10.1.0.0/120"}})
+    assert error["msg"] == "/ipam/subnet: ::ffff:10.1.0.0/120 is a network of IPv4"
+
+
+LINK_NAMES: dict[str, JsonObject] = {
+    "bridge": {"bridge": "x%d"},
+    "macvlan": {"master": "x%d", "ipam": STATIC},
+    "ipvlan": {"master": "x%d", "ipam": STATIC},
+    "vlan": {"master": "x%d", "vlanId": 7, "ipam": STATIC},
+    "tap": {"bridge": "x%d"},
+    "vrf": {"vrfname": "x%d", "prevResult": PREV},
+    "host-device": {"device": "x%d"},
+}
+
+
+@pytest.mark.parametrize("plugin_type", LINK_NAMES)
+def test_a_template_is_refused_as_the_name_of_a_link(executables: Executables, plugin_type: str) -> None:
+    error = executables.refusal("ADD", {"type": plugin_type, **LINK_NAMES[plugin_type]})
+    assert "'x%d' is not the name of a link" in error["msg"]
+    assert (
+        "'eth%d' is not an interface name"
+        in executables.refusal("ADD", {"type": plugin_type, **LINK_NAMES[plugin_type]}, CNI_IFNAME="eth%d")["msg"]
+    )

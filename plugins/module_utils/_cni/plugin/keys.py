@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_interface,
 )
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import AnyCaseObject, JsonMapping, any_case, kind
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import IFNAME_RULE, is_ifname
 
 T = t.TypeVar("T")
 
@@ -106,6 +107,13 @@ class Keys:
         """Return a list of strings."""
         values = enumerate(self._get(key, list, []))
         return [_expect(f"{self.pointer(key)}/{index}", value, str) for index, value in values]
+
+    def link_name(self, key: str, default: str = "") -> str:
+        """Return the name of a link; the default if it is missing or empty."""
+        name = self.text(key) or default
+        if name and not is_ifname(name):
+            raise refuse(f"{self.pointer(key)}: {name!r} is not the name of a link", f"expected: {IFNAME_RULE}")
+        return name
 
     def pointer(self, key: str) -> str:
         """Return the JSON pointer of a key as it is written."""

@@ -13,7 +13,7 @@ import ipaddress
 import itertools
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, parse_subnet
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range
@@ -96,9 +96,12 @@ def _overlap(first: t.Iterable[Range], second: t.Iterable[Range]) -> bool:
 
 
 def _read_range(keys: Keys, number: int) -> Range:
-    written = keys.interface("subnet")
-    if written is None:
+    given = keys.interface("subnet")
+    if given is None:
         raise refuse(f"{keys.pointer('subnet')} is missing", "expected: a network such as 10.0.0.0/24")
+    written = parse_subnet(keys.text("subnet"))
+    if written is None:
+        raise refuse(f"{keys.pointer('subnet')}: {keys.text('subnet')} is a network of IPv4", f"expected: {given}")
     subnet = written.network
     if written.ip != subnet.network_address:
         raise refuse(f"{keys.pointer('subnet')}: {written} has host bits set", f"expected: {subnet}")

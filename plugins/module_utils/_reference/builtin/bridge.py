@@ -149,7 +149,7 @@ class _Addition:
 
     def _ensure_vlan_gateway(self, bridge: Link) -> Link:
         """Return the link with the addresses of a VLAN's gateways, which is one end of a veth pair; create it if needed."""
-        name = f"{bridge.name}.{self._config.vlan}"
+        name = self._config.vlan_gateway
         link = rtnetlink.link(name)
         if link is not None:
             return link

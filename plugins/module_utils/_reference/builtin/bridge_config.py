@@ -12,13 +12,13 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import addressing, ipam_config, veth_pair
 
 _LAST_VLAN: t.Final = 4094
-_LONGEST_NAME: t.Final = 15
 
 
 class BridgeConfig(t.NamedTuple):
@@ -51,6 +51,11 @@ class BridgeConfig(t.NamedTuple):
     dns: JsonObject | None
 
     @property
+    def vlan_gateway(self) -> str:
+        """The link with the addresses of a VLAN's gateways."""
+        return f"{self.bridge}.{self.vlan}"
+
+    @property
     def has_port_settings(self) -> bool:
         """Return whether the port of a container is to differ from what a new port is."""
         return bool(self.is_hairpin or self.is_isolated or self.vlan or self.trunk)
@@ -68,7 +73,7 @@ def read_config(request: PluginRequest) -> BridgeConfig:
     """
     keys = request.config
     config = BridgeConfig(
-        bridge=keys.text("bridge") or catalogue.DEFAULT_BRIDGE,
+        bridge=keys.link_name("bridge", catalogue.DEFAULT_BRIDGE),
         is_gateway=keys.flag("isGateway") or keys.flag("isDefaultGateway"),
         is_default_gateway=keys.flag("isDefaultGateway"),
         force_address=keys.flag("forceAddress"),
@@ -93,8 +98,10 @@ def read_config(request: PluginRequest) -> BridgeConfig:
 
 
 def _require_consistent(config: BridgeConfig, ipam_type: str) -> None:
-    if len(config.bridge.encode()) > _LONGEST_NAME:
-        raise refuse(f"/bridge: {config.bridge!r} is too long", f"expected: at most {_LONGEST_NAME} bytes")
+    if config.is_gateway and config.vlan and not is_ifname(config.vlan_gateway):
+        raise refuse(
+            f"/bridge: {config.bridge!r} is too long for a link {config.vlan_gateway}", "expected: a shorter name"
+        )
     if ipam_type and config.leaves_down:
         raise refuse("/disableContainerInterface excludes /ipam", "expected: one of both")
     if config.is_hairpin and config.is_promiscuous:

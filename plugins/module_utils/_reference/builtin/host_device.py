@@ -217,9 +217,9 @@ def _find_device(request: PluginRequest) -> _Device:
         if driver in _USERSPACE_DRIVERS:
             return _Device(None, pci_address)
     mac = veth_pair.parse_mac("/hwaddr", config.text("hwaddr"))
-    if config.text("device"):
-        link = rtnetlink.link(config.text("device"))
-        what = f"/device: there is no link {config.text('device')}"
+    name = config.link_name("device")
+    if name:
+        link, what = rtnetlink.link(name), f"/device: there is no link {name}"
     elif mac:
         link = next((each for each in rtnetlink.links() if each.mac == mac), None)
         what = f"/hwaddr: no link has the MAC {mac}"

@@ -114,7 +114,7 @@ class _OnMaster(SingleLink):
 
     def make_link(self, request: PluginRequest, undo: Undo) -> Link:
         attachment, netns = request.attachment, _master_netns(request)
-        name = request.config.text("master") or self.master(request)
+        name = request.config.link_name("master") or self.master(request)
         mtu, mac, data = request.config.integer("mtu", within=PACKET_SIZE), self.mac(request), self.link_data(request)
         master = rtnetlink.link(name, netns)
         if master is None:

@@ -16,7 +16,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.support import state
-from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, links
 
 pytestmark = [pytest.mark.requires_root]
 
@@ -185,3 +185,63 @@ def test_a_template_is_refused_as_the_name_of_a_link(executables: Executables, p
         "'eth%d' is not an interface name"
         in executables.refusal("ADD", {"type": plugin_type, **LINK_NAMES[plugin_type]}, CNI_IFNAME="eth%d")["msg"]
     )
+
+
+IPAM_USERS: dict[str, JsonObject] = {
+    "bridge": {},
+    "ptp": {},
+    "macvlan": {"master": "lo"},
+    "tap": {},
+    "host-device": {"device": "lo"},
+}
+
+
+@pytest.mark.parametrize("plugin_type", IPAM_USERS)
+def test_a_plugin_that_names_itself_as_its_ipam_plugin_is_refused_and_deleted(
+    executables: Executables, plugin_type: str
+) -> None:
+    keys = {"type": plugin_type, "ipam": {"type": plugin_type}, **IPAM_USERS[plugin_type]}
+    assert executables.refusal("ADD", keys)["msg"] == f"/ipam/type: plugin {plugin_type} assigns no addresses"
+    executables.result("DEL", keys)
+
+
+CLOSED = {
+    "closed standard input": ("exec 0<&-", "standard input is closed"),
+    "standard input for writing": ("exec 0>/dev/null", "cannot read standard input: Bad file descriptor"),
+    "closed standard output": ("exec 1>&-", "standard output is closed"),
+    "full standard output": ("exec 1>/dev/full", "cannot write standard output: No space left on device"),
+}
+
+
+@pytest.mark.parametrize(("redirection", "message"), CLOSED.values(), ids=CLOSED)
+@pytest.mark.parametrize("command", ["ADD", "DEL"])
+def test_a_descriptor_that_cannot_be_used_is_one_error(
+    executables: Executables, command: str, redirection: str, message: str
+) -> None:
+    if command == "DEL" and "full" in redirection:
+        executables.result(command, BRIDGE, before=("sh", "-c", f'{redirection}; exec "$0"'))
+        return  # DEL has no output
+    done = executables.run(command, BRIDGE, before=("sh", "-c", f'{redirection}; exec "$0"'))
+    error = json.loads(done.stdout or done.stderr)
+    assert (done.returncode, bool(done.stdout), error["msg"]) == (1, "0" in redirection, message)
+    executables.result("DEL", BRIDGE)
+
+
+@pytest.mark.parametrize("value", ["true", "TRUE", "1"])
+def test_cni_netns_override_allows_the_plugins_own_namespace(executables: Executables, value: str) -> None:
+    own = {"CNI_NETNS": "/proc/self/ns/net", "CNI_IFNAME": "own0", "CNI_NETNS_OVERRIDE": value}
+    before = links()
+    result = executables.result("ADD", BRIDGE, **own)
+    assert "own0" in links()
+    tuning: JsonObject = {"type": "tuning", "sysctl": {"net.ipv4.conf.IFNAME.arp_filter": "1"}, "prevResult": result}
+    for command in ("ADD", "CHECK", "DEL"):
+        executables.result(command, tuning, **own)
+    executables.result("CHECK", {**BRIDGE, "prevResult": result}, **own)
+    executables.result("DEL", {**BRIDGE, "prevResult": result}, **own)
+    assert set(links()) == {*before, "cni0"}
+
+
+@pytest.mark.parametrize("value", ["", "0", "yes"])
+def test_another_cni_netns_override_allows_nothing(executables: Executables, value: str) -> None:
+    own = {"CNI_NETNS": "/proc/self/ns/net", "CNI_NETNS_OVERRIDE": value}
+    assert "is the node's own network namespace" in executables.refusal("ADD", BRIDGE, **own)["msg"]

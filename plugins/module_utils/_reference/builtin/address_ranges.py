@@ -71,7 +71,9 @@ def read_range_sets(request: PluginRequest) -> list[RangeSet]:
 
 
 def _lists(keys: Keys, key: str) -> list[list[Keys]]:
-    members = keys.values.get(key) or []
+    members = keys.values.get(key)
+    if members is None:
+        return []
     if not isinstance(members, list):
         raise refuse(f"{keys.pointer(key)}: expected a list of range sets")
     # An object of the list's indexes, so that each of its members is read as a list.

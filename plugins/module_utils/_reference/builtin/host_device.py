@@ -63,6 +63,7 @@ class HostDevice(IpamUser):
     def add(self, request: PluginRequest) -> Result:
         attachment = request.attachment
         dns = ipam_config.read_dns(request.config.section("dns"))
+        addressing.ipam_type(request)  # refused before the device is moved
         device = _find_device(request)
         interface: JsonObject = {"name": attachment.ifname, "sandbox": attachment.netns}
         with sandbox.open_sandbox(attachment), Undo() as undo:

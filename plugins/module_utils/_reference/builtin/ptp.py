@@ -47,6 +47,7 @@ class Ptp(IpamUser):
         dns = ipam_config.read_own_dns(config.section("dns"))
         mtu = config.integer("mtu", within=PACKET_SIZE)
         masquerades, backend = config.flag("ipMasq"), config.text("ipMasqBackend")
+        addressing.ipam_type(request)  # refused before anything else
         with sandbox.open_sandbox(attachment), kernel_writer.connect() as writer, Undo() as undo:
             given = addressing.allocate(request, undo)
             gateways = _require_gateways(given)

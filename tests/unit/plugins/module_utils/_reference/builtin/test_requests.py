@@ -73,6 +73,30 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
     ("portmap", ports(hostIP="x"), "/runtimeConfig/portMappings/1/hostIP: 'x' is not an address"),
     ("portmap", ports(hostIP="fe80::1%lo"), "/runtimeConfig/portMappings/1/hostIP: 'fe80::1%lo' is not an address"),
     ("portmap", ports(protocol="tcp -j ACCEPT"), "/runtimeConfig/portMappings/1/protocol: 'tcp -j ACCEPT' is not a"),
+    (
+        "portmap",
+        {"runtimeConfig": {"portMappings": True}},
+        "/runtimeConfig/portMappings: expected a list, found a boolean",
+    ),
+    ("portmap", {"runtimeConfig": {"portMappings": 5}}, "/runtimeConfig/portMappings: expected a list, found a number"),
+    (
+        "portmap",
+        {"runtimeConfig": {"portMappings": {}}},
+        "/runtimeConfig/portMappings: expected a list, found an object",
+    ),
+    ("portmap", {"runtimeConfig": {"portMappings": [8080]}}, "/runtimeConfig/portMappings/0: expected an object"),
+    ("portmap", {"runtimeConfig": []}, "/runtimeConfig: expected an object, found a list"),
+    ("portmap", ports(hostPort=True), "/runtimeConfig/portMappings/1/hostPort: expected a number, found a boolean"),
+    ("portmap", ports(hostPort=80.5), "/runtimeConfig/portMappings/1/hostPort: 80.5 is not a 64-bit integer"),
+    ("portmap", ports(hostPort="80"), "/runtimeConfig/portMappings/1/hostPort: expected a number, found a string"),
+    ("portmap", {"snat": "false"}, "/snat: expected a boolean, found a string"),
+    ("portmap", {"masqAll": "true"}, "/masqAll: expected a boolean, found a string"),
+    ("bandwidth", {"runtimeConfig": {"bandwidth": 5}}, "/runtimeConfig/bandwidth: expected an object, found a number"),
+    ("host-local", {"runtimeConfig": {"ipRanges": {}}}, "/runtimeConfig/ipRanges: expected a list of range sets"),
+    ("host-local", {"ipam": {"ranges": False}}, "/ipam/ranges: expected a list of range sets"),
+    ("static", {"ipam": {}, "runtimeConfig": {"ips": "10.1.0.2/24"}}, "/runtimeConfig/ips: expected a list, found a"),
+    ("bridge", {"runtimeConfig": {"mac": 5}}, "/runtimeConfig/mac: expected a string, found a number"),
+    ("host-device", {"runtimeConfig": {"deviceID": True}}, "/runtimeConfig/deviceID: expected a string, found a"),
     ("portmap", {"markMasqBit": 32}, "/markMasqBit: 32 is not a bit of a mark"),
     ("portmap", {"markMasqBit": 1, "externalSetMarkChain": "X"}, "/markMasqBit excludes /externalSetMarkChain"),
     ("portmap", {"backend": "ipvs"}, "/backend: 'ipvs' is unknown"),
@@ -239,3 +263,13 @@ def test_an_empty_list_in_dns_counts_as_a_setting(lists: tuple[str, ...]) -> Non
     assert read_config(read_request(dns={key: [] for key in lists})).dns == {}
     assert read_config(read_request(dns=dict.fromkeys(lists))).dns is None
     assert read_config(read_request(dns={"domain": ""})).dns is None
+
+
+@pytest.mark.parametrize("command", ["ADD", "CHECK", "STATUS", "GC"])
+@pytest.mark.parametrize("plugin", ["bridge", "ptp", "macvlan", "ipvlan", "vlan", "dummy", "tap", "host-device"])
+@pytest.mark.parametrize("ipam", ["bridge", "portmap"])
+def test_a_plugin_that_assigns_no_addresses_is_refused_as_an_ipam_plugin(plugin: str, command: str, ipam: str) -> None:
+    request = read_request(command, ipam={"type": ipam}, master="lo", device="eth0", prevResult=PREV)
+    loaded = registry.load(plugin)
+    operation = {"ADD": loaded.add, "CHECK": loaded.check, "STATUS": loaded.status, "GC": loaded.gc}[command]
+    assert error_of(operation, request).msg == f"/ipam/type: plugin {ipam} assigns no addresses"

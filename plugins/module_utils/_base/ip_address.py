@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Read addresses as plugins do, which are written in Go: an IPv4 address in IPv6 form is that IPv4 address."""
+
 from __future__ import annotations
 
 import functools
@@ -16,10 +18,12 @@ IpInterface = t.Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
 IpNetwork = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
 _MAX_LENGTH_DIGITS: t.Final = 3
+# The bits before the IPv4 address in ::ffff:10.1.0.1.
+_MAPPED_BITS: t.Final = 96
 
 
 def parse_address(value: object) -> IpAddress | None:
-    """Return a configuration value as an address, or None if plugins, which are written in Go, would reject it."""
+    """Return a configuration value as an address, or None if plugins would reject it."""
     return _address(value) if isinstance(value, str) else None
 
 
@@ -34,12 +38,19 @@ def parse_network(value: object) -> IpNetwork | None:
     return interface.network if interface else None
 
 
+def parse_subnet(value: object) -> IpInterface | None:
+    """Return the subnet of a range with its host bits, or None if plugins would reject it: it has no IPv6 form of IPv4."""
+    interface = parse_interface(value)
+    return interface if interface and (interface.version == 6) == (":" in str(value)) else None
+
+
 @functools.lru_cache(maxsize=4096)
 def _address(text: str) -> IpAddress | None:
     try:
-        return None if "%" in text else ipaddress.ip_address(text)
+        address = None if "%" in text else ipaddress.ip_address(text)
     except ValueError:
         return None
+    return (address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None) or address
 
 
 @functools.lru_cache(maxsize=4096)
@@ -47,7 +58,9 @@ def _interface(text: str) -> IpInterface | None:
     if "%" in text or not _is_length(text.partition("/")[2]):
         return None
     try:
-        return ipaddress.ip_interface(text)
+        interface = ipaddress.ip_interface(text)
+        mapped = interface.ip.ipv4_mapped if isinstance(interface, ipaddress.IPv6Interface) else None
+        return ipaddress.IPv4Interface((mapped, interface.network.prefixlen - _MAPPED_BITS)) if mapped else interface
     except ValueError:
         return None
 
@@ -56,4 +69,12 @@ def _is_length(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _MAX_LENGTH_DIGITS
 
 
-__all__ = ("IpAddress", "IpInterface", "IpNetwork", "parse_address", "parse_interface", "parse_network")
+__all__ = (
+    "IpAddress",
+    "IpInterface",
+    "IpNetwork",
+    "parse_address",
+    "parse_interface",
+    "parse_network",
+    "parse_subnet",
+)

@@ -38,6 +38,36 @@ class _NotJson(ValueError):
     """JSON that Python accepts, but `decode` and `encode` refuse."""
 
 
+class AnyCaseObject(JsonObject):
+    """An object that is read as programs in Go read it: a key that is missing or null may be there in another case."""
+
+    def find_key(self, key: str) -> str:
+        """Return a key as the object has it; the key itself if the object does not have it."""
+        if super().get(key) is not None:
+            return key
+        folded = key.lower()
+        others = (name for name, value in reversed(self.items()) if value is not None and name.lower() == folded)
+        return next(others, key)
+
+    def get(self, key: str, default: t.Any = None) -> t.Any:
+        return super().get(self.find_key(key), default)
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(self.find_key(str(key)))
+
+    def __getitem__(self, key: str) -> t.Any:
+        return super().__getitem__(self.find_key(key))
+
+
+def any_case(value: t.Any) -> t.Any:
+    """Return a value whose objects, however deep, are read in any case."""
+    if isinstance(value, AnyCaseObject):
+        return value
+    if isinstance(value, t.Mapping):
+        return AnyCaseObject((key, any_case(entry)) for key, entry in value.items())
+    return [any_case(entry) for entry in value] if isinstance(value, list) else value
+
+
 def lower_keys(keys: JsonMapping) -> JsonObject:
     """Return an object with its keys in lower case, because Go does not distinguish them when it decodes an object."""
     return {str(key).lower(): value for key, value in keys.items()}
@@ -71,6 +101,19 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False, recorded: bo
     except ValueError as exc:
         raise _failure(what, str(exc)) from exc
     return value
+
+
+class _Pairs(list[tuple[str, t.Any]]):
+    """The pairs of an object, repeated keys included."""
+
+
+def find_repeated_key(content: bytes, *path: str) -> str:
+    """Return a key that the object at a path has twice, or an empty string. The keys of the path may have any case."""
+    value = json.loads(content, object_pairs_hook=_Pairs)
+    for key in path:
+        value = AnyCaseObject(value).get(key) if isinstance(value, _Pairs) else None
+    names = [name for name, dummy in value] if isinstance(value, _Pairs) else []
+    return next((name for name in names if names.count(name) > 1), "")
 
 
 def encode(value: t.Any) -> bytes:
@@ -186,4 +229,16 @@ _STRICT: t.Final = json.JSONDecoder(
 )
 _ENCODER: t.Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
-__all__ = ("JsonMapping", "JsonObject", "as_object", "decode", "encode", "is_same", "kind", "lower_keys")
+__all__ = (
+    "AnyCaseObject",
+    "JsonMapping",
+    "JsonObject",
+    "any_case",
+    "as_object",
+    "decode",
+    "encode",
+    "find_repeated_key",
+    "is_same",
+    "kind",
+    "lower_keys",
+)

@@ -24,7 +24,8 @@ class PluginConfiguration:
 
     Attributes:
         index: Its position in the network's ``plugins``.
-        keys: The object as written, with its reserved keys; `request` derives the plugin's request from it.
+        keys: The object as written, with its reserved keys, read in any case; `request` derives the plugin's request
+            from it.
     """
 
     index: int
@@ -38,7 +39,7 @@ class PluginConfiguration:
 
     @property
     def capabilities(self) -> frozenset[str]:
-        return frozenset(name for name, declared in (self.keys.get("capabilities") or {}).items() if declared)
+        return frozenset(name for name, declared in (_capabilities(self.keys) or {}).items() if declared)
 
     @property
     def delegated_type(self) -> str:
@@ -161,8 +162,9 @@ def parse_plugin(keys: object, index: int, source: str, pointer: str) -> PluginC
     if "type" not in keys:
         raise _invalid(source, pointer, "the plugin has no 'type'", "the name of the plugin's executable")
     plugin_type = check_plugin_type(keys["type"], f"{source}: {pointer}/type")
-    check_well_known_keys(keys, f"{source} (plugin {index}, type {plugin_type})", pointer)
-    return PluginConfiguration(index, plugin_type, keys)
+    read = json_text.AnyCaseObject(json_text.any_case(keys))
+    check_well_known_keys(read, f"{source} (plugin {index}, type {plugin_type})", pointer)
+    return PluginConfiguration(index, plugin_type, read)
 
 
 def encode(network: t.Mapping[str, t.Any], default: t.Callable[[t.Any], t.Any] | None = None) -> bytes:
@@ -270,15 +272,21 @@ def check_well_known_keys(keys: t.Mapping[str, t.Any], source: str, pointer: str
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    for key in ("capabilities", "ipam", "dns"):
-        if not isinstance(keys.get(key), (dict, type(None))):
-            raise _invalid(source, f"{pointer}/{key}", f"found {kind(keys[key])}", "an object")
-    for name, declared in (keys.get("capabilities") or {}).items():
+    capabilities = _capabilities(keys)
+    for key, value in {"capabilities": capabilities, "ipam": keys.get("ipam"), "dns": keys.get("dns")}.items():
+        if not isinstance(value, (dict, type(None))):
+            raise _invalid(source, f"{pointer}/{key}", f"found {kind(value)}", "an object")
+    for name, declared in (capabilities or {}).items():
         if not isinstance(declared, (bool, type(None))):
             raise _invalid(source, f"{pointer}/capabilities/{name}", f"found {declared!r}", "true or false")
     ipam = keys.get("ipam") or {}
     if ipam.get("type") not in (None, ""):
         check_plugin_type(ipam["type"], f"{source}: {pointer}/ipam/type")
+
+
+def _capabilities(keys: t.Mapping[str, t.Any]) -> t.Any:
+    """Return the declared capabilities, whose key is the engine's and therefore has one case."""
+    return dict(keys).get("capabilities")
 
 
 def _invalid(source: str, pointer: str, problem: str, expected: str) -> CniError:

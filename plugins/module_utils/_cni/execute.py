@@ -34,12 +34,14 @@ class Parameters(t.NamedTuple):
             executables of another release refuse.
         has_failed: For DEL, whether another plugin of the network has failed. Its rules may still lead to the address of the
             attachment, which is not given back then.
+        args_are_pairs: Whether CNI_ARGS could be read, which concerns only plugins that need them.
     """
 
     command: str
     attachment: Attachment | None = None
     builtin: tuple[str, ...] = ()
     has_failed: bool = False
+    args_are_pairs: bool = True
 
 
 # What `Executor.require` returns for a plugin of this process begins with this.

@@ -18,7 +18,14 @@ _IFNAME_BYTES = 15
 # A record's file is named <network>-<container id>-<interface>. The engine appends ":<length>.<length>" if two attachments
 # have the same file name. A file name has up to 255 bytes, and the ids of container runtimes have 64.
 NETWORK_NAME_LIMIT: t.Final = 255 - len("-") - 64 - len("-") - _IFNAME_BYTES - len(":167.64")
-_IFNAME_FORBIDDEN = re.compile(r"[/:\s\x00-\x1f\x7f]")
+# The kernel takes a name with % for a template of names.
+_IFNAME_FORBIDDEN = re.compile(r"[/:%\s\x00-\x1f\x7f]")
+# Names of directories in /proc/sys/net/ipv4/conf that are not those of links.
+_IFNAME_RESERVED: t.Final = (".", "..", "all", "default")
+IFNAME_RULE: t.Final = (
+    f"1 to {_IFNAME_BYTES} bytes, without '/', ':', '%', white space or control characters; "
+    "not '.', '..', 'all' or 'default'"
+)
 # The kernel's limit for one variable is 128 KiB, its name and the final NUL included.
 _ARGS_BYTES = 128 * 1024 - len("CNI_ARGS=")
 _ARGS_FORBIDDEN = re.compile(r"[;=\x00]")
@@ -54,14 +61,13 @@ def check_ifname(ifname: object) -> str:
         CniError: ``INVALID_ENVIRONMENT``.
     """
     if not isinstance(ifname, str) or not is_ifname(ifname):
-        rule = f"1 to {_IFNAME_BYTES} bytes, neither '.' nor '..', without '/', ':', white space or control characters"
-        raise _invalid(Code.INVALID_ENVIRONMENT, "CNI_IFNAME", ifname, "an interface name", rule)
+        raise _invalid(Code.INVALID_ENVIRONMENT, "CNI_IFNAME", ifname, "an interface name", IFNAME_RULE)
     return ifname
 
 
 def is_ifname(text: str) -> bool:
     """Return whether the kernel accepts a text as an interface name."""
-    valid = text not in (".", "..") and not _IFNAME_FORBIDDEN.search(text)
+    valid = text not in _IFNAME_RESERVED and not _IFNAME_FORBIDDEN.search(text)
     return valid and 0 < _bytes_of(text) <= _IFNAME_BYTES
 
 
@@ -139,6 +145,7 @@ def _invalid(code: Code, where: str, value: object, what: str, rule: str) -> Cni
 
 
 __all__ = (
+    "IFNAME_RULE",
     "NETWORK_NAME_LIMIT",
     "check_args",
     "check_container_id",

@@ -47,7 +47,7 @@ def _forms(value: str) -> list[str]:
 
 def _config_args(request: bytes) -> object:
     try:
-        keys = json_text.decode(request, "")
+        keys = json_text.any_case(json_text.decode(request, ""))
     except CniError:
         return None
     args = keys.get("args") if isinstance(keys, dict) else None

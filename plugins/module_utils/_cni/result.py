@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
@@ -41,7 +40,8 @@ class Result(t.NamedTuple):
     def addresses(self) -> tuple[str, ...]:
         """Its addresses, without prefix lengths."""
         keys = _from_families(dict(self.keys)) if _is_old(self.version) else self.keys
-        return tuple(str(ipaddress.ip_interface(ip["address"]).ip) for ip in keys.get("ips") or ())
+        interfaces = (parse_interface(ip["address"]) for ip in keys.get("ips") or ())
+        return tuple(str(interface.ip) for interface in interfaces if interface)
 
     def to(self, target: str) -> Result:
         """Return the result in another version.
@@ -174,7 +174,8 @@ def _expect_optional(value: object, expected: type, where: str) -> t.Any:
 
 
 def _family(address: str) -> int:
-    return ipaddress.ip_interface(address).version
+    interface = parse_interface(address)
+    return interface.version if interface else 0
 
 
 def _from_families(keys: JsonObject) -> JsonObject:

@@ -11,7 +11,7 @@ import os
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 FAMILIES: t.Final = (4, 6)
@@ -84,14 +84,16 @@ def legacy_table(family: int, name: str) -> Table | None:
         CniError: ``IO_FAILURE``.
     """
     default, other = (program.find(f"{tool(family)}{kind}-save") for kind in ("", "-legacy"))
-    if (
-        not default
-        or not other
-        or os.path.realpath(default) == os.path.realpath(other)
-        or name not in _legacy_names(family)
-    ):
+    if not default or not other or _resolve(default) == _resolve(other) or name not in _legacy_names(family):
         return None
     return _table(f"{tool(family)}-legacy-save", name)
+
+
+def _resolve(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except OSError as exc:
+        raise io_error("follow the link", path, exc) from exc
 
 
 def parse(text: str) -> dict[str, Table]:

@@ -73,8 +73,8 @@ def is_own(path: str) -> bool:
     return (status.st_dev, status.st_ino) in _own_namespaces()
 
 
-def is_foreign(path: str) -> bool:
-    """Return whether a path leads to a network namespace that is not the node's own.
+def is_foreign(path: str, *, allow_own: bool = False) -> bool:
+    """Return whether a path leads to a network namespace that is not the node's own, unless that is allowed.
 
     Raises:
         CniError: ``IO_FAILURE``: this process or the node has no room for another open file.
@@ -87,7 +87,8 @@ def is_foreign(path: str) -> bool:
         return False
     try:
         status = os.fstat(descriptor)
-        return _is_network_namespace(descriptor) and (status.st_dev, status.st_ino) not in _own_namespaces()
+        is_allowed = allow_own or (status.st_dev, status.st_ino) not in _own_namespaces()
+        return _is_network_namespace(descriptor) and is_allowed
     finally:
         os.close(descriptor)
 
@@ -107,8 +108,11 @@ def inode(path: str) -> int:
         return 0
 
 
-def require_foreign(path: str) -> None:
+def require_foreign(path: str, *, allow_own: bool = False) -> None:
     """Refuse a path that is not a network namespace, or is the node's own.
+
+    Args:
+        allow_own: Accept the node's own.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
@@ -120,27 +124,28 @@ def require_foreign(path: str) -> None:
     if not is_namespace(path):
         advice = "if a removed namespace left the file behind, remove it and create the namespace again"
         raise _invalid(path, "is not a network namespace", advice)
-    if (status.st_dev, status.st_ino) in _own_namespaces():
+    if not allow_own and (status.st_dev, status.st_ino) in _own_namespaces():
         raise _invalid(path, "is the node's own network namespace", "expected: the network namespace of the container")
 
 
 @contextlib.contextmanager
-def open_foreign(path: str) -> t.Iterator[int]:
-    """Yield a descriptor of a network namespace that is not the node's own.
+def open_foreign(path: str, *, allow_own: bool = False) -> t.Iterator[int]:
+    """Yield a descriptor of a network namespace that is not the node's own; arguments as `require_foreign`.
 
     The descriptor itself is examined: a path such as ``/proc/1234/ns/net`` may lead elsewhere a moment later.
 
     Raises:
         CniError: As `require_foreign`; ``IO_FAILURE``.
     """
-    require_foreign(path)
+    require_foreign(path, allow_own=allow_own)
     try:
         descriptor = os.open(path, _OPEN_FLAGS)
     except OSError as exc:
         raise io_error("open", path, exc) from exc
     try:
         status = os.fstat(descriptor)
-        if not _is_network_namespace(descriptor) or (status.st_dev, status.st_ino) in _own_namespaces():
+        is_own = (status.st_dev, status.st_ino) in _own_namespaces() and not allow_own
+        if is_own or not _is_network_namespace(descriptor):
             raise _invalid(
                 path, "leads to another namespace than a moment ago", "expected: a container that still runs"
             )

@@ -12,6 +12,7 @@ import re
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -77,7 +78,7 @@ class DefectTolerance:
         except CniError as exc:
             if not _NO_INTERFACE.search(exc.msg):
                 raise
-        ipam = (json.loads(request).get("ipam") or {}).get("type")
+        ipam = (json_text.any_case(json.loads(request)).get("ipam") or {}).get("type")
         return self._executor.execute(ipam, request, parameters) if ipam else b""
 
 

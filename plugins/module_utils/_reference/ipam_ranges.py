@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     IpNetwork,
     parse_address,
     parse_interface,
-    parse_network,
+    parse_subnet,
 )
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
@@ -123,9 +123,10 @@ def bridge_addresses(ipam: object) -> list[IpInterface]:
 
 def _read_range(group: int, keys: JsonObject, path: str) -> Range | None:
     """Return the range that an object defines, None if its subnet is invalid or too small."""
-    subnet = parse_network(keys.get("subnet"))
-    if subnet is None or subnet.prefixlen > subnet.max_prefixlen - 2:
+    written_subnet = parse_subnet(keys.get("subnet"))
+    if written_subnet is None or written_subnet.network.prefixlen > written_subnet.max_prefixlen - 2:
         return None
+    subnet = written_subnet.network
     written = [keys.get(key) for key in ("rangeStart", "rangeEnd", "gateway")]
     parsed = [parse_address(value) for value in written]
     first, last, gateway = (address if address and address.version == subnet.version else None for address in parsed)

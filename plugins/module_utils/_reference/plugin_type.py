@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import AnyCaseObject
+
 VETH: t.Final = "veth"
 
 # Effects of a quirk: ignore the error of CHECK; run ADD once more; run DEL once more; add advice to the error of ADD.
@@ -96,7 +98,7 @@ class Delegation(t.NamedTuple):
         """Return the configuration of a delegated plugin with the keys that the delegating plugin adds."""
         plugin_type = keys.get("type", self.default_type)
         is_gateway = self.default_gateway and plugin_type == self.default_type
-        return {"type": plugin_type, **({"isGateway": True} if is_gateway else {}), **keys}
+        return AnyCaseObject({"type": plugin_type, **({"isGateway": True} if is_gateway else {}), **keys})
 
 
 class PluginType(t.NamedTuple):

@@ -24,6 +24,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
 from ansible_collections.cni.node.tests.integration.engine.reference_networks import DEFAULT_ROUTES, host_local, network
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
 from ansible_collections.cni.node.tests.support import state
+from ansible_collections.cni.node.tests.support.key_case import in_other_case
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 
 FLUSH = "nft flush ruleset"
@@ -126,6 +127,12 @@ CASES = {
         ),
     ),
     "portmap": Case((GATEWAY, PORTMAP), (FLUSH,), {"capability_args": PORTS}),
+    "keys in capitals": Case(
+        (in_other_case(GATEWAY), in_other_case(PORTMAP)),
+        (FLUSH,),
+        {"capability_args": {name: in_other_case(value) for name, value in PORTS.items()}},
+        reaches=GATEWAYS,
+    ),
     "firewall": Case((GATEWAY, reference_networks.FIREWALL), (FLUSH,)),
     "firewall, same bridge": Case((GATEWAY, SAME_BRIDGE), ("iptables -F CNI-ISOLATION-STAGE-1", FLUSH)),
     "bandwidth": Case(

@@ -111,3 +111,11 @@ def test_del_leaves_the_links_of_the_nodes_own_namespace(plugin_type: str, path:
         before = {name: link["flags"] for name, link in links().items()}
         call("DEL", TYPES[plugin_type], path)
         assert {name: link["flags"] for name, link in links().items()} == before
+
+
+def test_cni_netns_override_does_not_concern_plugins_in_the_process_of_a_module(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CNI_NETNS_OVERRIDE", "true")
+    with pytest.raises(CniError, match="is the node's own network namespace"):
+        call("ADD", {"type": "loopback"}, OWN_PATHS[0])

@@ -72,6 +72,8 @@ class PluginRequest:
             names: The keys that it understands. It refuses others unless CNI_ARGS has ``IgnoreUnknown=1``, as the
                 conventions of the specification require.
         """
+        if not self.parameters.args_are_pairs:
+            raise refuse("CNI_ARGS is not a list of pairs", "expected: KEY=VALUE, with semicolons between pairs")
         args = self.attachment.args
         unknown = sorted(set(args) - {*names, _IGNORE_UNKNOWN})
         if unknown and args.get(_IGNORE_UNKNOWN, "").lower() not in ("1", "true"):

@@ -18,7 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_address,
     parse_interface,
 )
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, kind
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import AnyCaseObject, JsonMapping, any_case, kind
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import IFNAME_RULE, is_ifname
 
 T = t.TypeVar("T")
 
@@ -47,6 +48,8 @@ def refuse_faults(faults: t.Sequence[str]) -> None:
 class Keys:
     """An object of a configuration. A key that is missing or null has its default.
 
+    A key may be there in another case, as in Go: the exact one comes first.
+
     All methods raise `CniError` for a value of another type, with the JSON pointer of the key.
     """
 
@@ -55,7 +58,7 @@ class Keys:
         Args:
             path: JSON pointer of the object.
         """
-        self.values = values
+        self.values: AnyCaseObject = any_case(values)
         self.path = path
 
     def __contains__(self, key: str) -> bool:
@@ -105,8 +108,16 @@ class Keys:
         values = enumerate(self._get(key, list, []))
         return [_expect(f"{self.pointer(key)}/{index}", value, str) for index, value in values]
 
+    def link_name(self, key: str, default: str = "") -> str:
+        """Return the name of a link; the default if it is missing or empty."""
+        name = self.text(key) or default
+        if name and not is_ifname(name):
+            raise refuse(f"{self.pointer(key)}: {name!r} is not the name of a link", f"expected: {IFNAME_RULE}")
+        return name
+
     def pointer(self, key: str) -> str:
-        return f"{self.path}/{key}"
+        """Return the JSON pointer of a key as it is written."""
+        return f"{self.path}/{self.values.find_key(key)}"
 
     def address(self, key: str) -> IpAddress | None:
         """Return an address, None if it is missing or empty."""

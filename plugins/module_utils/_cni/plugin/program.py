@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error, io_error
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, ProcessExecutor
@@ -24,7 +25,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 
 # Gets the directories of CNI_PATH and returns what runs delegated plugins.
 MakeExecutor = t.Callable[[t.Sequence[str]], Executor]
@@ -38,23 +38,65 @@ def make_process_executor(directories: t.Sequence[str]) -> ProcessExecutor:
 
 
 def _forward_stderr(plugin_type: str, parameters: Parameters, text: bytes) -> None:
-    sys.stderr.buffer.write(text)
+    if sys.stderr is not None:
+        sys.stderr.buffer.write(text)
 
 
 def run(plugin: Plugin, make_executor: MakeExecutor) -> int:
     """Run the operation that the environment names; print its result or its error; return the exit status."""
     content = b""
     try:
+        _require_stdout()
         command = os.environ.get("CNI_COMMAND", "")
-        content = b"" if command == "VERSION" else sys.stdin.buffer.read()
+        content = b"" if command == "VERSION" else _read_request()
         parameters = _read_parameters(command, content)
         executor = make_executor([os.path.abspath(path) for path in os.environ.get("CNI_PATH", "").split(":") if path])
-        sys.stdout.buffer.write(protocol.call(plugin, content, parameters, executor))
+        output, status = protocol.call(plugin, content, parameters, executor), 0
     except Exception as exc:
-        error = {"cniVersion": _version_of(content), **as_error(exc).as_dict()}
-        sys.stdout.buffer.write(json_text.encode(error))
-        return 1
-    return 0
+        output, status = _encode_error(exc, content), 1
+    try:
+        if output:
+            _print(output)
+    except CniError as exc:
+        with contextlib.suppress(OSError):  # there is no other place for the error
+            os.write(2, output if status else _encode_error(exc, content))
+        status = 1
+    return status
+
+
+def _encode_error(exc: Exception, content: bytes) -> bytes:
+    return json_text.encode({"cniVersion": _version_of(content), **as_error(exc).as_dict()})
+
+
+def _read_request() -> bytes:
+    if sys.stdin is None:
+        raise CniError(Code.IO_FAILURE, "standard input is closed", "expected: the request of the runtime")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as exc:
+        raise io_error("read", "standard input", exc) from exc
+
+
+def _require_stdout() -> None:
+    # Python has no object for a descriptor that was closed at its start.
+    if sys.stdout is None:
+        raise CniError(Code.IO_FAILURE, "standard output is closed", "expected: a descriptor for the result")
+
+
+def _print(output: bytes) -> None:
+    """Write to standard output.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    _require_stdout()
+    try:
+        sys.stdout.buffer.write(output)
+        sys.stdout.buffer.flush()
+    except OSError as exc:
+        # Python would try again at its end, and print a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise io_error("write", "standard output", exc) from exc
 
 
 def _read_parameters(command: str, content: bytes) -> Parameters:
@@ -67,21 +109,10 @@ def _read_parameters(command: str, content: bytes) -> Parameters:
         raise CniError(Code.INVALID_ENVIRONMENT, what, f"expected: the parameters of {command}")
     container_id = check_container_id(os.environ["CNI_CONTAINERID"])
     ifname = check_ifname(os.environ["CNI_IFNAME"])
-    return Parameters(
-        command, Attachment(_name_of(content), container_id, ifname, os.environ.get("CNI_NETNS", ""), _args())
-    )
-
-
-def _args() -> dict[str, str]:
-    """Return the pairs of CNI_ARGS.
-
-    Raises:
-        CniError: A part is no pair.
-    """
-    pairs = [part.split("=") for part in os.environ.get("CNI_ARGS", "").split(";") if part]
-    if any(len(pair) != 2 for pair in pairs):
-        raise refuse("CNI_ARGS is not a list of pairs", "expected: KEY=VALUE, with semicolons between pairs")
-    return dict(pairs)
+    parts = [part for part in os.environ.get("CNI_ARGS", "").split(";") if part]
+    args = {key: value for key, dummy, value in (part.partition("=") for part in parts)}
+    attachment = Attachment(_name_of(content), container_id, ifname, os.environ.get("CNI_NETNS", ""), args)
+    return Parameters(command, attachment, all(part.count("=") == 1 for part in parts))
 
 
 def _name_of(content: bytes) -> str:

@@ -73,7 +73,7 @@ def call(plugin: Plugin, content: bytes, parameters: Parameters, executor: Execu
 
 def _read_request(plugin: Plugin, content: bytes, parameters: Parameters, executor: Executor) -> PluginRequest:
     what = f"the request of plugin {plugin.name}"
-    keys = json_text.as_object(json_text.decode(content, what, recorded=True), what)
+    keys = json_text.any_case(json_text.as_object(json_text.decode(content, what, recorded=True), what))
     selected = _negotiate(plugin, keys.get("cniVersion"))
     since = _SINCE.get(parameters.command)
     if since and not version.at_least(selected, since):

@@ -11,7 +11,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, parse_address
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import lower_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import (
     Attachment,
@@ -198,10 +198,10 @@ def _mapping(keys: t.Mapping[str, t.Any]) -> Mapping | None:
     port, host_ip = keys.get("hostport"), keys.get("hostip") or ""
     if not isinstance(port, int) or not isinstance(host_ip, str):
         return None
-    try:
-        addresses = (ipaddress.ip_address(host_ip),) if host_ip else _UNSPECIFIED
-    except ValueError:
+    address = parse_address(host_ip)
+    if host_ip and address is None:
         return None
+    addresses = (address,) if address else _UNSPECIFIED
     return Mapping(str(keys.get("protocol")), port, addresses, keys.get("containerport") or 0)
 
 

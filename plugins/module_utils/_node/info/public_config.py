@@ -63,7 +63,7 @@ def describe(network: NetworkConfiguration) -> JsonObject:
 
 
 def _select(keys: JsonMapping, names: t.Collection[str]) -> JsonObject:
-    return {name: value for name, value in keys.items() if name in names}
+    return {name: keys[name] for name in sorted(names) if name in keys}
 
 
 __all__ = ("describe",)

@@ -13,7 +13,7 @@ import ipaddress
 import itertools
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, parse_subnet
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range
@@ -71,7 +71,9 @@ def read_range_sets(request: PluginRequest) -> list[RangeSet]:
 
 
 def _lists(keys: Keys, key: str) -> list[list[Keys]]:
-    members = keys.values.get(key) or []
+    members = keys.values.get(key)
+    if members is None:
+        return []
     if not isinstance(members, list):
         raise refuse(f"{keys.pointer(key)}: expected a list of range sets")
     # An object of the list's indexes, so that each of its members is read as a list.
@@ -96,9 +98,12 @@ def _overlap(first: t.Iterable[Range], second: t.Iterable[Range]) -> bool:
 
 
 def _read_range(keys: Keys, number: int) -> Range:
-    written = keys.interface("subnet")
-    if written is None:
+    given = keys.interface("subnet")
+    if given is None:
         raise refuse(f"{keys.pointer('subnet')} is missing", "expected: a network such as 10.0.0.0/24")
+    written = parse_subnet(keys.text("subnet"))
+    if written is None:
+        raise refuse(f"{keys.pointer('subnet')}: {keys.text('subnet')} is a network of IPv4", f"expected: {given}")
     subnet = written.network
     if written.ip != subnet.network_address:
         raise refuse(f"{keys.pointer('subnet')}: {written} has host bits set", f"expected: {subnet}")

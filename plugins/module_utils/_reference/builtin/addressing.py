@@ -14,6 +14,7 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import workers
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     IpAddress,
     IpInterface,
@@ -25,6 +26,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT8, UINT32, Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 
 # Seconds that the kernel may look for duplicates of an address, and between two looks.
@@ -67,8 +70,18 @@ def _interface(ip: JsonObject) -> IpInterface:
 
 
 def ipam_type(request: PluginRequest) -> str:
-    """Return the type of the IPAM plugin, or an empty string."""
-    return request.config.section("ipam").text("type")
+    """Return the type of the IPAM plugin, or an empty string.
+
+    Raises:
+        CniError: It is a built-in plugin of another kind, which might run itself for ever.
+    """
+    ipam = request.config.section("ipam")
+    plugin_type = ipam.text("type")
+    row = catalogue.find_plugin_type(plugin_type)
+    if plugin_type in registry.TYPES and not (row.has_ranges or row.has_addresses):
+        what = f"{ipam.pointer('type')}: plugin {plugin_type} assigns no addresses"
+        raise refuse(what, "expected: an IPAM plugin such as host-local")
+    return plugin_type
 
 
 def allocate(request: PluginRequest, undo: Undo) -> Addressing:
@@ -92,7 +105,12 @@ def run_ipam(request: PluginRequest) -> None:
 
     DEL keeps the address if another plugin of the network has failed, and is repeated.
     """
-    plugin_type = ipam_type(request)
+    try:
+        plugin_type = ipam_type(request)
+    except CniError:
+        if request.parameters.command != "DEL":
+            raise
+        return  # ADD refuses it, so that there is no address
     if plugin_type and not request.parameters.has_failed:
         request.delegate(plugin_type)
 

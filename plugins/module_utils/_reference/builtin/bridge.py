@@ -95,8 +95,8 @@ class _Addition:
             )
         # A port or an address may have changed it.
         interfaces[0]["mac"] = sandbox.require_link(config.bridge).mac
-        keys = {"interfaces": interfaces, "ips": given.ips, "routes": given.routes, "dns": config.dns or given.dns}
-        return Result(version.LATEST, keys)
+        dns = given.dns if config.dns is None else config.dns
+        return Result(version.LATEST, {"interfaces": interfaces, "ips": given.ips, "routes": given.routes, "dns": dns})
 
     def _set_port(self, link: Link, trunk: t.Sequence[int] = ()) -> None:
         """Give a port of the bridge the flags and the VLANs of the configuration."""
@@ -149,7 +149,7 @@ class _Addition:
 
     def _ensure_vlan_gateway(self, bridge: Link) -> Link:
         """Return the link with the addresses of a VLAN's gateways, which is one end of a veth pair; create it if needed."""
-        name = f"{bridge.name}.{self._config.vlan}"
+        name = self._config.vlan_gateway
         link = rtnetlink.link(name)
         if link is not None:
             return link

@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
@@ -19,7 +20,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import read_masquerade_backend
 
 _LAST_VLAN: t.Final = 4094
-_LONGEST_NAME: t.Final = 15
 
 
 class BridgeConfig(t.NamedTuple):
@@ -28,6 +28,7 @@ class BridgeConfig(t.NamedTuple):
     Attributes:
         trunk: The VLANs of packets with a tag, in order.
         has_trunk: Whether ``vlanTrunk`` is there, even if it is empty: the bridge then filters VLANs.
+        dns: The DNS settings of the result; None for those of the IPAM plugin.
     """
 
     bridge: str
@@ -48,7 +49,12 @@ class BridgeConfig(t.NamedTuple):
     finds_duplicates: bool
     leaves_down: bool
     mac: str
-    dns: JsonObject
+    dns: JsonObject | None
+
+    @property
+    def vlan_gateway(self) -> str:
+        """The link with the addresses of a VLAN's gateways."""
+        return f"{self.bridge}.{self.vlan}"
 
     @property
     def has_port_settings(self) -> bool:
@@ -68,7 +74,7 @@ def read_config(request: PluginRequest) -> BridgeConfig:
     """
     keys = request.config
     config = BridgeConfig(
-        bridge=keys.text("bridge") or catalogue.DEFAULT_BRIDGE,
+        bridge=keys.link_name("bridge", catalogue.DEFAULT_BRIDGE),
         is_gateway=keys.flag("isGateway") or keys.flag("isDefaultGateway"),
         is_default_gateway=keys.flag("isDefaultGateway"),
         force_address=keys.flag("forceAddress"),
@@ -86,15 +92,17 @@ def read_config(request: PluginRequest) -> BridgeConfig:
         finds_duplicates=keys.flag("enabledad"),
         leaves_down=keys.flag("disableContainerInterface"),
         mac=veth_pair.read_mac(request, (request.runtime_config, request.config_args)),
-        dns=ipam_config.read_dns(keys.section("dns")),
+        dns=ipam_config.read_own_dns(keys.section("dns")),
     )
     _require_consistent(config, addressing.ipam_type(request))
     return config
 
 
 def _require_consistent(config: BridgeConfig, ipam_type: str) -> None:
-    if len(config.bridge.encode()) > _LONGEST_NAME:
-        raise refuse(f"/bridge: {config.bridge!r} is too long", f"expected: at most {_LONGEST_NAME} bytes")
+    if config.is_gateway and config.vlan and not is_ifname(config.vlan_gateway):
+        raise refuse(
+            f"/bridge: {config.bridge!r} is too long for a link {config.vlan_gateway}", "expected: a shorter name"
+        )
     if ipam_type and config.leaves_down:
         raise refuse("/disableContainerInterface excludes /ipam", "expected: one of both")
     if config.is_hairpin and config.is_promiscuous:

@@ -63,6 +63,7 @@ class HostDevice(IpamUser):
     def add(self, request: PluginRequest) -> Result:
         attachment = request.attachment
         dns = ipam_config.read_dns(request.config.section("dns"))
+        addressing.ipam_type(request)  # refused before the device is moved
         device = _find_device(request)
         interface: JsonObject = {"name": attachment.ifname, "sandbox": attachment.netns}
         with sandbox.open_sandbox(attachment), Undo() as undo:
@@ -217,9 +218,9 @@ def _find_device(request: PluginRequest) -> _Device:
         if driver in _USERSPACE_DRIVERS:
             return _Device(None, pci_address)
     mac = veth_pair.parse_mac("/hwaddr", config.text("hwaddr"))
-    if config.text("device"):
-        link = rtnetlink.link(config.text("device"))
-        what = f"/device: there is no link {config.text('device')}"
+    name = config.link_name("device")
+    if name:
+        link, what = rtnetlink.link(name), f"/device: there is no link {name}"
     elif mac:
         link = next((each for each in rtnetlink.links() if each.mac == mac), None)
         what = f"/hwaddr: no link has the MAC {mac}"

@@ -178,10 +178,9 @@ def _read_requested(request: PluginRequest) -> list[IpAddress]:
 
 
 def _read_address(where: str, text: str) -> IpAddress:
-    """Return an address, with or without a prefix length; an IPv4 address that is written as IPv6 counts as IPv4."""
+    """Return an address, with or without a prefix length."""
     interface = parse_interface(text)
-    address = interface.ip if interface else read_address(where, text)
-    return (address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None) or address
+    return interface.ip if interface else read_address(where, text)
 
 
 def _own_addresses(request: PluginRequest) -> list[IpAddress]:

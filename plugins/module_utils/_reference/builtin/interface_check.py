@@ -27,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.resource
 from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
 
 # What later plugins of the list may change, and what others compare.
-_NOT_COMPARED: t.Final = ("prevResult", "runtimeConfig", "mtu", "ipMasq", "macspoofchk", "ipam")
+_NOT_COMPARED: t.Final = ("prevresult", "runtimeconfig", "mtu", "ipmasq", "macspoofchk", "ipam")
 
 
 def require(request: PluginRequest) -> None:
@@ -57,7 +57,7 @@ def _list_moved_routes(request: PluginRequest, differences: t.Iterable[Differenc
 
 def _network(request: PluginRequest) -> bytes:
     """Return a list of the plugin alone."""
-    plugin = {key: value for key, value in request.keys.items() if key not in _NOT_COMPARED}
+    plugin = {key: value for key, value in request.keys.items() if key.lower() not in _NOT_COMPARED}
     return json_text.encode({"cniVersion": request.version, "name": request.network, "plugins": [plugin]})
 
 

@@ -46,6 +46,12 @@ def read_dns(keys: Keys) -> JsonObject:
     return {**domain, **{key: keys.texts(key) for key in _DNS_LISTS if keys.texts(key)}}
 
 
+def read_own_dns(keys: Keys) -> JsonObject | None:
+    """Return the DNS settings that replace those of an IPAM plugin; None without any. An empty list is a setting."""
+    is_set = keys.text("domain") or any(key in keys for key in _DNS_LISTS)
+    return read_dns(keys) if is_set else None
+
+
 def require_one_per_family(request: PluginRequest, addresses: t.Iterable[IpAddress | IpInterface]) -> None:
     """Refuse several addresses of a family in a version whose result has room for one."""
     families = [address.version for address in addresses]
@@ -61,4 +67,4 @@ def make_ip(interface: IpInterface, gateway: IpAddress | None) -> JsonObject:
     return {"address": str(interface), **({"gateway": str(gateway)} if gateway else {})}
 
 
-__all__ = ("make_ip", "read_dns", "read_routes", "require_one_per_family")
+__all__ = ("make_ip", "read_dns", "read_own_dns", "read_routes", "require_one_per_family")

@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import program
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry, sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, BuiltinExecutor
 
 
@@ -25,6 +25,7 @@ def main(name: str) -> int:
     if plugin_type not in registry.TYPES:
         sys.stderr.write(f"{name}: no built-in plugin has this name; known: {', '.join(sorted(registry.TYPES))}\n")
         return 1
+    sandbox.follow_override(os.environ.get("CNI_NETNS_OVERRIDE", ""))
     return program.run(registry.load(plugin_type), _make_executor)
 
 

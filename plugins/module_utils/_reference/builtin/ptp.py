@@ -47,9 +47,10 @@ class Ptp(IpamUser):
 
     def add(self, request: PluginRequest) -> Result:
         config, attachment = request.config, request.attachment
-        dns = ipam_config.read_dns(config.section("dns"))
+        dns = ipam_config.read_own_dns(config.section("dns"))
         mtu = config.integer("mtu", within=PACKET_SIZE)
         masquerades, backend = config.flag("ipMasq"), read_masquerade_backend(config)
+        addressing.ipam_type(request)  # refused before anything else
         with sandbox.open_sandbox(attachment), kernel_writer.connect() as writer, Undo() as undo:
             given = addressing.allocate(request, undo)
             gateways = _require_gateways(given)
@@ -62,7 +63,7 @@ class Ptp(IpamUser):
                 addresses = rules.container_addresses(given.interfaces)
                 rules.write([describe_masquerading(attachment, each, backend) for each in addresses], undo)
         keys = {"interfaces": [pair.host_interface, pair.container_interface], "ips": given.ips, "routes": given.routes}
-        return Result(version.LATEST, {**keys, "dns": dns or given.dns})
+        return Result(version.LATEST, {**keys, "dns": given.dns if dns is None else dns})
 
     def check(self, request: PluginRequest) -> None:
         addressing.run_ipam(request)

@@ -23,14 +23,32 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
 T = t.TypeVar("T")
 
 
+class _Policy:
+    """The network namespaces that may be a container's: not that of the node, unless the runtime says so."""
+
+    allow_own = False
+
+
+_POLICY: t.Final = _Policy()
+
+
+def follow_override(value: str) -> None:
+    """Accept the plugin's own network namespace from now on if the runtime asks for it.
+
+    Args:
+        value: That of ``CNI_NETNS_OVERRIDE``, which concerns executables.
+    """
+    _POLICY.allow_own = value.lower() in ("1", "true")
+
+
 def open_sandbox(attachment: Attachment) -> t.ContextManager[int]:
     """Return a descriptor of the container's network namespace, as a context; errors as `netns.open_foreign`."""
-    return netns.open_foreign(attachment.netns)
+    return netns.open_foreign(attachment.netns, allow_own=_POLICY.allow_own)
 
 
 def exists(attachment: Attachment) -> bool:
     """Return whether the container's network namespace is there, for DEL. The node's own is no container's."""
-    return bool(attachment.netns) and netns.is_foreign(attachment.netns)
+    return bool(attachment.netns) and netns.is_foreign(attachment.netns, allow_own=_POLICY.allow_own)
 
 
 def run_inside(attachment: Attachment, operation: t.Callable[[KernelWriter], T]) -> T:
@@ -104,4 +122,13 @@ def _remove_all(indexes: t.Sequence[int]) -> dict[int, Exception]:
 _REMOVALS: t.Final = GroupCommit(_remove_all)
 
 
-__all__ = ("call_inside", "exists", "open_sandbox", "remove_link", "require_link", "require_link_inside", "run_inside")
+__all__ = (
+    "call_inside",
+    "exists",
+    "follow_override",
+    "open_sandbox",
+    "remove_link",
+    "require_link",
+    "require_link_inside",
+    "run_inside",
+)

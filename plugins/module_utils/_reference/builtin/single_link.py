@@ -63,13 +63,12 @@ class SingleLink(IpamUser):
     def add(self, request: PluginRequest) -> Result:
         attachment = request.attachment
         dns = ipam_config.read_dns(request.config.section("dns"))
-        if self.needs_addresses and not addressing.ipam_type(request) and not self._find_addressing(request).ips:
+        has_ipam = bool(addressing.ipam_type(request))
+        if self.needs_addresses and not has_ipam and not self._find_addressing(request).ips:
             raise refuse("/ipam/type is missing", "expected: an IPAM plugin such as host-local")
         with sandbox.open_sandbox(attachment), Undo() as undo:
             link = self.make_link(request, undo)
-            given = (
-                addressing.allocate(request, undo) if addressing.ipam_type(request) else self._find_addressing(request)
-            )
+            given = addressing.allocate(request, undo) if has_ipam else self._find_addressing(request)
             given.place(0)
             sandbox.run_inside(attachment, lambda writer: self._configure(writer, attachment, given))
         interface = {"name": attachment.ifname, "mac": link.mac, "sandbox": attachment.netns}
@@ -114,7 +113,7 @@ class _OnMaster(SingleLink):
 
     def make_link(self, request: PluginRequest, undo: Undo) -> Link:
         attachment, netns = request.attachment, _master_netns(request)
-        name = request.config.text("master") or self.master(request)
+        name = request.config.link_name("master") or self.master(request)
         mtu, mac, data = request.config.integer("mtu", within=PACKET_SIZE), self.mac(request), self.link_data(request)
         master = rtnetlink.link(name, netns)
         if master is None:

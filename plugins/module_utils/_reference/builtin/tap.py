@@ -38,7 +38,7 @@ class Tap(SingleLink):
             veth_pair.read_mac(request, (request.runtime_config,), (config,)),
         )
         owner, group = (config.optional_integer(key, within=UINT32) for key in ("owner", "group"))
-        is_multi_queue, bridge = config.flag("multiQueue"), config.text("bridge")
+        is_multi_queue, bridge = config.flag("multiQueue"), config.link_name("bridge")
         label = config.text("selinuxContext")
 
         def create(writer: KernelWriter) -> None:

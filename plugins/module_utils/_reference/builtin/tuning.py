@@ -78,6 +78,7 @@ class Tuning(Plugin):
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
         values = _read_values(request)
+        _require_unique(request)
         _require_allowed(request)
         with sandbox.open_sandbox(request.attachment), Undo() as undo:
             undo.add(lambda: self.delete(request))
@@ -145,6 +146,23 @@ def _read_settings(keys: Keys, ifname: str) -> dict[str, str]:
             raise refuse(f"{settings.pointer(key)} is not a network setting", "expected: a name that begins with net.")
         values[path] = settings.text(key)
     return values
+
+
+def _require_unique(request: PluginRequest) -> None:
+    """Refuse a setting with two values: a decoded object has the last one only, and each name leads to a path."""
+    ifname = request.attachment.ifname
+    for keys, place in ((request.config, ("sysctl",)), (request.config_args, ("args", "cni", "sysctl"))):
+        settings = keys.section("sysctl")
+        names: dict[str, str] = {}
+        repeated = json_text.find_repeated_key(request.content, *place)
+        if repeated:
+            raise refuse(f"{settings.pointer(repeated)} is given twice", "expected: one value for each setting")
+        for key in settings.values:
+            first = names.setdefault(chained.sysctl_path(key, ifname), key)
+            if settings.text(first) != settings.text(key):
+                raise refuse(
+                    f"{settings.pointer(key)} is the setting {first}, with another value", "expected: one value"
+                )
 
 
 def _require_allowed(request: PluginRequest) -> None:

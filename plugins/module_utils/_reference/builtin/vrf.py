@@ -60,7 +60,7 @@ class Vrf(Plugin):
 
 def _read_config(request: PluginRequest) -> tuple[str, int]:
     """Return the name of the VRF and its table, 0 for one that is chosen."""
-    name, table = request.config.text("vrfname"), request.config.integer("table", within=UINT32)
+    name, table = request.config.link_name("vrfname"), request.config.integer("table", within=UINT32)
     if not name:
         raise refuse("/vrfname is missing", "expected: the name of the VRF")
     return name, table

@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.resource
     Vrf,
 )
 
+_TUNED_KEYS: t.Final = ("mac", "mtu", "promisc", "allmulti", "txQLen")
 _RATE_KEYS: t.Final = ("ingressRate", "ingressBurst", "egressRate", "egressBurst")
 
 
@@ -43,11 +44,9 @@ def tune(known: Facts, link: Link) -> Link:
 
 def _tuned_values(known: Facts, plugin: Plugin) -> t.Mapping[str, t.Any]:
     """Return the values of an interface: those of ``args.cni`` come before the capability, and that before the file."""
-    values = dict(plugin.keys)
     mac = _object(plugin.keys.get("runtimeConfig")).get("mac") or known.record.attachment.args.get("MAC")
-    if mac:
-        values["mac"] = mac
-    values.update(_config_args(plugin))
+    sources = (_config_args(plugin), {"mac": mac or None}, plugin.keys)
+    values = {key: next((each[key] for each in sources if each.get(key) is not None), None) for key in _TUNED_KEYS}
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import ipaddress
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    IpAddress,
+    IpInterface,
+    IpNetwork,
+    parse_address,
+    parse_interface,
+    parse_network,
+)
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import any_case
 from ansible_collections.cni.node.plugins.module_utils._cni import request
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -164,7 +171,7 @@ def read(record: Record, network: NetworkConfiguration) -> Facts | None:
 
 def _plugin(record: Record, network: NetworkConfiguration, plugin: PluginConfiguration) -> Plugin:
     keys = request.keys_for_attachment(network, plugin, record.negotiated_version(network), record.attachment)
-    return Plugin(catalogue.find_plugin_type(plugin.type), keys)
+    return Plugin(catalogue.find_plugin_type(plugin.type), any_case(keys))
 
 
 def _maker(record: Record, network: NetworkConfiguration) -> Plugin:
@@ -187,21 +194,23 @@ def _ips(
 ) -> t.Iterator[ContainerIp]:
     """Return the addresses of interfaces, by their numbers in the result; an old result has none, and None here."""
     for ip in ips:
-        interface = interfaces.get(ip.get("interface"))
-        if interface is not None:
-            address, gateway = ipaddress.ip_interface(str(ip["address"])), parse_gateway(ip.get("gateway"))
-            yield ContainerIp(str(interface.get("name") or ""), address, gateway)
+        interface, address = interfaces.get(ip.get("interface")), parse_interface(ip["address"])
+        if interface is not None and address is not None:
+            yield ContainerIp(str(interface.get("name") or ""), address, parse_gateway(ip.get("gateway")))
 
 
-# Many attachments have the same gateways and routes.
-@functools.lru_cache(maxsize=1024)
 def parse_gateway(text: str | None) -> IpAddress | None:
-    return ipaddress.ip_address(text) if text else None
+    address = parse_address(text)
+    if text and address is None:
+        raise ValueError(f"{text!r} is not an address")
+    return address
 
 
-@functools.lru_cache(maxsize=1024)
 def parse_destination(text: str) -> IpNetwork:
-    return ipaddress.ip_network(text, strict=False)
+    network = parse_network(text)
+    if network is None:
+        raise ValueError(f"{text!r} is not a network")
+    return network
 
 
 __all__ = ("ContainerIp", "Facts", "Plugin", "parse_destination", "parse_gateway", "read")

@@ -8,14 +8,13 @@
 from __future__ import annotations
 
 import functools
-import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, read_interface
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
@@ -134,7 +133,7 @@ class _Builder:
 
 
 def container_address(text: str) -> ContainerAddress:
-    interface = ipaddress.ip_interface(text)
+    interface = read_interface("the address of the result", text)
     return ContainerAddress(str(interface.ip), _text(interface.network), interface.version, interface.max_prefixlen)
 
 

@@ -13,7 +13,6 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import lower_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
@@ -144,21 +143,17 @@ def read_mappings(runtime_config: Keys) -> list[Mapping]:
 
 
 def _read_mapping(entry: Keys) -> Mapping:
-    # The plugin reads names without regard to case, and containerd writes them as in Go.
-    values = Keys(lower_keys(entry.values), entry.path)
-    host_ip = next((name for name in entry.values if name.lower() == "hostip"), "hostIP")
-    protocol = values.text("protocol")
+    protocol = entry.text("protocol")
     if not (protocol.isascii() and protocol.isalnum()):
         raise refuse(f"{entry.pointer('protocol')}: {protocol!r} is not a protocol", "expected: for example tcp")
-    host_port = _read_port(values, "hostport", entry.pointer("hostPort"))
-    container_port = _read_port(values, "containerport", entry.pointer("containerPort"))
-    return Mapping(entry.address(host_ip), host_port, container_port, protocol.lower())
+    ports = _read_port(entry, "hostPort"), _read_port(entry, "containerPort")
+    return Mapping(entry.address("hostIP"), *ports, protocol.lower())
 
 
-def _read_port(values: Keys, key: str, pointer: str) -> int:
-    port = values.integer(key)
+def _read_port(entry: Keys, key: str) -> int:
+    port = entry.integer(key)
     if not 0 < port <= _LAST_PORT:
-        raise refuse(f"{pointer}: {port} is not a port", f"expected: 1 to {_LAST_PORT}")
+        raise refuse(f"{entry.pointer(key)}: {port} is not a port", f"expected: 1 to {_LAST_PORT}")
     return port
 
 

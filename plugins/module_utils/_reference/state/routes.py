@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
@@ -61,7 +62,7 @@ def _point_to_point_routes(known: Facts) -> t.Iterator[Route]:
     for ip in known.ips:
         if ip.gateway is None:
             continue
-        gateway, source = facts.parse_destination(str(ip.gateway)), ip.interface.ip
+        gateway, source = ipaddress.ip_network(ip.gateway), ip.interface.ip
         scope = _LINK if gateway.version == 4 else None
         yield Route(ip.link, gateway, None, inside=True, scope=scope, source=source)
         if _has_network(ip):
@@ -90,7 +91,7 @@ def _default_route(known: Facts, plugin: Plugin, ip: ContainerIp) -> Route | Non
     gateway = next((found for found in static if found and found.version == ip.interface.version), ip.gateway)
     if gateway is None:
         return None
-    everywhere = facts.parse_destination("0.0.0.0/0" if ip.interface.version == 4 else "::/0")
+    everywhere = ipaddress.ip_network("0.0.0.0/0" if ip.interface.version == 4 else "::/0")
     return Route(known.ifname, everywhere, gateway, inside=True, any_gateway=True)
 
 

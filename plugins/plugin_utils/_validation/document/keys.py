@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schema
 _LIKENESS: t.Final = 0.75
 
 # The engine reads these keys of a plugin configuration itself, and does not ignore case.
-_READ_AS_WRITTEN: t.Final = ("type", "capabilities", "ipam")
+_READ_AS_WRITTEN: t.Final = ("type", "capabilities")
 
 # Keys of every plugin. Lists of a plugin's own keys omit them.
 _OF_ANY_PLUGIN: t.Final = {"args", "capabilities", "cniVersion", "dns", "name", "prevResult", "runtimeConfig", "type"}

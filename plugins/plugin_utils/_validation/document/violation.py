@@ -11,6 +11,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import IFNAME_RULE
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
@@ -22,7 +23,8 @@ _FORMATS: t.Final = {
     "ip-or-cidr": ("an IP address", "an address such as 10.1.0.5 or 10.1.0.5/16"),
     "cidr": ("an address with its prefix length", "a value such as 10.1.0.0/16 or fd00::/64"),
     "mac": ("a MAC address", "an address such as 02:00:00:00:00:01"),
-    "ifname": ("an interface name", "1 to 15 bytes, without '/', ':' or white space"),
+    "subnet": ("a subnet", "a network such as 10.1.0.0/16 or fd00::/64"),
+    "ifname": ("the name of a link", f"{IFNAME_RULE}, and not 'lo'"),
 }
 _NAMES: t.Final = {
     "object": "an object",

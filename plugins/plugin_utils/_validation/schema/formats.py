@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import parse_address, parse_interface
-from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_ifname
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    parse_address,
+    parse_interface,
+    parse_subnet,
+)
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
 
 _MAC: t.Final = re.compile(
     r"[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2}){4}|([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}", re.ASCII
@@ -37,11 +40,13 @@ def _is_mac(text: str) -> bool:
     return not text or _MAC.fullmatch(text) is not None
 
 
+def _is_subnet(text: str) -> bool:
+    return parse_subnet(text) is not None
+
+
 def _is_ifname(text: str) -> bool:
-    try:
-        return not text or bool(check_ifname(text))
-    except CniError:
-        return False
+    """Return whether a link may have the name, other than the loopback interface, which no plugin can use as another."""
+    return not text or (is_ifname(text) and text != "lo")
 
 
 # The values of "format" in the schemas. Plugins treat an empty interface name or MAC address as unset.
@@ -51,6 +56,7 @@ FORMATS: t.Final[t.Mapping[str, t.Callable[[str], bool]]] = {
     "ip": is_address,
     "ip-or-cidr": _is_address_or_cidr,
     "mac": _is_mac,
+    "subnet": _is_subnet,
 }
 
 __all__ = ("FORMATS", "is_address", "is_cidr")

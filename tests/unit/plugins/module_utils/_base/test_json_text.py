@@ -163,3 +163,36 @@ def test_kind_returns_the_name_of_the_json_type(value: object, name: str) -> Non
 def test_as_object_accepts_only_an_object() -> None:
     assert json_text.as_object({}, "x") == {}
     assert "expected an object, found a list" in error_of(json_text.as_object, [], "x").msg
+
+
+def test_a_key_is_found_in_any_case_and_the_exact_one_comes_first() -> None:
+    keys = json_text.any_case({"IPMASQ": 1, "ipMasq": 2, "BRIDGE": "old", "Bridge": "new", "mtu": None, "MTU": 9000})
+    assert (keys["ipMasq"], keys.get("ipmasq"), keys["bridge"], keys.get("mtu")) == (2, 2, "new", 9000)
+    assert ("bridge" in keys, "ipam" in keys, keys.get("ipam", 0)) == (True, False, 0)
+    assert (keys.find_key("bridge"), keys.find_key("ipam")) == ("Bridge", "ipam")
+    with pytest.raises(KeyError):
+        keys["ipam"]
+
+
+def test_objects_in_lists_and_objects_are_read_in_any_case() -> None:
+    written = {"IPAM": {"Ranges": [[{"SUBNET": "10.1.0.0/24"}]]}}
+    keys = json_text.any_case(written)
+    assert keys["ipam"]["ranges"][0][0]["subnet"] == "10.1.0.0/24"
+    assert json_text.any_case(keys) is keys
+    assert json_text.encode(keys) == json_text.encode(written)
+
+
+@pytest.mark.parametrize(
+    ("content", "repeated"),
+    [
+        (b'{"a":{"b":{"x":1,"y":2,"x":1}}}', "x"),
+        (b'{"A":{"b":{"x":1,"X":2}}}', ""),
+        (b'{"x":1,"x":2,"a":{"b":{"c":{"x":1,"x":2}}}}', ""),
+        (b'{"a":{"B":{"x":1,"x":1}}}', "x"),
+        (b'{"a":[{"b":1}]}', ""),
+        (b"[1]", ""),
+        (b"{}", ""),
+    ],
+)
+def test_a_repeated_key_is_found_in_the_object_at_a_path_only(content: bytes, repeated: str) -> None:
+    assert json_text.find_repeated_key(content, "a", "b") == repeated

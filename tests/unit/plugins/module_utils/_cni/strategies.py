@@ -42,7 +42,10 @@ def form(own: str) -> int:
 
 
 def gateways(family: int) -> st.SearchStrategy[str]:
-    return st.ip_addresses(v=4 if family == 4 else 6).map(str)
+    if family == 4:
+        return st.ip_addresses(v=4).map(str)
+    # Those in ::ffff:0:0/96 are addresses of IPv4.
+    return st.ip_addresses(v=6).map(str).filter(lambda text: not text.startswith("::ffff:"))
 
 
 @st.composite

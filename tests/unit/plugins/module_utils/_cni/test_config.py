@@ -256,3 +256,12 @@ def test_data_that_json_cannot_represent_is_refused(value: object) -> None:
         Code.INVALID_CONFIG,
         True,
     )
+
+
+def test_the_ipam_plugin_is_found_in_any_case() -> None:
+    assert parse(with_plugin(IPAM={"Type": "static"})).plugins[0].delegated_type == "static"
+    assert "/ipam: found a list" in error_of(parse, with_plugin(Ipam=[])).msg
+
+
+def test_capabilities_are_declared_in_one_case() -> None:
+    assert parse(with_plugin(Capabilities={"mac": True})).plugins[0].capabilities == frozenset()

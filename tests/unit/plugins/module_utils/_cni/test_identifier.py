@@ -62,8 +62,8 @@ def is_ifname(text: str) -> bool:
         size = len(text.encode("utf-8"))
     except UnicodeEncodeError:
         return False
-    forbidden = any(letter in "/:\x7f" or letter.isspace() or letter < " " for letter in text)
-    return 0 < size <= 15 and text not in (".", "..") and not forbidden
+    forbidden = any(letter in "/:%\x7f" or letter.isspace() or letter < " " for letter in text)
+    return 0 < size <= 15 and text not in (".", "..", "all", "default") and not forbidden
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -99,6 +99,7 @@ def test_an_invalid_container_id_is_an_environment_error() -> None:
 @example("é" * 7)
 @example("é" * 8)
 @example("eth\udc80")
+@example("eth%d")
 def test_exactly_the_kernels_interface_names_are_accepted(text: str) -> None:
     assert accepts(identifier.check_ifname, text) == is_ifname(text)
 
@@ -109,7 +110,24 @@ def test_unusual_interface_names_are_accepted(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", ".", "..", "a/b", "a:b", "a b", "a\tb", "a\u00a0b", "eth0\n", "a\0b", "a" * 16, *NOT_TEXT]
+    "value",
+    [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "a:b",
+        "a b",
+        "a\tb",
+        "a\u00a0b",
+        "eth0\n",
+        "a\0b",
+        "a" * 16,
+        "eth%d",
+        "all",
+        "default",
+        *NOT_TEXT,
+    ],
 )
 def test_other_interface_names_are_refused_with_the_value_and_the_rule(value: object) -> None:
     error = error_of(identifier.check_ifname, value)

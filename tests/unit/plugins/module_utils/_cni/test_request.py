@@ -99,7 +99,10 @@ def test_an_attachments_config_args_are_placed_in_args_cni(plugin: JsonObject, e
     assert derive(of).get("args") == plugin.get("args")
 
 
-@pytest.mark.parametrize("key", ["capabilities", "runtimeConfig", "prevResult", "cni.dev/attachments", "cni.dev/x"])
+@pytest.mark.parametrize(
+    "key",
+    ["capabilities", "runtimeConfig", "RuntimeConfig", "prevResult", "prevresult", "cni.dev/attachments", "cni.dev/x"],
+)
 def test_keys_generated_by_the_runtime_are_not_taken_from_the_file(key: str) -> None:
     assert key not in derive(network(**{key: {}}))
 

@@ -99,6 +99,17 @@ def test_a_value_of_the_expected_type_is_returned(reader: str, value: object) ->
     assert READERS[reader](Keys({"key": value}), "key") == value
 
 
+@pytest.mark.parametrize(("reader", "value"), READ)
+def test_a_key_in_another_case_counts_unless_the_exact_one_is_there(reader: str, value: object) -> None:
+    assert READERS[reader](Keys({"KEY": value}), "key") == value
+    assert READERS[reader](Keys({"Key": ["another type"], "key": value, "KEY": ()}), "key") == value
+
+
+def test_a_place_names_the_key_as_it_is_written() -> None:
+    keys = Keys({"IPAM": {"Routes": [{"GW": 5}]}}).section("ipam").sections("routes")[0]
+    assert error_of(keys.address, "gw").msg == "/IPAM/Routes/0/GW: expected a string, found a number"
+
+
 @pytest.mark.parametrize(("reader", "value", "message"), REFUSED)
 def test_a_value_of_another_type_is_refused_with_its_place(reader: str, value: object, message: str) -> None:
     error = error_of(READERS[reader], Keys({"key": value}), "key")

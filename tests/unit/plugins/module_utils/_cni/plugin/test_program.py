@@ -171,9 +171,20 @@ def test_an_invalid_variable_is_refused(executable: Executable, variables: dict[
 
 
 @pytest.mark.parametrize("args", ["K", "K=V=W", "K=V;L"])
-def test_cni_args_that_are_not_pairs_are_refused(executable: Executable, args: str) -> None:
-    error = executable.error(FakePlugin(), "ADD", CNI_ARGS=args)
+def test_cni_args_that_are_not_pairs_are_refused_by_a_plugin_that_reads_them(executable: Executable, args: str) -> None:
+    def read(request: PluginRequest) -> None:
+        request.cni_args("K", "L")
+
+    error = executable.error(FakePlugin(read), "ADD", CNI_ARGS=args)
     assert (error["code"], error["msg"]) == (999, "CNI_ARGS is not a list of pairs")
+
+
+@pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
+@pytest.mark.parametrize("args", ["none", "K=V=W"])
+def test_cni_args_that_are_not_pairs_do_not_concern_other_plugins(
+    executable: Executable, args: str, command: str
+) -> None:
+    assert executable.run(FakePlugin(), command, CNI_ARGS=args)[0] == 0
 
 
 @pytest.mark.parametrize("command", [None, "GET"], ids=["missing", "unknown"])

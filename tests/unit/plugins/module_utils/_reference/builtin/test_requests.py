@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.bridge_config import read_config
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Ipvlan, Macvlan, Vlan
 from ansible_collections.cni.node.tests.support.error_of import error_of
+from ansible_collections.cni.node.tests.support.key_case import in_other_case
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import read_request
 
 PREV: JsonObject = {
@@ -35,8 +36,17 @@ def ports(**keys: t.Any) -> JsonObject:
 REFUSED: list[tuple[str, JsonObject, str]] = [
     ("bridge", {"mtu": 1 << 31}, "/mtu: 2147483648 is out of range"),
     ("bridge", {"mtu": "1500"}, "/mtu: expected a number, found a string"),
-    ("bridge", {"bridge": "b" * 16}, "/bridge: 'bbbbbbbbbbbbbbbb' is too long"),
-    ("bridge", {"bridge": "ü" * 8}, "/bridge: 'üüüüüüüü' is too long"),
+    ("bridge", {"bridge": "b" * 16}, "/bridge: 'bbbbbbbbbbbbbbbb' is not the name of a link"),
+    ("bridge", {"bridge": "ü" * 8}, "/bridge: 'üüüüüüüü' is not the name of a link"),
+    ("bridge", {"bridge": "br%d"}, "/bridge: 'br%d' is not the name of a link"),
+    ("bridge", {"bridge": "all"}, "/bridge: 'all' is not the name of a link"),
+    (
+        "bridge",
+        {"bridge": "longest-name-15", "vlan": 7, "isGateway": True},
+        "/bridge: 'longest-name-15' is too long for a link longest-name-15.7",
+    ),
+    ("host-device", {"device": "eth%d"}, "/device: 'eth%d' is not the name of a link"),
+    ("vrf", {"vrfname": "blue%d"}, "/vrfname: 'blue%d' is not the name of a link"),
     ("bridge", {"vlan": 4095}, "/vlan: 4095 is not a VLAN"),
     ("bridge", {"vlan": -1}, "/vlan: -1 is not a VLAN"),
     ("bridge", {"vlanTrunk": [{"id": 5}, {"id": 0}]}, "/vlanTrunk/1/id: 0 is not a VLAN"),
@@ -63,7 +73,32 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
     ("portmap", ports(hostPort=0), "/runtimeConfig/portMappings/1/hostPort: 0 is not a port"),
     ("portmap", ports(containerPort=65536), "/runtimeConfig/portMappings/1/containerPort: 65536 is not a port"),
     ("portmap", ports(hostIP="x"), "/runtimeConfig/portMappings/1/hostIP: 'x' is not an address"),
+    ("portmap", ports(hostIP="fe80::1%lo"), "/runtimeConfig/portMappings/1/hostIP: 'fe80::1%lo' is not an address"),
     ("portmap", ports(protocol="tcp -j ACCEPT"), "/runtimeConfig/portMappings/1/protocol: 'tcp -j ACCEPT' is not a"),
+    (
+        "portmap",
+        {"runtimeConfig": {"portMappings": True}},
+        "/runtimeConfig/portMappings: expected a list, found a boolean",
+    ),
+    ("portmap", {"runtimeConfig": {"portMappings": 5}}, "/runtimeConfig/portMappings: expected a list, found a number"),
+    (
+        "portmap",
+        {"runtimeConfig": {"portMappings": {}}},
+        "/runtimeConfig/portMappings: expected a list, found an object",
+    ),
+    ("portmap", {"runtimeConfig": {"portMappings": [8080]}}, "/runtimeConfig/portMappings/0: expected an object"),
+    ("portmap", {"runtimeConfig": []}, "/runtimeConfig: expected an object, found a list"),
+    ("portmap", ports(hostPort=True), "/runtimeConfig/portMappings/1/hostPort: expected a number, found a boolean"),
+    ("portmap", ports(hostPort=80.5), "/runtimeConfig/portMappings/1/hostPort: 80.5 is not a 64-bit integer"),
+    ("portmap", ports(hostPort="80"), "/runtimeConfig/portMappings/1/hostPort: expected a number, found a string"),
+    ("portmap", {"snat": "false"}, "/snat: expected a boolean, found a string"),
+    ("portmap", {"masqAll": "true"}, "/masqAll: expected a boolean, found a string"),
+    ("bandwidth", {"runtimeConfig": {"bandwidth": 5}}, "/runtimeConfig/bandwidth: expected an object, found a number"),
+    ("host-local", {"runtimeConfig": {"ipRanges": {}}}, "/runtimeConfig/ipRanges: expected a list of range sets"),
+    ("host-local", {"ipam": {"ranges": False}}, "/ipam/ranges: expected a list of range sets"),
+    ("static", {"ipam": {}, "runtimeConfig": {"ips": "10.1.0.2/24"}}, "/runtimeConfig/ips: expected a list, found a"),
+    ("bridge", {"runtimeConfig": {"mac": 5}}, "/runtimeConfig/mac: expected a string, found a number"),
+    ("host-device", {"runtimeConfig": {"deviceID": True}}, "/runtimeConfig/deviceID: expected a string, found a"),
     ("portmap", {"markMasqBit": 32}, "/markMasqBit: 32 is not a bit of a mark"),
     ("portmap", {"markMasqBit": 1, "externalSetMarkChain": "X"}, "/markMasqBit excludes /externalSetMarkChain"),
     ("portmap", {"backend": "ipvs"}, "/backend: 'ipvs' is unknown"),
@@ -79,10 +114,20 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
         "/args/cni/sysctl/vm.swappiness is not a network",
     ),
     ("tuning", {"sysctl": {"net.core.somaxconn": 500}}, "/sysctl/net.core.somaxconn: expected a string, found a"),
+    (
+        "tuning",
+        {"sysctl": {"net.ipv4.conf.IFNAME.arp_filter": "1", "net/ipv4/conf/eth0/arp_filter": "0"}},
+        "/sysctl/net/ipv4/conf/eth0/arp_filter is the setting net.ipv4.conf.IFNAME.arp_filter, with another value",
+    ),
     ("tuning", {"txQLen": -1}, "/txQLen: -1 is out of range"),
     ("tuning", {"mac": "02-00-00-00-00-0g"}, "/mac: '02-00-00-00-00-0g' is not a MAC"),
     ("static", {}, "the request has no key ipam"),
     ("static", {"ipam": {"addresses": [{"address": "10.1.0.2"}]}}, "/ipam/addresses/0/address: '10.1.0.2' is not an"),
+    (
+        "static",
+        {"ipam": {"addresses": [{"address": "fe80::2%lo/64"}]}},
+        "/ipam/addresses/0/address: 'fe80::2%lo/64' is not an",
+    ),
     ("static", {"ipam": {"routes": [{"gw": "10.1.0.1"}]}}, "/ipam/routes/0/dst is missing"),
     ("static", {"ipam": {"routes": [{"dst": "10.0.0.0/8", "mtu": 1.5}]}}, "/ipam/routes/0/mtu: 1.5 is not a"),
 ]
@@ -202,3 +247,31 @@ def test_an_old_version_has_one_address_of_each_family(plugin: str) -> None:
     ipam = {"type": plugin, "addresses": addresses, "ranges": ranges}
     error = error_of(registry.load(plugin).add, read_request(cniVersion="0.2.0", ipam=ipam))
     assert error.msg == "version 0.2.0 of the specification has one address of each family"
+
+
+def test_a_bridge_reads_keys_in_another_case_as_release_1_9_1_does() -> None:
+    keys: JsonObject = {
+        "isGateway": True,
+        "ipMasq": True,
+        "vlanTrunk": [{"minID": 5, "maxID": 7}, {"id": 9}],
+        "dns": {"nameservers": ["10.1.0.1"]},
+        "runtimeConfig": {"mac": MACS[0]},
+    }
+    assert read_config(read_request(**in_other_case(keys))) == read_config(read_request(**keys))
+
+
+@pytest.mark.parametrize("lists", [("nameservers",), ("search",), ("options",), ("search", "options")])
+def test_an_empty_list_in_dns_counts_as_a_setting(lists: tuple[str, ...]) -> None:
+    assert read_config(read_request(dns={key: [] for key in lists})).dns == {}
+    assert read_config(read_request(dns=dict.fromkeys(lists))).dns is None
+    assert read_config(read_request(dns={"domain": ""})).dns is None
+
+
+@pytest.mark.parametrize("command", ["ADD", "CHECK", "STATUS", "GC"])
+@pytest.mark.parametrize("plugin", ["bridge", "ptp", "macvlan", "ipvlan", "vlan", "dummy", "tap", "host-device"])
+@pytest.mark.parametrize("ipam", ["bridge", "portmap"])
+def test_a_plugin_that_assigns_no_addresses_is_refused_as_an_ipam_plugin(plugin: str, command: str, ipam: str) -> None:
+    request = read_request(command, ipam={"type": ipam}, master="lo", device="eth0", prevResult=PREV)
+    loaded = registry.load(plugin)
+    operation = {"ADD": loaded.add, "CHECK": loaded.check, "STATUS": loaded.status, "GC": loaded.gc}[command]
+    assert error_of(operation, request).msg == f"/ipam/type: plugin {ipam} assigns no addresses"

@@ -158,7 +158,7 @@ class Repairer:
             item.reason = self._reason_by_operation(item.record, busy)
         gone = [item for item in items if item.reason]
         if gone:
-            with contextlib.suppress(CniError):  # gc finds what is left
+            with contextlib.suppress(Exception):  # gc finds what is left
                 firewall_repair.take_back([part.part for item in gone for part in item.lost_parts])
         for item in gone:
             _take_back_leases(item)
@@ -191,7 +191,7 @@ def _take_back_leases(item: _Item) -> None:
     if item.differences:
         from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 
-        with contextlib.suppress(CniError):  # gc finds what is left
+        with contextlib.suppress(Exception):  # gc finds what is left
             interface_repair.take_back_leases(item.record, item.differences)
 
 
@@ -230,7 +230,7 @@ def _predict(item: _Item) -> Repair:
     """Return the result that putting everything back would have."""
     if not item.drift:
         return Repair(item.record, reason=item.unlisted)
-    reason = reason_by_interface(item.record)
+    reason = _reason_by_interface(item)
     if reason or not item.commands:
         reason = reason or item.unlisted
         return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=reason)

@@ -117,3 +117,33 @@ def test_a_number_that_the_kernel_cannot_take_is_refused_with_its_place(
     node.write(reference_networks.network(plugin))
     with pytest.raises(CniError, match=f"{key}: .* is out of range"):
         here.add(attachment("net", blue))
+
+
+def test_sbr_keeps_a_route_whose_gateway_is_in_the_network_of_no_address(
+    node: EngineNode, here: Engine, blue: Namespace
+) -> None:
+    ipam = {
+        "type": "static",
+        "addresses": [{"address": "fd02::5/64", "gateway": "fe80::1"}, {"address": "fd03::5/64"}],
+        "routes": [{"dst": "fd09::/64", "gw": "fe80::1"}],
+    }
+    node.write(reference_networks.network({"type": "bridge", "ipam": ipam}, {"type": "sbr"}))
+    item = attachment("net", blue)
+    here.add(item)
+    tables = ("100", "101")
+    for table in tables:
+        assert "fd09::/64 via fe80::1 dev eth0" in _routes(blue, table)
+    assert "fd09::/64" not in _routes(blue, "main")
+    assert require_success(here.ensure(item, check="always"))[:2] == ("checked", False)
+    for table in tables:
+        blue.run("ip", "-6", "route", "delete", "fd09::/64", "table", table)
+        repaired = here.ensure(item, check="drift")
+        assert (repaired.action, repaired.repairs) == (
+            "repaired",
+            ("put back: the route to fd09::/64 via fe80::1 is missing",),
+        )
+        assert "fd09::/64 via fe80::1 dev eth0" in _routes(blue, table)
+
+
+def _routes(inside: Namespace, table: str) -> str:
+    return output(*inside.argv("ip", "-6", "route", "show", "table", table))

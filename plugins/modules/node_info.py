@@ -331,7 +331,8 @@ attachments:
         - Differences between the record and the kernel, such as a missing interface, bridge, address or firewall rule. An empty
           list means that there are none, and V(none) that drift was not determined.
         - Drift is not determined if O(drift=false), if the network namespace is gone, if an operation was interrupted, if the
-          network disables CHECK, or if the collection does not know what its plugins set up in the kernel.
+          network disables CHECK, if the record has values that cannot be compared, or if the collection does not know what its
+          plugins set up in the kernel.
       type: list
       elements: str
       returned: when the record can be read

@@ -37,6 +37,10 @@ class AllRecords:
         """Return every record, and the error of each unreadable file, by path."""
         return _merge(store.read_all() for store in (self._own, *self._others))
 
+    def read_containing(self, text: str) -> tuple[list[Record], dict[str, CniError]]:
+        """Return the records whose file contains an ASCII text, as `read_all`, without parsing the others."""
+        return _merge(store.read_containing(text) for store in (self._own, *self._others))
+
     def may_have(self, key: Key) -> bool:
         """Return whether a file exists that may be a record of an attachment."""
         return any(store.may_have(key) for store in (self._own, *self._others))

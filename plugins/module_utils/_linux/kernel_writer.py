@@ -215,7 +215,14 @@ class KernelWriter:
             attributes += attribute(_IFA_BROADCAST, address.network.broadcast_address.packed)
         message = _address_message(ifindex, address) + attributes
         what = f"add the address {address}"
-        self._change(what, _NEWADDR, message, errno.EEXIST, flags=_CREATE | _EXCLUSIVE)
+        try:
+            self._change(what, _NEWADDR, message, errno.EEXIST, flags=_CREATE | _EXCLUSIVE)
+        except CniError as exc:
+            if address.version == 6 and isinstance(exc.__cause__, OSError) and exc.__cause__.errno == errno.EACCES:
+                reason = f"cannot {what}: IPv6 is switched off for its link"
+                advice = "set net.ipv6.conf.default.disable_ipv6 and net.ipv6.conf.all.disable_ipv6 to 0"
+                raise CniError(exc.code, reason, advice) from exc
+            raise
 
     def remove_address(self, ifindex: int, address: IpInterface) -> None:
         """Remove an address; do nothing if the link does not have it."""

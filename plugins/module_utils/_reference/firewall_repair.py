@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
 from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, iptables
 from ansible_collections.cni.node.plugins.module_utils._reference import iptables_rules
@@ -93,8 +93,8 @@ def _compare_all(
     for part in parts:
         try:
             drifts.append(require_comparison(part, snapshot))
-        except CniError as exc:
-            unlisted.append((part, exc))
+        except Exception as exc:
+            unlisted.append((part, as_error(exc)))
     return drifts, unlisted
 
 
@@ -115,10 +115,10 @@ def _put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniEr
             if not _apply(missing, snapshot):
                 error = CniError(Code.UNSUPPORTED_FIELD, "the record does not tell how its rules were written")
                 break
-        except CniError as exc:
-            if exc.details == OUT_OF_TIME:  # every attempt would take as long
-                return [(part, exc) for part in parts]
-            error = exc
+        except Exception as exc:
+            error = as_error(exc)
+            if error.details == OUT_OF_TIME:  # every attempt would take as long
+                return [(part, error) for part in parts]
     if len(parts) == 1:
         return [(parts[0], error or CniError(Code.TRY_AGAIN, "other programs keep removing the rules"))]
     middle = len(parts) // 2

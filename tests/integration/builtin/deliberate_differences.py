@@ -25,7 +25,7 @@ class Reason(enum.Enum):
     ADD_LEAVES_NOTHING = "an ADD that fails removes what it has made, except for the bridge"
     CHECK_FINDS = (
         "CHECK finds a lost address of the bridge, lost masquerading, a lost route to the container, "
-        "and forwarding that is switched off"
+        "a lost route of the kernel to the container's subnet, and forwarding that is switched off"
     )
     DEFAULT_ROUTE = "bridge adds the default route once, by the gateway of the address"
     DEL_COMPLETES = "DEL completes although ADD refuses the configuration"

@@ -117,3 +117,59 @@ def test_a_number_that_the_kernel_cannot_take_is_refused_with_its_place(
     node.write(reference_networks.network(plugin))
     with pytest.raises(CniError, match=f"{key}: .* is out of range"):
         here.add(attachment("net", blue))
+
+
+def test_sbr_keeps_a_route_whose_gateway_is_in_the_network_of_no_address(
+    node: EngineNode, here: Engine, blue: Namespace
+) -> None:
+    ipam = {
+        "type": "static",
+        "addresses": [{"address": "fd02::5/64", "gateway": "fe80::1"}, {"address": "fd03::5/64"}],
+        "routes": [{"dst": "fd09::/64", "gw": "fe80::1"}],
+    }
+    node.write(reference_networks.network({"type": "bridge", "ipam": ipam}, {"type": "sbr"}))
+    item = attachment("net", blue)
+    here.add(item)
+    tables = ("100", "101")
+    for table in tables:
+        assert "fd09::/64 via fe80::1 dev eth0" in _routes(blue, table)
+    assert "fd09::/64" not in _routes(blue, "main")
+    assert require_success(here.ensure(item, check="always"))[:2] == ("checked", False)
+    for table in tables:
+        blue.run("ip", "-6", "route", "delete", "fd09::/64", "table", table)
+        repaired = here.ensure(item, check="drift")
+        assert (repaired.action, repaired.repairs) == (
+            "repaired",
+            ("put back: the route to fd09::/64 via fe80::1 is missing",),
+        )
+        assert "fd09::/64 via fe80::1 dev eth0" in _routes(blue, table)
+
+
+def test_a_gateway_may_be_a_link_local_address(node: EngineNode, here: Engine, blue: Namespace) -> None:
+    ipam = {"type": "host-local", "ranges": [[{"subnet": "fd00:1::/64", "gateway": "fe80::1"}]]}
+    node.write(reference_networks.network({"type": "bridge", "bridge": "cni0", "isGateway": True, "ipam": ipam}))
+    item = attachment("net", blue)
+    here.add(item)
+    assert require_success(here.ensure(item, check="always"))[:2] == ("checked", False)
+    link_local = [
+        line.split()[1] for line in output("ip", "-6", "address", "show", "cni0").splitlines() if "fe80" in line
+    ]
+    assert len(link_local) == 2  # the kernel's own is still there
+    assert "fe80::1/64" in link_local
+
+
+def test_a_node_without_ipv6_is_named_as_the_reason(node: EngineNode, here: Engine, blue: Namespace) -> None:
+    ipam = reference_networks.host_local("10.1.0.0/16", "fd00:1::/64")
+    node.write(reference_networks.network(reference_networks.bridge(ipam=ipam)))
+    settings = [f"net.ipv6.conf.{name}.disable_ipv6" for name in ("all", "default")]
+    subprocess.run(["sysctl", "-qw", *(f"{name}=1" for name in settings)], check=True)
+    try:
+        with pytest.raises(CniError, match="cannot add the address fd00:1::1/64: IPv6 is switched off") as raised:
+            here.add(attachment("net", blue))
+    finally:
+        subprocess.run(["sysctl", "-qw", *(f"{name}=0" for name in settings)], check=True)
+    assert all(name in str(raised.value) for name in settings)
+
+
+def _routes(inside: Namespace, table: str) -> str:
+    return output(*inside.argv("ip", "-6", "route", "show", "table", table))

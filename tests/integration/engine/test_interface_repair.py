@@ -114,6 +114,16 @@ BRIDGE_DRIFT: dict[str, tuple[str, list[str]]] = {
         ["address {address}/16 is missing", "the route to 0.0.0.0/0 is missing"],
     ),
     "default route": ("inside ip route delete default", ["the route to 0.0.0.0/0 is missing"]),
+    "route of the kernel": ("inside ip route delete 10.1.0.0/16 dev eth0", ["the route to 10.1.0.0/16 is missing"]),
+    "all routes": (
+        "inside ip route flush table main; inside ip -6 route flush table main",
+        [
+            "the route to 10.1.0.0/16 is missing",
+            "the route to fd00:1::/64 is missing",
+            "the route to 0.0.0.0/0 is missing",
+            "the route to ::/0 is missing",
+        ],
+    ),
     "IPv6 switched off": (
         "inside echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6",
         ["address fd00:1::2/64 is missing", "the route to ::/0 is missing"],

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import typing as t
@@ -14,6 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
@@ -246,12 +248,32 @@ def test_gc_finds_a_renamed_link(node: EngineNode, blue: Namespace) -> None:
     assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo"}, [], [])
 
 
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_the_pair_that_another_record_names_is_not_removed(node: EngineNode, blue: Namespace, is_gone: bool) -> None:
+    with namespace("green") as green:
+        node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))
+        first, second = attachment("net", blue), attachment("net", green)
+        node.attach(first, second)
+        forged, victim = (node.record_of(item) for item in (first, second))
+        ends = [json.loads(path.read_text(encoding="utf-8"))["result"]["interfaces"][1] for path in (forged, victim)]
+        text = forged.read_text(encoding="utf-8").replace(ends[0]["name"], ends[1]["name"])
+        # Even with the MAC of the other container.
+        forged.write_text(text.replace(_mac(blue), _mac(green)), encoding="utf-8")
+        if is_gone:
+            subprocess.run(["ip", "netns", "delete", blue.name], check=True)
+        node.detach(first)
+        assert (_pairs(), set(links(green.name))) == ([ends[1]["name"]], {"lo", "eth0"})
+        node.detach(second)
+        assert (_pairs(), node.leases("net")) == ([], [])
+
+
 def test_a_name_taken_during_del_stays_and_no_address_is_freed(
     node: EngineNode, engine: Engine, blue: Namespace
 ) -> None:
     item = _attach(node, blue)
     _do(blue, DEEDS["renamed"])
-    preparation = prepare(engine.record(item), is_name_needed=False)
+    records = AllRecords(engine.runtime.records, engine.runtime.paths.state_dir)
+    preparation = prepare(engine.record(item), records, is_name_needed=False)
     _do(blue, ["ip link add eth0 type bridge"])
     with pytest.raises(CniError, match="cannot rename the link foo in /run/netns/blue: File exists"):
         preparation.carry_out()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import UnsafePlugin
@@ -118,7 +119,8 @@ class Prediction(Transition):
         """Raise an error if DEL could not remove the attachment's link."""
         from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare
 
-        prepare(record, is_name_needed=is_name_needed or successor is not None)
+        records = AllRecords(self._runtime.records, self._runtime.paths.state_dir)
+        prepare(record, records, is_name_needed=is_name_needed or successor is not None)
 
     def _remove(self, record: Record, replacement: DesiredAttachment | None) -> Action:
         action = super()._remove(record, replacement)

@@ -19,6 +19,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
@@ -65,10 +66,11 @@ class Preparation:
         return self.record
 
 
-def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
+def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Preparation:
     """Find the link of an attachment; return the changes to make before DEL.
 
     Args:
+        records: The records of all runtimes, which name the links of other attachments.
         is_name_needed: Whether another link needs the interface's name afterwards.
 
     Raises:
@@ -81,15 +83,16 @@ def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
     if not path or is_own_netns or not netns.is_namespace(path):
         if is_own_netns:
             record = record._replace(attachment=record.attachment.with_netns(""))
-        return Preparation(record, removed_host_end=recorded.own_host_end())
-    host_end = recorded.host_end()
+        return Preparation(record, removed_host_end=recorded.own_host_end(records))
     if not recorded.is_identifiable:
         return Preparation(record)
     at_name = rtnetlink.link(record.attachment.ifname, path)
-    if at_name is not None and host_end is not None and at_name.is_peer_of(host_end):
+    if at_name is not None and any(map(at_name.is_peer_of, recorded.possible_host_ends())):
         return Preparation(record)
-    link = recorded.find(rtnetlink.snapshot(path, routes=False), host_end)
-    lost_host_end = None if link else recorded.own_host_end()
+    view = rtnetlink.snapshot(path, routes=False)
+    host_end = recorded.host_end_in(view) or recorded.own_host_end(records)
+    link = recorded.find(view, host_end)
+    lost_host_end = None if link else host_end
     if at_name is None:
         return Preparation(record, path, renamed=link, removed_host_end=lost_host_end)
     if recorded.is_unknown_plugin or recorded.is_own(at_name, link, host_end):
@@ -100,13 +103,13 @@ def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
 
 
-def remove_host_end(record: Record) -> None:
+def remove_host_end(record: Record, records: AllRecords) -> None:
     """Remove a veth pair that DEL did not find, because its link was renamed meanwhile.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    host_end = _RecordedLink.from_record(record).own_host_end()
+    host_end = _RecordedLink.from_record(record).own_host_end(records)
     if host_end is not None:
         Preparation(record, removed_host_end=host_end).carry_out()
 
@@ -114,6 +117,7 @@ def remove_host_end(record: Record) -> None:
 class _RecordedLink(t.NamedTuple):
     """The recorded properties of an attachment's link."""
 
+    attachment: Attachment
     plugin_type: str = ""
     mac: str = ""
     addresses: frozenset[str] = frozenset()
@@ -122,11 +126,11 @@ class _RecordedLink(t.NamedTuple):
     @classmethod
     def from_record(cls, record: Record) -> _RecordedLink:
         if record.result is None:
-            return cls()
+            return cls(record.attachment)
         interfaces: t.Sequence[t.Mapping[str, t.Any]] = record.result.keys.get("interfaces") or ()
         plugin_type = record.network().plugins[0].type
         if any(interface.get("pciID") or interface.get("socketPath") for interface in interfaces):
-            return cls(plugin_type)  # a device that a program uses without the kernel
+            return cls(record.attachment, plugin_type)  # a device that a program uses without the kernel
         ifname = record.attachment.ifname
         own = (keys for keys in interfaces if keys.get("name") == ifname and keys.get("sandbox"))
         mac = next((str(keys.get("mac") or "") for keys in own), "")
@@ -136,7 +140,7 @@ class _RecordedLink(t.NamedTuple):
             if catalogue.find_plugin_type(plugin_type).link_kind == VETH
             else ()
         )
-        return cls(plugin_type, mac.lower(), frozenset(record.addresses), host_ends)
+        return cls(record.attachment, plugin_type, mac.lower(), frozenset(record.addresses), host_ends)
 
     @property
     def is_unknown_plugin(self) -> bool:
@@ -187,28 +191,47 @@ class _RecordedLink(t.NamedTuple):
         """Return whether a link of the node has the recorded MAC, as a device that was given back has."""
         return bool(self.mac) and any(link.mac == self.mac for link in rtnetlink.links())
 
-    def host_end(self) -> Link | None:
-        """Return the node's end of the pair, or None if there is none or the record does not name it."""
-        ends = (rtnetlink.link(name) for name in self.host_ends)
-        return next((end for end in ends if end is not None and end.kind == VETH), None)
+    def possible_host_ends(self) -> list[Link]:
+        """Return the veths of the node that the record names."""
+        ends = map(rtnetlink.link, self.host_ends)
+        return [end for end in ends if end is not None and end.kind == VETH]
 
-    def own_host_end(self) -> Link | None:
-        """Return the node's end of the pair, or None if its other end is known to be another container's.
+    def host_end_in(self, view: View) -> Link | None:
+        """Return the node's end of a pair whose other end is in a namespace, or None."""
+        return next((end for end in self.possible_host_ends() if any(map(end.is_peer_of, view.links))), None)
+
+    def own_host_end(self, records: AllRecords) -> Link | None:
+        """Return the node's end of the pair, or None if there is none or all may belong to other containers."""
+        return next((end for end in self.possible_host_ends() if self._may_own(end, records)), None)
+
+    def _may_own(self, host_end: Link, records: AllRecords) -> bool:
+        """Return whether a veth of the node is not known to be another container's.
 
         Any container and any runtime can write the name of another link to a record. The other end may have been moved to
-        another network namespace, so its MAC or its address identifies it.
+        another network namespace, so its MAC or its address identifies it, unless other attachments are there.
         """
         from ansible_collections.cni.node.plugins.module_utils._linux import veth
 
-        host_end = self.host_end()
-        if host_end is None or not host_end.is_peer_elsewhere:
-            return host_end
+        if not host_end.is_peer_elsewhere:
+            return True
+        if self._is_named_elsewhere(host_end.name, records):
+            return False
         path = veth.find_veth_ends().netns_by_ends.get((host_end.peer, host_end.ifindex), "")
         if not path:
-            return host_end
+            return True
         view = rtnetlink.snapshot(path, routes=False)
         other_end = next((link for link in view.links if link.is_peer_of(host_end)), None)
-        return host_end if other_end is None or self._is_recorded(other_end, view) else None
+        if other_end is not None and not self._is_recorded(other_end, view):
+            return False
+        inode = netns.inode(path)
+        others = (other.attachment for other in records.read_all()[0] if other.attachment.key != self.attachment.key)
+        return inode not in {netns.inode(other.netns) for other in others} - {netns.inode(self.attachment.netns)}
+
+    def _is_named_elsewhere(self, host_end: str, records: AllRecords) -> bool:
+        """Return whether another record names a link of the node, or an unreadable one may do so."""
+        named, unreadable = records.read_containing(f'"{host_end}"')
+        others = (other for other in named if other.attachment.key != self.attachment.key)
+        return bool(unreadable) or any(host_end in other.node_interfaces for other in others)
 
     def _is_recorded(self, link: Link, view: View) -> bool:
         addresses = {str(each.interface.ip) for each in view.addresses if each.link == link.ifindex}

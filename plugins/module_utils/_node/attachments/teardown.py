@@ -11,6 +11,7 @@ import dataclasses
 import functools
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -47,7 +48,8 @@ def detach(
     Raises:
         CniError: DEL failed, a rule that it leaks cannot be removed, or another link has the name.
     """
-    record = prepare(record, is_name_needed=is_name_needed or successor is not None).carry_out()
+    records = AllRecords(runtime.records, runtime.paths.state_dir)
+    record = prepare(record, records, is_name_needed=is_name_needed or successor is not None).carry_out()
     try:
         _delete(runtime, record, successor)
     except CniError as exc:
@@ -70,7 +72,7 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
         CniError: A leak cannot be removed.
     """
     if error is None:
-        remove_host_end(record)
+        remove_host_end(record, AllRecords(runtime.records, runtime.paths.state_dir))
     leaked_rules = remove_leaked_rules(record, runtime.records)
     if error is None:
         remove_del_leaks(record, runtime.records, runtime.paths)

@@ -11,7 +11,7 @@ import dataclasses
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
@@ -91,8 +91,8 @@ def _prepare_desired(record: Record, present: bool, namespaces: NetnsDirectory) 
     old = (old or recorded) if record.command else (recorded or old)
     try:
         _make_namespace(record.attachment.netns, namespaces)
-    except CniError as exc:
-        return DesiredAttachment(record.attachment, problem=exc)
+    except Exception as exc:
+        return DesiredAttachment(record.attachment, problem=as_error(exc))
     return DesiredAttachment(record.attachment, restoration=dataclasses.replace(record.restoration, addresses=old))
 
 
@@ -120,8 +120,8 @@ def _restore(
             builtin=restoration.builtin or MISSING,
         )
         runtime = Runtime(executor, cache_dir, restoration.timeout, nested_types, paths)
-    except CniError as exc:
-        return [AttachmentResult(item.attachment, Action.FAILED, error=exc) for item in desired]
+    except Exception as exc:
+        return [AttachmentResult(item.attachment, Action.FAILED, error=as_error(exc)) for item in desired]
     return reconcile_all(RecordReconciler(runtime, records), desired, workers, sharing=Sharing(executor.prepare, ()))
 
 

@@ -76,13 +76,14 @@ def _conflicting_addresses(addresses: t.Iterable[IpInterface], gateway: IpInterf
     for address in addresses:
         if address == gateway:
             break
-        if address.version == gateway.version and (address.version == 4 or _overlap(address, gateway)):
+        if address.version == gateway.version and (address.version == 4 or _is_conflict(address, gateway)):
             conflicting.append(address)
     return conflicting
 
 
-def _overlap(address: IpInterface, other: IpInterface) -> bool:
-    return address.ip in other.network or other.ip in address.network
+def _is_conflict(address: IpInterface, gateway: IpInterface) -> bool:
+    """Return whether bridge refuses an IPv6 address beside a gateway; the kernel makes link-local ones by itself."""
+    return not address.ip.is_link_local and address.network.overlaps(gateway.network)
 
 
 def _link(name: str, view: View) -> Link | None:

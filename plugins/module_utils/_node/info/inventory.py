@@ -226,7 +226,7 @@ def _add_drift(
     rules, node = RuleDrift(store), NodeSnapshot(lease_dir)
     for facts, record in zip(described, records):
         if facts["netns_state"] == "present" and not facts["interrupted"]:
-            with contextlib.suppress(CniError):  # after an error, drift is unknown
+            with contextlib.suppress(Exception):  # the drift of a record that cannot be compared is unknown
                 compared = compare(record, rules, node)
                 facts["drift"] = list(compared.faults) if compared else None
 

@@ -178,8 +178,8 @@ class Repairer:
                 try:
                     firewall_repair.take_back([part.part for part in item.lost_parts])
                     _take_back_leases(item)
-                except CniError as exc:
-                    item.not_undone = exc.within("what was put back could not be removed again")
+                except Exception as exc:
+                    item.not_undone = as_error(exc).within("what was put back could not be removed again")
         return [item for item in items if not item.reason]
 
     def _reason_by_operation(self, record: Record, busy: t.Container[str]) -> str:
@@ -248,7 +248,7 @@ def _predict(item: _Item) -> Repair:
     """Return the result that putting everything back would have."""
     if not item.drift:
         return Repair(item.record, reason=item.unlisted)
-    reason = reason_by_interface(item.record)
+    reason = _reason_by_interface(item)
     if reason or not item.commands:
         reason = reason or item.unlisted
         return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=reason)

@@ -196,7 +196,8 @@ def _ensure_address(writer: KernelWriter, link: Link, wanted: IpInterface, force
     if wanted in present:
         return
     for other in present:
-        if wanted.version == 4 or wanted.network.overlaps(other.network):
+        # The kernel gives an IPv6 address to each link by itself.
+        if wanted.version == 4 or (not other.ip.is_link_local and wanted.network.overlaps(other.network)):
             if not force:
                 advice = 'set "forceAddress": true to replace it'
                 raise refuse(f"{link.name} has the address {other}, not {wanted}", advice)

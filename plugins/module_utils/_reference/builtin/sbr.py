@@ -100,12 +100,13 @@ def _own_addresses(request: PluginRequest) -> list[tuple[IpInterface, IpAddress 
 
 
 def _move_routes(
-    writer: KernelWriter, ifname: str, addresses: t.Iterable[tuple[IpInterface, IpAddress | None]]
+    writer: KernelWriter, ifname: str, addresses: t.Sequence[tuple[IpInterface, IpAddress | None]]
 ) -> None:
     ifindex = sandbox.require_link(ifname).ifindex
     view = rtnetlink.snapshot(rules=True)
     taken = {rule.table for rule in view.rules} | {route.table for route in view.routes}
     routes = route_tables.read(ifindex)
+    users = {raw: _users(raw, [interface for interface, dummy in addresses]) for raw in routes}
     for interface, gateway in addresses:
         table = next(number for number in range(FIRST_TABLE, 2**31) if number not in taken)
         taken.add(table)
@@ -113,15 +114,18 @@ def _move_routes(
         if gateway is not None:
             everywhere = ipaddress.ip_network("0.0.0.0/0" if interface.version == 4 else "::/0")
             writer.add_route(ifindex, everywhere, table, replace=False, gateway=gateway)
-        route_tables.add_to((raw for raw in routes if _belongs_to(raw, interface)), table)
-    route_tables.remove(routes)
+        route_tables.add_to((raw for raw in routes if interface in users[raw]), table)
+    route_tables.remove(raw for raw in routes if users[raw])
 
 
-def _belongs_to(raw: RawRoute, interface: IpInterface) -> bool:
-    """Return whether packets from an address take a route: by its source or its gateway, if it has one."""
+def _users(raw: RawRoute, interfaces: t.Sequence[IpInterface]) -> list[IpInterface]:
+    """Return the addresses whose packets take a route: by its source or its gateway, else all of its family."""
     hints = [ipaddress.ip_address(raw.source)] if raw.source else []
     hints += [raw.route.gateway] if raw.route.gateway else []
-    return not hints or any(hint in interface.network for hint in hints)
+    if not hints:
+        return list(interfaces)
+    named = [interface for interface in interfaces if any(hint in interface.network for hint in hints)]
+    return named or [each for each in interfaces if each.version == raw.route.destination.version]
 
 
 def _remove_rules(writer: KernelWriter, ifname: str, recorded: set[IpAddress]) -> None:

@@ -13,7 +13,7 @@ import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, VRF, Route, View
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, VRF, Link, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference.state import links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
@@ -142,8 +142,8 @@ class ContainerComparison:
     def _compare_route(self, expected: resources.Route) -> t.Iterator[Difference]:
         table = self._tables[expected.moved_for] if expected.moved_for else expected.table or MAIN_TABLE
         table = self._member_tables.get(expected.link, table) if table == ANY_TABLE else table
-        follows = expected.link in self._strays
         link = self._links.get(expected.link)
+        follows = expected.link in self._strays or not self._may_have(expected, link)
         candidates = [
             route
             for route in self._routes.get(expected.destination, ())
@@ -153,6 +153,12 @@ class ContainerComparison:
             is_repairable = link is not None and table != ANY_TABLE
             message = f"the route to {describe(expected)} is missing"
             yield Difference(expected._replace(table=table), message, is_repairable, link, follows)
+
+    def _may_have(self, route: resources.Route, link: Link | None) -> bool:
+        """Return whether a route must exist already; the kernel makes its own for an address or a link that is put back."""
+        if route.made_for is None:
+            return True
+        return link is not None and link.is_up and (link.ifindex, route.made_for) in self._addresses
 
     @functools.cached_property
     def _routes(self) -> t.Mapping[IpNetwork, list[Route]]:

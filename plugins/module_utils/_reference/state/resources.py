@@ -120,6 +120,7 @@ class Route(t.NamedTuple):
         scope: The kernel's number; None for the default.
         source: The address that the container uses for this route.
         priority: The kernel's default if it is 0.
+        made_for: The address for which the kernel makes it; None for a route that a plugin has added.
     """
 
     link: str
@@ -132,6 +133,7 @@ class Route(t.NamedTuple):
     scope: int | None = None
     source: IpAddress | None = None
     priority: int = 0
+    made_for: IpInterface | None = None
 
 
 class Rule(t.NamedTuple):

@@ -32,7 +32,21 @@ def container_routes(known: Facts) -> t.Iterator[Route | Rule]:
         moved = (*written, *(_network_route(known, ip) for ip in known.ips if _has_network(ip)))
         yield from (route._replace(table=route.table or table or ANY_TABLE) for route in moved)
     else:
-        yield from written
+        # In this order, as the kernel refuses a gateway that no route leads to.
+        yield from (*_kernel_routes(known), *written)
+
+
+def _kernel_routes(known: Facts) -> t.Iterator[Route]:
+    """Return the routes that the kernel makes for the addresses of links that are up, each once."""
+    leaves_down = known.maker.row.leaves_down_key
+    if (
+        known.maker.row.is_point_to_point
+        or known.maker.row.is_loopback
+        or (leaves_down and known.maker.keys.get(leaves_down))
+    ):
+        return
+    made = {(ip.link, ip.interface.network): ip for ip in reversed(known.ips) if ip.link and _has_network(ip)}
+    yield from (_network_route(known, ip)._replace(made_for=ip.interface) for ip in reversed(made.values()))
 
 
 def _result_routes(known: Facts) -> t.Iterator[Route]:
@@ -79,7 +93,7 @@ def _routes_by_source(known: Facts, plugin: Plugin, written: t.Sequence[Route]) 
     yield from (route for route in written if route.table not in (0, MAIN_TABLE))
     for ip in own:
         moved = [_network_route(known, ip)] if _has_network(ip) and not known.maker.row.is_point_to_point else []
-        moved += [route for route in written if route.table in (0, MAIN_TABLE) and _belongs_to(route, ip)]
+        moved += [route for route in written if route.table in (0, MAIN_TABLE) and ip in _users(route, own)]
         default = _default_route(known, plugin, ip)
         if default:
             moved = [route for route in moved if route.destination != default.destination] + [default]
@@ -95,11 +109,11 @@ def _default_route(known: Facts, plugin: Plugin, ip: ContainerIp) -> Route | Non
     return Route(known.ifname, everywhere, gateway, inside=True, any_gateway=True)
 
 
-def _belongs_to(route: Route, ip: ContainerIp) -> bool:
-    if route.destination.version != ip.interface.version:
-        return False
+def _users(route: Route, ips: t.Iterable[ContainerIp]) -> list[ContainerIp]:
+    """Return the addresses to whose tables a route is moved."""
     hints = [hint for hint in (route.source, route.gateway) if hint is not None]
-    return not hints or any(hint in ip.interface.network for hint in hints)
+    family = [ip for ip in ips if ip.interface.version == route.destination.version]
+    return [ip for ip in family if any(hint in ip.interface.network for hint in hints)] or family
 
 
 def _network_route(known: Facts, ip: ContainerIp) -> Route:

@@ -34,16 +34,19 @@ RESULT: JsonObject = {
     "routes": [{"dst": "0.0.0.0/0"}, {"dst": "10.9.1.1/16", "gw": "10.1.0.1"}],
 }
 ETH0 = Link(ifindex=2, name="eth0", mac=MAC, mtu=1500, is_up=True, master=0, peer=7, kind="veth")
+# What the kernel makes of the addresses.
+CONNECTED = tuple(Route(ipaddress.ip_network(text), None, 2, 254) for text in ("10.1.0.0/16", "fd00::/64"))
 INSIDE = View(
     links=(ETH0,),
     addresses=tuple(Address(2, ipaddress.ip_interface(text)) for text in ("10.1.0.2/16", "fd00::2/64")),
-    routes=tuple(
-        Route(ipaddress.ip_network(text), ipaddress.ip_address("10.1.0.1"), 2, 254)
-        for text in ("0.0.0.0/0", "10.9.0.0/16")
+    routes=(
+        *(
+            Route(ipaddress.ip_network(text), ipaddress.ip_address("10.1.0.1"), 2, 254)
+            for text in ("0.0.0.0/0", "10.9.0.0/16")
+        ),
+        *CONNECTED,
     ),
 )
-# What the kernel makes of the addresses.
-CONNECTED = tuple(Route(ipaddress.ip_network(text), None, 2, 254) for text in ("10.1.0.0/16", "fd00::/64"))
 # What sbr makes for the addresses.
 RULES = tuple(
     Rule(ipaddress.ip_network(text), 100, 32765, family) for text, family in (("10.1.0.2/32", 2), ("fd00::2/128", 10))
@@ -112,8 +115,11 @@ INSIDE_DRIFT = {
         "address 10.1.0.2/16 is missing",
     ),
     "a route less": (INSIDE._replace(routes=INSIDE.routes[1:]), "the route to 0.0.0.0/0 is missing"),
+    "a route of the kernel less": (INSIDE._replace(routes=INSIDE.routes[:-1]), "the route to fd00::/64 is missing"),
     "another gateway": (
-        INSIDE._replace(routes=(INSIDE.routes[0], INSIDE.routes[1]._replace(gateway=ipaddress.ip_address("10.1.0.9")))),
+        INSIDE._replace(
+            routes=(INSIDE.routes[0], INSIDE.routes[1]._replace(gateway=ipaddress.ip_address("10.1.0.9")), *CONNECTED)
+        ),
         "the route to 10.9.0.0/16 via 10.1.0.1 is missing",
     ),
 }
@@ -195,7 +201,7 @@ NOT_PROMISED = {
     "routes in a table of their own": (
         RESULT,
         [{"type": "bridge"}, {"type": "sbr"}],
-        INSIDE._replace(routes=tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED)), rules=RULES),
+        INSIDE._replace(routes=tuple(route._replace(table=100) for route in INSIDE.routes), rules=RULES),
         {"cni0": CNI0, "veth7": VETH},
     ),
     "the gateway of a default route": (
@@ -207,7 +213,7 @@ NOT_PROMISED = {
     "a gateway of a route with several": (
         RESULT,
         [{"type": "bridge"}],
-        INSIDE._replace(routes=(INSIDE.routes[0], INSIDE.routes[1]._replace(gateway=None, link=0))),
+        INSIDE._replace(routes=(INSIDE.routes[0], INSIDE.routes[1]._replace(gateway=None, link=0), *CONNECTED)),
         {"cni0": CNI0, "veth7": VETH},
     ),
 }
@@ -223,7 +229,7 @@ def test_a_difference_that_the_result_does_not_cover_is_not_drift(
 
 @pytest.mark.parametrize("mover", ["sbr", "vrf"])
 def test_a_route_that_check_does_not_find_is_compared_in_its_table(kernel: DriftedKernel, mover: str) -> None:
-    moved = tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))
+    moved = tuple(route._replace(table=100) for route in INSIDE.routes)
     vrf = Link(ifindex=9, name="red", mac="", mtu=1500, is_up=True, master=0, peer=0, kind="vrf", table=100)
     links = (ETH0._replace(master=9), vrf) if mover == "vrf" else (ETH0,)
     kernel.inside = INSIDE._replace(links=links, routes=moved[:-1], rules=RULES)
@@ -235,7 +241,7 @@ def test_a_route_that_check_does_not_find_is_compared_in_its_table(kernel: Drift
 def test_a_route_with_a_table_is_compared_in_that_table(kernel: DriftedKernel) -> None:
     result = {**RESULT, "routes": [{"dst": "10.9.0.0/16", "gw": "10.1.0.1", "table": 200}]}
     assert kernel.find_drift(result) == ("the route to 10.9.0.0/16 via 10.1.0.1 in table 200 is missing",)
-    kernel.inside = INSIDE._replace(routes=(INSIDE.routes[1]._replace(table=200),))
+    kernel.inside = INSIDE._replace(routes=(INSIDE.routes[1]._replace(table=200), *CONNECTED))
     assert kernel.find_drift(result) == ()
 
 

@@ -14,8 +14,10 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, veth
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, View
@@ -46,6 +48,7 @@ class RenamedLinkKernel:
         self.inside: list[Link] = []
         self.node: list[Link] = [_link(HOST_END, 7, peer=HAS_ADDRESS)]
         node.make_namespace()
+        self.records = AllRecords(node.runtime().records, node.paths.state_dir)
         monkeypatch.setattr(rtnetlink, "snapshot", self._take_snapshot)
         monkeypatch.setattr(rtnetlink, "link", self._link)
 
@@ -73,7 +76,7 @@ class RenamedLinkKernel:
     ) -> JsonObject:
         """Return the changes that were made."""
         record = self.record(plugin, result)
-        link = prepare(record, is_name_needed=is_name_needed)
+        link = prepare(record, self.records, is_name_needed=is_name_needed)
         links = (("renamed", link.renamed), ("removed", link.removed), ("host_end", link.removed_host_end))
         named = {key: link.name for key, link in links if link is not None}
         return {**named, **({} if link.record.attachment.netns else {"without": "netns"})}
@@ -156,7 +159,7 @@ def test_the_address_identifies_one_of_several_links_with_the_same_mac(kernel: R
 def test_the_host_end_is_removed_without_the_namespace(kernel: RenamedLinkKernel, node: FakeNode) -> None:
     record = kernel.record()
     node.make_namespace()  # which is another one
-    assert prepare(record, is_name_needed=True) == Preparation(record, removed_host_end=kernel.node[0])
+    assert prepare(record, kernel.records, is_name_needed=True) == Preparation(record, removed_host_end=kernel.node[0])
 
 
 @pytest.mark.parametrize("name", ["cni0", "veth0", "veth0123abcde"])
@@ -213,15 +216,55 @@ def test_the_host_end_of_another_container_stays(
     ends = veth.VethEnds({(HAS_ADDRESS, 7): "/run/netns/red"}, {})
     monkeypatch.setattr(veth, "find_veth_ends", lambda: ends)
     monkeypatch.setattr(rtnetlink, "snapshot", lambda dummy, *, routes: View((other_end,), (), ()))
-    removed = prepare(record, is_name_needed=False).removed_host_end
+    removed = prepare(record, kernel.records, is_name_needed=False).removed_host_end
     assert removed == (kernel.node[0] if mac == MAC else None)
+
+
+def _names_the_host_end(record: Record) -> Record:
+    return record
+
+
+def _names_another_link(record: Record) -> Record:
+    keys = {**NEW_RESULT, "interfaces": [{"name": "veth00000007"}, *NEW_RESULT["interfaces"][1:]]}
+    return record._replace(result=from_keys(keys, "", "x"))
+
+
+@pytest.mark.parametrize("rename", [_names_the_host_end, _names_another_link])
+@pytest.mark.parametrize("is_elsewhere", [True, False])
+def test_the_host_end_that_belongs_to_another_record_stays(
+    kernel: RenamedLinkKernel,
+    node: FakeNode,
+    monkeypatch: pytest.MonkeyPatch,
+    rename: t.Callable[[Record], Record],
+    is_elsewhere: bool,
+) -> None:
+    """Another record names it, or its other end is in the namespace of another record, whatever its MAC is."""
+    node.make_namespace("red")
+    record, path = kernel.record(), str(node.netns / "red")
+    kernel.node = [kernel.node[0]._replace(is_peer_elsewhere=True)]
+    other = rename(record)._replace(attachment=node.attachment("red"))
+    store = RecordStore(f"{node.paths.state_dir}/results") if is_elsewhere else node.runtime().records
+    monkeypatch.setattr(veth, "find_veth_ends", lambda: veth.VethEnds({(HAS_ADDRESS, 7): path}, {}))
+    monkeypatch.setattr(rtnetlink, "snapshot", lambda dummy, *, routes: View((_link("eth0", HAS_ADDRESS),), (), ()))
+    node.make_namespace()  # which is another one
+    assert prepare(record, kernel.records, is_name_needed=False).removed_host_end == kernel.node[0]
+    store.write(other)
+    records = AllRecords(node.runtime().records, node.paths.state_dir)
+    assert prepare(record, records, is_name_needed=False).removed_host_end is None
+
+
+def test_a_record_with_the_host_end_of_another_loses_its_own_link(kernel: RenamedLinkKernel, node: FakeNode) -> None:
+    node.runtime().records.write(kernel.record()._replace(attachment=node.attachment("red")))
+    kernel.inside = [_link("eth0", 6, peer=8)]
+    kernel.node = [kernel.node[0]._replace(is_peer_elsewhere=True)]
+    assert kernel.prepare() == {}  # DEL removes it by its name
 
 
 def test_del_runs_without_the_namespace_if_it_is_the_nodes_own(kernel: RenamedLinkKernel) -> None:
     record = kernel.record()
     own = record._replace(attachment=record.attachment.with_netns("/proc/self/ns/net"), netns_identity="")
     kernel.node = []
-    assert prepare(own, is_name_needed=False).carry_out().attachment.netns == ""
+    assert prepare(own, kernel.records, is_name_needed=False).carry_out().attachment.netns == ""
 
 
 def test_a_device_without_a_link_is_left_to_its_plugin(kernel: RenamedLinkKernel) -> None:

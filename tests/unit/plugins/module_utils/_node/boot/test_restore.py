@@ -70,6 +70,25 @@ def test_only_missing_attachments_are_restored_as_recorded(node: FakeNode) -> No
     assert record._replace(netns_identity=made.netns_identity) == made
 
 
+def test_a_namespace_that_cannot_be_created_stops_no_other_restoration(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("blue", "red"):
+        node.make_namespace(name)
+        node.converge(DesiredAttachment(node.attachment(name), restoration=MEANS))
+        node.drop_namespace(name)
+
+    def create(dummy: NetnsDirectory, name: str) -> None:
+        if name == "blue":
+            raise ValueError("embedded null byte")
+        node.make_namespace(name)
+
+    monkeypatch.setattr(NetnsDirectory, "create", create)
+    blue, red = boot_restore.restore(str(node.cache_dir), 1, node.paths)[0]
+    assert (blue.action, red.action) == ("failed", "recreated")
+    assert "unexpected ValueError: embedded null byte" in str(blue.error)
+
+
 def test_an_attachment_that_another_run_changed_is_not_restored(node: FakeNode) -> None:
     old = attach(node)
     desired = DesiredAttachment(old.attachment, restoration=MEANS)

@@ -98,6 +98,9 @@ FINE: t.Final[Corpus] = {
         "it has the gateway": on(OLD, bridge("10.1.0.0/16")),
         "its own comes first": on(BOTH, bridge("10.1.0.0/16")),
         "there is no bridge yet": on(PLAIN, bridge("10.9.0.0/16")),
+        "its link-local address comes from the kernel": on(
+            OLD, bridge("", ipam=host_local("fd00:9::/64", gateway="fe80::1"))
+        ),
         "it has no gateway": on(OLD, bridge("10.9.0.0/16", isGateway=False)),
         "another subnet of IPv6 goes beside": on(OLD_IPV6, bridge("", ipam=host_local("fd00:9::/64"))),
         "the VLAN has an address of its own": on(OLD, bridge("10.9.0.0/16", vlan=5)),

@@ -22,6 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
 from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.conftest import MakeRecordedNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.recorded_node import (
@@ -229,6 +231,18 @@ def test_an_attachment_that_fails_does_not_keep_another_from_being_repaired(
     node.firewall.write_error = None
     node.repair()
     assert node.firewall.rules() == before
+
+
+def test_a_rule_that_cannot_be_read_keeps_no_other_rules_from_being_put_back(recorded_node: RecordedNode) -> None:
+    before = recorded_node.state()
+    recorded_node.lose_rules()
+    record = recorded_node.records[0]
+    part, *others = firewall_state(record, record.network())
+    odd = part._replace(iptables=t.cast(t.Any, (5,)))
+    ((failed, error),) = firewall_repair.put_back([odd, part, *others])
+    assert failed is odd
+    assert str(error).startswith("unexpected AttributeError: ")
+    assert recorded_node.state() == before
 
 
 def test_an_attachment_that_cannot_be_compared_is_an_error_of_its_own(

@@ -208,7 +208,8 @@ def route_line(route: resources.Route, netns: str, kernel: RecordedKernel) -> st
         destination = "default"
     elif route.destination.prefixlen == route.destination.max_prefixlen:
         destination = destination.partition("/")[0]
-    is_network = route.moved_for is not None and route.gateway is None and route.destination.prefixlen != 32
+    is_moved = route.moved_for is not None and route.gateway is None and route.destination.prefixlen != 32
+    is_network = is_moved or route.made_for is not None
     words = [family(route.destination), str(number or "main"), destination]
     words += ["via", str(route.gateway)] if route.gateway else []
     words += ["dev", route.link]

@@ -52,12 +52,17 @@ def ansible(part: int, parts: int) -> report.SuiteResult:
 
 def browser(part: int, parts: int) -> report.SuiteResult:
     """Run the tests of pages in Chromium; they skip themselves where it is missing and cannot be installed."""
-    return _pytest("browser", tool("python"), part, parts, "tests/browser")
+    return _pytest("browser", tool("python"), part, parts, "tests/browser", prefix=_apart("browser"))
 
 
 def controller(part: int, parts: int) -> report.SuiteResult:
     """Run the tests of what the collection brings for automation controllers; rulebooks need Java."""
-    return _pytest("controller", tool("python"), part, parts, "tests/controller")
+    return _pytest("controller", tool("python"), part, parts, "tests/controller", prefix=_apart("controller"))
+
+
+def _apart(name: str) -> Words:
+    """Return what ends all processes of a suite with it, such as a browser's when the suite is killed; needs root."""
+    return [] if sandbox.unavailable(name) else sandbox.APART
 
 
 def is_outer() -> bool:
@@ -110,7 +115,7 @@ def _pytest(
     parts: int,
     *arguments: str,
     mark: str = "",
-    prefix: t.Sequence[Path] = (),
+    prefix: Words = (),
     tests: str | None = None,
 ) -> report.SuiteResult:
     label = f"{name}-{part + 1}"

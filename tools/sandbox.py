@@ -11,6 +11,8 @@ import os
 from tools.paths import ROOT, run
 
 PROGRAM = ROOT / "tests" / "support" / "sandbox"
+# The command that follows has mounts and processes of its own, which end with it.
+APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 def unavailable(target: str) -> str:

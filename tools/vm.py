@@ -12,14 +12,12 @@ from tools.paths import ROOT, run
 PROGRAM = ROOT / "tests" / "vm" / "vm"
 # Seconds: more than both take, emulated on two processors that are busy.
 IMAGE_TIME, SCENARIO_TIME = 600, 4500
-# Mounts made for the disk image disappear with these namespaces.
-APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 def suite(part: int = 0, parts: int = 1) -> report.SuiteResult:
     result = report.SuiteResult("vm")
     reason = sandbox.unavailable("vm")
-    if not reason and run([*APART, PROGRAM, "image"], limit=IMAGE_TIME) != 0:
+    if not reason and run([*sandbox.APART, PROGRAM, "image"], limit=IMAGE_TIME) != 0:
         reason = "the machine's disk could not be made; the message is above"
     if reason:
         result.skip(reason)

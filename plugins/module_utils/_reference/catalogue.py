@@ -111,11 +111,11 @@ _REFERENCE: t.Final = (
         modules=("bridge", "veth"),
         quirks=(*_BRIDGE_QUIRKS, *_MASQUERADE_CHAIN),
     ),
-    PluginType("dhcp"),
+    PluginType("dhcp", assigns_addresses=True),
     PluginType("dummy", link_kind="dummy", gateway_on_link=True, modules=("dummy",)),
     PluginType("firewall", filters=True, quirks=(_SHARED_CHAINS,)),
     PluginType("host-device", borrows_device=True, gateway_on_link=True, del_skips_ipam=True),
-    PluginType("host-local", has_ranges=True, address_capability="ipRanges"),
+    PluginType("host-local", assigns_addresses=True, has_ranges=True, address_capability="ipRanges"),
     PluginType(
         "ipvlan",
         link_kind="ipvlan",
@@ -147,7 +147,7 @@ _REFERENCE: t.Final = (
         quirks=_MASQUERADE_CHAIN,
     ),
     PluginType("sbr", moves_routes=True, routes_by_source=True, del_needs_netns=True),
-    PluginType("static", has_addresses=True, address_capability="ips"),
+    PluginType("static", assigns_addresses=True, has_addresses=True, address_capability="ips"),
     PluginType("tap", link_kind="tun", gateway_on_link=True, sets_mtu=True, modules=("tun",), programs=("ip",)),
     PluginType(
         "tuning",

@@ -125,6 +125,7 @@ class PluginType(t.NamedTuple):
         routes_by_source: Whether it makes a routing rule for each address.
         vrf_key: The key that names the VRF to which it adds the interface.
         leaves_down_key: The key with which the container's interface stays down.
+        assigns_addresses: Whether it is an IPAM plugin.
         has_ranges: Whether it is an IPAM plugin with ``subnet`` or ``ranges``.
         has_addresses: Whether it is an IPAM plugin with ``addresses``.
         address_capability: The capability by which a runtime adds addresses to those of the configuration.
@@ -159,6 +160,7 @@ class PluginType(t.NamedTuple):
     routes_by_source: bool = False
     vrf_key: str = ""
     leaves_down_key: str = ""
+    assigns_addresses: bool = False
     has_ranges: bool = False
     has_addresses: bool = False
     address_capability: str = ""

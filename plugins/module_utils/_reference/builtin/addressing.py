@@ -27,7 +27,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import U
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 
 # Seconds that the kernel may look for duplicates of an address, and between two looks.
@@ -73,12 +72,12 @@ def ipam_type(request: PluginRequest) -> str:
     """Return the type of the IPAM plugin, or an empty string.
 
     Raises:
-        CniError: It is a built-in plugin of another kind, which might run itself for ever.
+        CniError: It is a reference plugin of another kind, which might run itself for ever.
     """
     ipam = request.config.section("ipam")
     plugin_type = ipam.text("type")
     row = catalogue.find_plugin_type(plugin_type)
-    if plugin_type in registry.TYPES and not (row.has_ranges or row.has_addresses):
+    if row.is_reference and not row.assigns_addresses:
         what = f"{ipam.pointer('type')}: plugin {plugin_type} assigns no addresses"
         raise refuse(what, "expected: an IPAM plugin such as host-local")
     return plugin_type

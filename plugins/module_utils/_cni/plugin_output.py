@@ -23,6 +23,8 @@ if t.TYPE_CHECKING:
 
 _GO_TRACE: t.Final = b"\n\ngoroutine "
 _STDERR_LINES: t.Final = 10
+# The standard error of a plugin that has reported its error is debugging output.
+_DEBUG_LINES, _DEBUG_WIDTH = 3, 160
 _SHORTAGES: t.Final = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
@@ -68,12 +70,18 @@ class PluginOutput:
         if not understood and outcome.stdout.strip():
             yield f"stdout (not a CNI error): {self._last_lines(outcome.stdout)}"
         if outcome.stderr.strip():
-            yield f"stderr (last lines): {self._last_lines(outcome.stderr)}"
+            text = self._last_lines(outcome.stderr)
+            yield f"stderr (last lines): {_shorten(text) if understood else text}"
 
     def _last_lines(self, output: bytes) -> str:
         # Secrets are hidden before the text is cut, which could split them.
         text = self.without_secrets(_without_trace(output).decode("utf-8", "replace"))
         return "\n".join(printable.lines(text[-4096:]).strip().split("\n")[-_STDERR_LINES:])
+
+
+def _shorten(text: str) -> str:
+    lines = text.split("\n")[-_DEBUG_LINES:]
+    return "\n".join(line if len(line) <= _DEBUG_WIDTH else f"{line[:_DEBUG_WIDTH]}..." for line in lines)
 
 
 def _parse_error(stdout: bytes) -> tuple[JsonObject, bool]:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
@@ -26,6 +27,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.regist
 
 # When built-in plugins are used: for a plugin that no directory has, for every plugin that is built in, or not at all.
 MISSING, ALWAYS, NEVER = MODES = ("missing", "always", "never")
+# What libcni says in a plugin that delegates to another one.
+_NOT_FOUND: t.Final = re.compile(r'failed to find plugin "([^"]+)" in path')
 
 
 class BuiltinExecutor:
@@ -69,7 +72,7 @@ class BuiltinExecutor:
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
         if not self._was_builtin(plugin_type, parameters) and not is_builtin(self, plugin_type):
-            return self._executor.execute(plugin_type, request, parameters)
+            return self._run_executable(plugin_type, request, parameters)
         # Loaded late: most runs find every attachment unchanged and run no plugin.
         from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
         from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
@@ -83,13 +86,23 @@ class BuiltinExecutor:
             within = f"built-in plugin {plugin_type} failed ({parameters.command})"
             raise (error if error.msg.startswith(_FAILED) else error.within(within)) from exc
 
-    # An error of a delegated plugin names that plugin already.
+    def _run_executable(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
+        try:
+            return self._executor.execute(plugin_type, request, parameters)
+        except CniError as exc:
+            missing = _NOT_FOUND.search(str(exc))
+            if missing is None or missing[1] not in TYPES:
+                raise
+            advice = f"an executable cannot run the built-in plugin {missing[1]}; install executables of the built-in"
+            raise exc.with_detail(f"{advice} plugins: cni.node.plugins with source: builtin") from exc
+
     def _was_builtin(self, plugin_type: str, parameters: Parameters) -> bool:
         """Return whether a plugin was built in at ADD, of whichever release, and may be now."""
         types = (name.partition("@")[0] for name in parameters.builtin)
         return self._mode != NEVER and plugin_type in TYPES and plugin_type in types
 
 
+# An error of a delegated plugin names that plugin already.
 _FAILED: t.Final = ("built-in plugin ", "plugin ")
 
 

@@ -211,6 +211,10 @@ class TestFailure:
         details = fail("seq 100 >&2; printf 'a\\033[31m\\377b' >&2; exit 1").details
         assert details.endswith("\n".join(["stderr (last lines): 92", *map(str, range(93, 101)), "a\\x1b[31m\ufffdb"]))
 
+    def test_debugging_output_beside_an_error_is_cut(self, fail: t.Callable[..., CniError]) -> None:
+        details = fail("""seq 100 >&2; printf '%0200d' 0 >&2; echo '{"code": 7, "msg": "no"}'; exit 1""").details
+        assert details.split("\n")[1:] == ["stderr (last lines): 99", "100", f"{'0' * 160}..."]
+
     def test_a_panic_is_shown_without_its_trace(self, fail: t.Callable[..., CniError]) -> None:
         trace = "goroutine 1 [running]:\\nmain.main()\\n" + "\\t/plugin.go:1\\n" * 20
         details = fail(f"printf 'panic: out of order\\n\\n{trace}' >&2; exit 2").details

@@ -133,6 +133,17 @@ def test_without_built_in_plugins_a_missing_one_is_an_error(executables: Scripte
         add(executor, "static")
 
 
+@pytest.mark.parametrize(("wanted", "is_told"), [("bridge", True), ("dhcp", False)])
+def test_an_executable_that_looks_for_a_built_in_plugin_is_told_to_have_it_installed(
+    executables: ScriptedPlugins, wanted: str, is_told: bool
+) -> None:
+    msg = f'failed to delegate add: failed to find plugin "{wanted}" in path [/opt/cni/bin]'
+    executables.write("flannel", ADD=ScriptedAnswer(error={"code": 100, "msg": msg}))
+    error = error_of(make_executor(executables, MISSING).execute, "flannel", json.dumps(CONFIG).encode(), ADD)
+    assert msg in error.msg
+    assert ("cni.node.plugins with source: builtin" in error.details) == is_told
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_plugin_that_is_not_built_in_is_an_executable(executables: ScriptedPlugins, mode: str) -> None:
     executor = make_executor(executables, mode)

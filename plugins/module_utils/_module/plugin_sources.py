@@ -80,9 +80,10 @@ class Sources:
     def _executables() -> BuiltinExecutables:
         """Return the executables of built-in plugins, which are made on the node."""
         # Imported here, because it loads all built-in plugins.
+        from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
         from ansible_collections.cni.node.plugins.module_utils._node.plugins import builtin
 
-        return builtin.build(builtin.find_interpreter())
+        return builtin.build(interpreter.find_interpreter("the built-in plugins as executables"))
 
     def _may_appear_later(self) -> bool:
         return self._module.check_mode and not os.path.lexists(self.request.location)

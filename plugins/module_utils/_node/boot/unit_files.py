@@ -10,19 +10,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._linux import interpreter, program
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
 # The path of the program, if it is not the default.
 PROGRAM_KEY: t.Final = "# program: "
 _INSTALLED: t.Final = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
-_PYTHON: t.Final = "/usr/bin/python3"
 _PLAIN: t.Final = re.compile(r"[A-Za-z0-9_./+-]+")
 
 # Modules refuse paths with control characters; a unit of an earlier release may have one.
@@ -71,8 +69,12 @@ def read_program_path(unit: str, default: str) -> str:
 
 
 def python_command(program_path: str, *arguments: str) -> str:
-    """Return the line that runs a Python program (systemd.syntax(7))."""
-    words = [sys.executable or _PYTHON, "-I", program_path, *arguments]
+    """Return the line that runs a Python program (systemd.syntax(7)); errors as `interpreter.find_interpreter`.
+
+    bandwidth needs a library, which may be in the virtual environment of the task.
+    """
+    python = interpreter.find_interpreter("the units of systemd", allow_venv=True)
+    words = [python, "-I", program_path, *arguments]
     return " ".join(_CONTROL.sub(_escape, _quote(word)).replace("$", "$$") for word in words)
 
 

@@ -177,7 +177,7 @@ def test_a_namespace_that_is_opened_is_the_one_that_was_examined(
         with netns.open_foreign(str(path)) as descriptor:
             assert os.fstat(descriptor).st_ino == os.stat(visited.path).st_ino
 
-        def swap(dummy: str) -> None:
+        def swap(dummy: str, **dummies: object) -> None:
             path.unlink()
             path.symlink_to("/proc/self/ns/net")
 

@@ -11,7 +11,7 @@ PYTHON ?=
 BOOTSTRAP := $(firstword $(wildcard /usr/bin/python3) python3)
 SUITES := lint types unit conformance integration uml ansible molecule browser controller
 # What only repetition, other releases or an emulated machine can show.
-OUTER := vm sanity pythons
+OUTER := vm newest sanity pythons
 
 # Programs started here find the tools in .venv, and this working tree before any other copy of the collection.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -42,7 +42,7 @@ report:  ## provision three nodes made of namespaces, damage one, and write dist
 	@demo/report
 
 .PHONY: test
-test: venv  ## prove a change: every suite but vm, sanity and pythons, in less than twenty minutes
+test: venv  ## prove a change: every suite of the inner ring, in less than twenty minutes
 	@.venv/bin/python -m tools.check $(SUITES)
 
 .PHONY: test-all
@@ -63,6 +63,7 @@ molecule:     ## roles and playbooks on a fleet of nodes over SSH (root); SCENAR
 browser:      ## the fleet's report and the documentation site in headless Chromium
 controller:   ## the project, image, navigator settings and rulebook for automation controllers
 vm:           ## a booted virtual machine from provisioning to reboot, in some 40 minutes (root)
+newest:       ## `integration` beside the reference plugins of a newer Debian (root)
 sanity:       ## ansible-test sanity on ansible-core 2.21; CORE="2.17..." for other lines
 
 .PHONY: $(SUITES) $(OUTER)

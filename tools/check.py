@@ -40,6 +40,7 @@ SUITES = {
     "integration": Suite(pytests.integration, 6, ("node", "interop", *pytests.FIREWALLD)),
     "uml": Suite(pytests.uml, 1, ("node", "uml")),
     "molecule": Suite(molecule.suite, len(molecule.select()), ("node", "fleet")),
+    "newest": Suite(pytests.newest, 6, ("node", "interop")),
     "sanity": Suite(sanity.suite),
     "pythons": Suite(pytests.other_pythons, len(pythons.list_supported())),
     "controller": Suite(pytests.controller, 1, ("rulebook",)),

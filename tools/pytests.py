@@ -19,6 +19,7 @@ FIREWALLD = ("firewalld",) if os.environ.get("CI") else ()
 ENGINE_TESTS = ("tests/integration/engine", "tests/integration/builtin")
 MARK = "other_kernel"
 UML = ROOT / "tests" / "uml" / "uml"
+NEWEST = ROOT / "tests" / "interop" / "newest-plugins"
 
 
 def unit(part: int, parts: int) -> report.SuiteResult:
@@ -33,6 +34,11 @@ def integration(part: int, parts: int) -> report.SuiteResult:
     """Run the engine and the built-in plugins beside real plugins."""
     # The suite `uml` runs the others.
     return _in_sandbox("integration", part, parts, "tests/support", "tests/uml", *ENGINE_TESTS, mark=f"not {MARK}")
+
+
+def newest(part: int, parts: int) -> report.SuiteResult:
+    """Run the tests of the suite `integration` beside the reference plugins of a newer Debian."""
+    return _in_sandbox("newest", part, parts, *ENGINE_TESTS, mark=f"not {MARK}", program=NEWEST)
 
 
 def uml(part: int, parts: int) -> report.SuiteResult:

@@ -84,16 +84,16 @@ def legacy_table(family: int, name: str) -> Table | None:
         CniError: ``IO_FAILURE``.
     """
     default, other = (program.find(f"{tool(family)}{kind}-save") for kind in ("", "-legacy"))
-    if not default or not other or _resolve(default) == _resolve(other) or name not in _legacy_names(family):
+    if not default or not other or _is_same(default, other) or name not in _legacy_names(family):
         return None
     return _table(f"{tool(family)}-legacy-save", name)
 
 
-def _resolve(path: str) -> str:
+def _is_same(path: str, other: str) -> bool:
     try:
-        return os.path.realpath(path)
+        return os.path.samefile(path, other)
     except OSError as exc:
-        raise io_error("follow the link", path, exc) from exc
+        raise io_error("follow the link", other, exc) from exc
 
 
 def parse(text: str) -> dict[str, Table]:

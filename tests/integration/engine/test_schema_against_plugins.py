@@ -68,6 +68,16 @@ BASES: t.Final[dict[str, tuple[list[JsonObject], Place]]] = {
 SAMPLES: t.Final[dict[str, list[t.Any]]] = {
     "ip": ["10.1.0.5", "10.2.0.5", "fd00::5", "10.1.0.256", "10.1.0.5/16", "x", 5],
     "cidr": ["10.1.0.0/16", "10.1.0.5/16", "10.1.0.0/30", "10.1.0.0/31", "fd00::/64", "10.1.0.0", "10.1.0.0/33", 5],
+    "subnet": [
+        "10.1.0.0/16",
+        "10.1.0.0/30",
+        "10.1.0.0/31",
+        "fd00::/64",
+        "::ffff:10.1.0.0/112",
+        "10.1.0.0",
+        "10.1.0.0/33",
+        5,
+    ],
     "mac": ["02:00:00:00:00:05", "02:00:00:00:00", "x", 5],
     "ifname": ["spare0", "a-name-too-long-", "a/b", 5],
 }
@@ -167,7 +177,7 @@ def attach(engine: Engine, content: bytes, item: JsonObject) -> str:
     "plugin",
     [
         pytest.param(plugin, marks=reference_networks.other_kernel_marks(plugins))
-        for plugin, (plugins, _) in BASES.items()
+        for plugin, (plugins, dummy) in BASES.items()
     ],
 )
 def test_plugins_accept_what_validation_accepts(engine: Engine, blue: Namespace, plugin: str) -> None:

@@ -86,8 +86,8 @@ def makes_an_interface(call: MemoryCall) -> JsonObject | None:
     return {"cniVersion": call.request["cniVersion"], **KEYS} if call.command == "ADD" else None
 
 
-@pytest.fixture
-def node(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) -> FakeNode:
+def arrange(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) -> FakeNode:
+    """Return a node on which the network of the records works."""
     plugins: dict[str, MemoryAnswer] = {"bridge": makes_an_interface, "portmap": succeeds, "host-local": succeeds}
     made = make_node(**plugins)
     made.write(plugins=PLUGINS)
@@ -103,6 +103,11 @@ def node(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(rtnetlink, "links", lambda: (CNI0,))
     monkeypatch.setattr(boot_restore, "make_executor", lambda *dummy, **options: made.executor)
     return made
+
+
+@pytest.fixture
+def node(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) -> FakeNode:
+    return arrange(make_node, monkeypatch)
 
 
 def put(gc: GcFixture, document: JsonObject, name: str) -> None:

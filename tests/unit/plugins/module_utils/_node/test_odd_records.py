@@ -7,6 +7,9 @@
 from __future__ import annotations
 
 import copy
+import typing as t
+
+import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -22,7 +25,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.test_any
     KEYS,
     NETWORK,
     PORTS,
-    node,  # noqa: F401
+    arrange,
     put,
     record,
 )
@@ -62,6 +65,11 @@ CASES: dict[str, JsonObject] = {
     "ports as a number": {"capabilityArgs": {"portMappings": 5}},
     "port as a list": {"capabilityArgs": {"portMappings": [{"hostPort": [1], "containerPort": {}}]}},
 }
+
+
+@pytest.fixture
+def node(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) -> FakeNode:
+    return arrange(make_node, monkeypatch)
 
 
 def make(change: JsonObject) -> JsonObject:

@@ -32,8 +32,8 @@ def firewall(program_dir: pathlib.Path) -> IptablesPrograms:
     return IptablesPrograms(program_dir)
 
 
-def request_of(command: str, result: JsonObject = RESULT, **keys: t.Any) -> PluginRequest:
-    return read_request(command, prevResult=result, **{"backend": "iptables", **keys})
+def request_of(command: str, result: JsonObject | None = None, **keys: t.Any) -> PluginRequest:
+    return read_request(command, prevResult=RESULT if result is None else result, **{"backend": "iptables", **keys})
 
 
 @pytest.mark.parametrize("chain", ["_ADMIN", "10-ADMIN", "my+admin", "cni:admin", "#1", "é" * 14])

@@ -68,7 +68,8 @@ BASES: t.Final[dict[str, tuple[list[JsonObject], Place]]] = {
 SAMPLES: t.Final[dict[str, list[t.Any]]] = {
     "ip": ["10.1.0.5", "10.2.0.5", "fd00::5", "10.1.0.256", "10.1.0.5/16", "x", 5],
     "cidr": ["10.1.0.0/16", "10.1.0.5/16", "10.1.0.0/30", "10.1.0.0/31", "fd00::/64", "10.1.0.0", "10.1.0.0/33", 5],
-    "mac": ["02:00:00:00:00:05", "02:00:00:00:00", "x", 5],
+    "mac": ["02:00:00:00:00:05", "01:00:5e:00:00:05", "02:00:00:00:00", "x", 5],
+    "admin-chain": ["SITE", "x" * 28, "x" * 29, "CNI-FORWARD", "FORWARD", "DROP", "A B", 5],
     "ifname": ["spare0", "a-name-too-long-", "a/b", 5],
 }
 # Errors that depend on the node's links, chains and daemons.
@@ -218,6 +219,10 @@ def bridge(**ipam: t.Any) -> list[JsonObject]:
     return [{"type": "bridge", "ipam": {"type": "host-local", **ipam}}]
 
 
+def bridge_gateway(**ipam: t.Any) -> list[JsonObject]:
+    return [{**plugin, "isGateway": True} for plugin in bridge(**ipam)]
+
+
 REFUSED: t.Final[list[list[JsonObject]]] = [
     bridge(),
     bridge(subnet="10.1.0.1/16"),
@@ -232,6 +237,19 @@ REFUSED: t.Final[list[list[JsonObject]]] = [
     bridge(subnet="10.1.0.0/24", routes=[{"dst": "0.0.0.0/0", "gw": "10.9.0.1"}]),
     [{"type": "bridge", "isDefaultGateway": True, "ipam": {**IPAM, "routes": [DEFAULT]}}],
     bridge(subnet="10.1.0.0/24", routes=[DEFAULT, {**DEFAULT, "gw": "10.1.0.1"}]),
+    bridge_gateway(ranges=[[{"subnet": "10.1.0.0/24"}], [{"subnet": "10.2.0.0/24"}]]),
+    [
+        {
+            "type": "ptp",
+            "ipam": {"type": "static", "addresses": [{"address": "10.1.0.5/24"}, {"address": "10.1.0.5/24"}]},
+        }
+    ],
+    [{"type": "ptp", "ipam": {"type": "static", "addresses": [{"address": "ff02::5/64"}]}}],
+    [PTP, {"type": "tuning", "mac": "01:00:5e:00:00:05"}],
+    [PTP, {"type": "firewall", "backend": "iptables", "iptablesAdminChainName": "CNI-FORWARD"}],
+    [PTP, {"type": "firewall", "backend": "iptables", "iptablesAdminChainName": "FORWARD"}],
+    [PTP, {"type": "firewall", "backend": "iptables", "iptablesAdminChainName": "DROP"}],
+    [PTP, {"type": "firewall", "backend": "iptables", "iptablesAdminChainName": "x" * 29}],
     [{"type": "bridge", "hairpinMode": True, "promiscMode": True}],
     [{"type": "bridge", "ipam": IPAM, "args": {"cni": {"mac": 5}}}],
     [{"type": "bridge", "ipam": IPAM, "args": {"cni": {"mac": "x"}}}],

@@ -11,6 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    LEAST_MTU,
     IpAddress,
     IpNetwork,
     parse_address,
@@ -21,7 +22,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges im
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.links import LEAST_MTU
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 

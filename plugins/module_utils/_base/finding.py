@@ -127,6 +127,7 @@ class Finding(t.NamedTuple):
         line: Line number in the text, counted from 1; None without a text.
         is_tolerated: In check mode, an earlier task may create the missing item; an error becomes a warning.
         is_unchanged: The node has this network already, and only the node has changed; an error becomes a warning.
+        is_accepted: Built-in plugins accept it, and they may be those that run; an error becomes a warning.
         manifest: Namespace and name of the Kubernetes manifest in the file, whose network configuration ``path`` points into.
     """
 
@@ -140,6 +141,7 @@ class Finding(t.NamedTuple):
     line: int | None = None
     is_tolerated: bool = False
     is_unchanged: bool = False
+    is_accepted: bool = False
     manifest: str = ""
 
     @property
@@ -148,7 +150,8 @@ class Finding(t.NamedTuple):
 
     @property
     def severity(self) -> str:
-        return WARNING if self.is_tolerated or self.is_unchanged else CODES[self.code][1]
+        is_warning = self.is_tolerated or self.is_unchanged or self.is_accepted
+        return WARNING if is_warning else CODES[self.code][1]
 
     def as_dict(self) -> JsonObject:
         """Return the finding as modules and filters return it, escaped, with long values cut."""

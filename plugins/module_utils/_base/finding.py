@@ -100,6 +100,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "idle-bridge": (NODE, WARNING),
     "bridge-address-differs": (NODE, ERROR),
     "bridge-address-replaced": (NODE, WARNING),
+    "family-switched-off": (NODE, ERROR),
     "shadowed-network": (NODE, WARNING),
     "other-file-first": (NODE, WARNING),
     "broken-file": (NODE, WARNING),

@@ -101,6 +101,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "bridge-address-differs": (NODE, ERROR),
     "bridge-address-replaced": (NODE, WARNING),
     "family-switched-off": (NODE, ERROR),
+    "router-ignored": (NODE, WARNING),
     "shadowed-network": (NODE, WARNING),
     "other-file-first": (NODE, WARNING),
     "broken-file": (NODE, WARNING),

@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
-from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
@@ -23,18 +24,22 @@ _NEW_LINKS: t.Final = "default"
 
 
 def check(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -> t.Iterator[Finding]:
-    """Find networks that give an IPv6 address to a link of the node on which IPv6 is switched off.
+    """Find networks that give IPv6 addresses to links of the node, if IPv6 is switched off or the node loses its router.
 
     Args:
         tolerate_missing: Report it as tolerated: another task may still switch IPv6 on.
     """
+    find_links = functools.lru_cache(maxsize=1)(router_advertisements.find_dependent_links)
     for network in planned.desired:
         for plugin in all_plugins(network):
             subnet = _find_routed_subnet(plugin)
+            if subnet is None:
+                continue
             setting = f"net/ipv6/conf/{_find_link(plugin, view)}/disable_ipv6"
-            if subnet and sysctl.read_at(setting) == "1":
-                finding = _report(network, plugin, subnet, setting)
+            if sysctl.read_at(setting) == "1":
+                finding = _report_switched_off(network, plugin, subnet, setting)
                 yield finding._replace(is_tolerated=tolerate_missing, is_unchanged=not planned.is_new(network))
+            yield from (_report_ignored(network, plugin, subnet, link) for link in find_links())
 
 
 def _find_routed_subnet(plugin: ConfiguredPlugin) -> Range | None:
@@ -55,11 +60,27 @@ def _find_link(plugin: ConfiguredPlugin, view: View) -> str:
     return name if exists else _NEW_LINKS
 
 
-def _report(network: NetworkConfiguration, plugin: ConfiguredPlugin, subnet: Range, setting: str) -> Finding:
-    path, name = f"{plugin.path}/ipam{subnet.path}", sysctl.canonical(setting)
+def _report_switched_off(
+    network: NetworkConfiguration, plugin: ConfiguredPlugin, subnet: Range, setting: str
+) -> Finding:
+    name = sysctl.canonical(setting)
     message = f"IPv6 is switched off on this node, so that ADD fails: {name} is 1"
     hint = f"set it to 0, for example with sysctls of cni.node.kernel, or remove {subnet.subnet}"
-    return Finding("family-switched-off", network.source, path, message, hint, str(subnet.subnet), plugin.plugin)
+    return _finding("family-switched-off", network, plugin, subnet, message, hint)
+
+
+def _report_ignored(network: NetworkConfiguration, plugin: ConfiguredPlugin, subnet: Range, link: str) -> Finding:
+    message = f"ADD switches on IPv6 forwarding: {router_advertisements.describe_loss(link)}"
+    setting = router_advertisements.accept_setting(link)
+    hint = f"set {setting} to {router_advertisements.KEPT} before the first ADD, for example with sysctls of cni.node.kernel"
+    return _finding("router-ignored", network, plugin, subnet, message, hint)
+
+
+def _finding(
+    code: str, network: NetworkConfiguration, plugin: ConfiguredPlugin, subnet: Range, message: str, hint: str
+) -> Finding:
+    path = f"{plugin.path}/ipam{subnet.path}"
+    return Finding(code, network.source, path, message, hint, str(subnet.subnet), plugin.plugin)
 
 
 __all__ = ("check",)

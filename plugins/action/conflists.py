@@ -52,7 +52,8 @@ class ActionModule(ConflistItemsAction):
         options = self._validate_option()
         levels, attachments = options.get("levels"), options.get("attachments")
         checked_levels = check_levels(_LEVELS if levels is None else levels, _LEVELS)
-        self._findings = validate(sources, checked_levels, _items(attachments) or ())
+        runs_builtin = plain(self._task.args.get("builtin")) != "never"
+        self._findings = validate(sources, checked_levels, _items(attachments) or (), runs_builtin=runs_builtin)
         self._stopping = errors(self._findings, strict=boolean(plain(options.get("strict", False)), strict=False))
         if self._stopping:
             raise refusal(self._stopping)

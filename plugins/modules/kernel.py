@@ -91,7 +91,10 @@ notes:
   - The earlier values of settings are kept below O(cache_dir), in C(cni.node/kernel.json).
   - A run that changes something waits up to a minute for another run on the node to end.
   - An IPv6 network with a gateway or masquerading needs C(net.ipv6.conf.all.forwarding), which plugins also set at their
-    first ADD. A node that gets its own default route from router advertisements then needs C(accept_ra=2) on that interface.
+    first ADD. The kernel then drops the default routes that it has learned from router advertisements, and ignores further ones,
+    except on interfaces with C(accept_ra=2). A warning names each interface that loses its default route. To keep it, add for
+    example C(net.ipv6.conf.eth0.accept_ra) with the value 2 to O(sysctls), which is set before IPv6 is forwarded. The module does
+    not choose this value by itself, because the node then goes on to trust the routers of that network.
   - Only the requirements of the reference plugins are known. List what other plugins need in O(modules) and O(sysctls).
 
 seealso:

@@ -65,10 +65,16 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "gateway-handed-out": (CONSISTENCY, ERROR),
     "ranges-overlap": (CONSISTENCY, ERROR),
     "networks-overlap": (CONSISTENCY, ERROR),
+    "unusable-address": (CONSISTENCY, ERROR),
+    "reserved-address": (CONSISTENCY, WARNING),
+    "address-twice": (CONSISTENCY, ERROR),
+    "second-gateway": (CONSISTENCY, ERROR),
+    "second-range-gateway": (CONSISTENCY, WARNING),
     "route-without-path": (CONSISTENCY, ERROR),
     "route-twice": (CONSISTENCY, ERROR),
     "link-scope-gateway": (CONSISTENCY, ERROR),
     "mtu-out-of-bounds": (CONSISTENCY, ERROR),
+    "addresses-removed": (CONSISTENCY, ERROR),
     "meta-plugin-first": (CONSISTENCY, ERROR),
     "plugin-not-last": (CONSISTENCY, ERROR),
     "second-interface-plugin": (CONSISTENCY, ERROR),
@@ -77,6 +83,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "port-mapped-twice": (CONSISTENCY, ERROR),
     "rate-without-burst": (CONSISTENCY, ERROR),
     "rate-out-of-bounds": (CONSISTENCY, ERROR),
+    "burst-below-packet": (CONSISTENCY, WARNING),
     "ipmasq-without-route": (CONSISTENCY, WARNING),
     "missing-plugin": (NODE, ERROR),
     "broken-plugin": (NODE, ERROR),
@@ -93,6 +100,8 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "idle-bridge": (NODE, WARNING),
     "bridge-address-differs": (NODE, ERROR),
     "bridge-address-replaced": (NODE, WARNING),
+    "family-switched-off": (NODE, ERROR),
+    "router-ignored": (NODE, WARNING),
     "shadowed-network": (NODE, WARNING),
     "other-file-first": (NODE, WARNING),
     "broken-file": (NODE, WARNING),
@@ -120,6 +129,7 @@ class Finding(t.NamedTuple):
         line: Line number in the text, counted from 1; None without a text.
         is_tolerated: In check mode, an earlier task may create the missing item; an error becomes a warning.
         is_unchanged: The node has this network already, and only the node has changed; an error becomes a warning.
+        is_accepted: Built-in plugins accept it, and they may be those that run; an error becomes a warning.
         manifest: Namespace and name of the Kubernetes manifest in the file, whose network configuration ``path`` points into.
     """
 
@@ -133,6 +143,7 @@ class Finding(t.NamedTuple):
     line: int | None = None
     is_tolerated: bool = False
     is_unchanged: bool = False
+    is_accepted: bool = False
     manifest: str = ""
 
     @property
@@ -141,7 +152,8 @@ class Finding(t.NamedTuple):
 
     @property
     def severity(self) -> str:
-        return WARNING if self.is_tolerated or self.is_unchanged else CODES[self.code][1]
+        is_warning = self.is_tolerated or self.is_unchanged or self.is_accepted
+        return WARNING if is_warning else CODES[self.code][1]
 
     def as_dict(self) -> JsonObject:
         """Return the finding as modules and filters return it, escaped, with long values cut."""

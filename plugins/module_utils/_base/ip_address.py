@@ -17,6 +17,9 @@ IpAddress = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 IpInterface = t.Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
 IpNetwork = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
+# The smallest MTU in bytes with which the kernel keeps the addresses of a family on a link.
+LEAST_MTU: t.Final = {4: 68, 6: 1280}
+
 _MAX_LENGTH_DIGITS: t.Final = 3
 # The bits before the IPv4 address in ::ffff:10.1.0.1.
 _MAPPED_BITS: t.Final = 96
@@ -70,6 +73,7 @@ def _is_length(text: str) -> bool:
 
 
 __all__ = (
+    "LEAST_MTU",
     "IpAddress",
     "IpInterface",
     "IpNetwork",

@@ -13,9 +13,15 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl, traffic_control
+from ansible_collections.cni.node.plugins.module_utils._linux import (
+    kernel_module,
+    program,
+    router_advertisements,
+    sysctl,
+    traffic_control,
+)
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
-from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
+from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action, warn
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network, add_runtime
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings
@@ -29,6 +35,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Run the module `kernel` and return its result."""
     params = module.params
     needs = _collect_needs(params) if params["state"] == "present" else Needs()
+    warn(module, _find_lost_routes(needs))
     settings = KernelSettings(params["cache_dir"], paths)
     plan = (settings.plan if module.check_mode else settings.ensure)(needs, persist=params["persist"])
     return _report(module, plan, needs)
@@ -74,6 +81,18 @@ def _add_module(needs: Needs, where: str, name: str) -> None:
 
 def _add_setting(needs: Needs, where: str, item: object) -> None:
     needs.add_setting(sysctl.canonical(where), sysctl.normal(item), "given in sysctls")
+
+
+def _find_lost_routes(needs: Needs) -> t.Iterator[str]:
+    """Yield a warning for each link that loses its default route by the settings."""
+    if needs.values.get(router_advertisements.FORWARDING) != "1":
+        return
+    for link in router_advertisements.find_dependent_links():
+        setting, kept = router_advertisements.accept_setting(link), router_advertisements.KEPT
+        if needs.values.get(setting) != kept:
+            reasons = "; ".join(needs.settings[router_advertisements.FORWARDING])
+            loss = router_advertisements.describe_loss(link)
+            yield f"{loss} ({reasons}); to keep it, add {setting}: {kept} to sysctls"
 
 
 def _report(module: AnsibleModule, plan: Plan, needs: Needs) -> dict[str, t.Any]:

@@ -121,6 +121,37 @@ def bridge_addresses(ipam: object) -> list[IpInterface]:
     return [bridge_address(member) for members in range_sets(ipam) for member in members]
 
 
+def replaces(present: IpInterface, wanted: IpInterface) -> bool:
+    """Return whether the plugin bridge does not add an address beside another one: it refuses, or replaces the other one.
+
+    A link has one gateway of IPv4, and one of each IPv6 network besides the link-local addresses of the kernel.
+    """
+    if present == wanted or present.version != wanted.version:
+        return False
+    is_shared = not present.ip.is_link_local and present.network.overlaps(wanted.network)
+    return wanted.version == _IPV4 or is_shared
+
+
+def unusable_reason(interface: IpInterface) -> str:
+    """Return why no host can have an address, as a phrase about it; an empty string if one can."""
+    ip, network = interface.ip, interface.network
+    if ip.is_unspecified:
+        return "means no address"
+    if ip.is_multicast:
+        return "is a multicast address"
+    return f"is the broadcast address of {network}" if _has_ends(network) and ip == network.broadcast_address else ""
+
+
+def is_network_address(interface: IpInterface) -> bool:
+    """Return whether an address is that of its network, which kernels before 5.14 and other devices take for a broadcast."""
+    return _has_ends(interface.network) and interface.ip == interface.network.network_address
+
+
+def _has_ends(network: IpNetwork) -> bool:
+    """Return whether the first and the last address of a network are reserved."""
+    return network.version == _IPV4 and network.num_addresses > 2
+
+
 def _read_range(group: int, keys: JsonObject, path: str) -> Range | None:
     """Return the range that an object defines, None if its subnet is invalid or too small."""
     written_subnet = parse_subnet(keys.get("subnet"))
@@ -150,8 +181,11 @@ __all__ = (
     "bridge_addresses",
     "host_local_range_sets",
     "host_local_ranges",
+    "is_network_address",
     "list_objects",
     "range_objects",
     "range_sets",
+    "replaces",
     "static_ranges",
+    "unusable_reason",
 )

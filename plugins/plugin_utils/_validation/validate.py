@@ -46,11 +46,16 @@ _ATTACHMENT_RULES: t.Final = {
     CONSISTENCY: capability_args.consistency_findings,
 }
 
+# What executables of the reference plugins refuse, and built-in plugins accept.
+_ACCEPTED: t.Final = ("route-twice",)
+
 
 def validate(
     sources: t.Iterable[Source],
     levels: t.Collection[str] = CONTROLLER_LEVELS,
     attachments: t.Sequence[t.Any] = (),
+    *,
+    runs_builtin: bool = True,
 ) -> list[Finding]:
     """Return all findings about the network configurations of one node.
 
@@ -58,6 +63,7 @@ def validate(
 
     Args:
         attachments: Items of the option ``attachments``, whose capability arguments and ``args.cni`` are checked.
+        runs_builtin: Whether built-in plugins may run. What they accept is then only a warning.
 
     Raises:
         AnsibleError: jsonschema is missing on the controller.
@@ -75,7 +81,7 @@ def validate(
         results += (
             _ATTACHMENT_RULES[level](documents, attachments) if attachments and level in _ATTACHMENT_RULES else ()
         )
-    return results
+    return [finding._replace(is_accepted=runs_builtin and finding.code in _ACCEPTED) for finding in results]
 
 
 def _validate_document(document: Document, levels: t.Collection[str]) -> list[Finding]:

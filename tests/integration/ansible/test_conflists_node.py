@@ -166,3 +166,15 @@ def test_a_networks_own_interfaces_and_routes_cause_no_finding(node: EngineNode)
     node.attach({"network": "bridge", "netns": "blue"})
     again = node.run("conflists", conflists=moved).succeeded()
     assert codes(again.result) == {"10-bridge.conflist idle-bridge /plugins/0/ipam/ranges/0/0": "warning"}
+
+
+def test_ipv6_that_is_switched_off_on_the_node_is_reported_before_add_fails(node: EngineNode) -> None:
+    settings = [f"net.ipv6.conf.{name}.disable_ipv6=1" for name in ("all", "default")]
+    subprocess.run(["sysctl", "-w", *settings], check=True, stdout=subprocess.DEVNULL)
+    items = [{"config": routed("six", "fd00:9::/64")}, {"config": routed("four", "10.9.0.0/16")}]
+    done = node.run("conflists", conflists=items)
+    done.require_failure("net.ipv6.conf.default.disable_ipv6 is 1")
+    found = "10-six.conflist family-switched-off /plugins/0/ipam/ranges/0/0"
+    assert codes(done.result) == {found: "error"}
+    predicted = node.run("conflists", conflists=items, _ansible_check_mode=True)
+    assert (codes(predicted.result), predicted.result.get("failed")) == ({found: "warning"}, None)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import pathlib
+import socket
+import struct
 import subprocess
 import typing as t
 
@@ -19,15 +21,26 @@ from ansible_collections.cni.node.tests.integration.ansible.ansible_project impo
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, without_pyroute2
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mount, tmpfs
+from ansible_collections.cni.node.tests.support.until import until
 
 KERNEL = "cni.node.kernel"
 FORWARD = "net.ipv4.ip_forward"
+ACCEPT = "net.ipv6.conf.up0.accept_ra"
 REDIRECTS = "net.ipv4.conf.all.accept_redirects"
 FILE = pathlib.Path("/etc/sysctl.d/90-cni.node.conf")
 MODULES_FILE = pathlib.Path("/etc/modules-load.d/cni.node.conf")
 BRIDGE: JsonObject = {"type": "bridge", "isGateway": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}}
 NETWORK: JsonObject = reference_networks.network(BRIDGE, name="db")
 LIMITED: JsonObject = reference_networks.network(BRIDGE, reference_networks.BANDWIDTH, name="db")
+SIX: JsonObject = {
+    "conflists": [
+        {
+            "config": reference_networks.network(
+                {"type": "ptp", "ipam": {"type": "host-local", "subnet": "fd00:1::/64"}}, name="six"
+            )
+        }
+    ]
+}
 WRITTEN = """\
 # Kernel settings for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.
 
@@ -108,6 +121,55 @@ def test_a_setting_that_another_one_resets_has_the_requested_value(project: Proj
     played = project.play(thrice("stop", KERNEL, {"sysctls": {REDIRECTS: 0}})).succeeded()
     assert actions(played.require_converged("stop"), "sysctls") == {FORWARD: "restored", REDIRECTS: "unchanged"}
     assert (setting(FORWARD), setting(REDIRECTS)) == ("0", "0")
+
+
+def learn_router() -> None:
+    """Let the node learn its default route of IPv6 from router advertisements on up0."""
+    subprocess.run(["ip", "link", "add", "up0", "type", "veth", "peer", "name", "router0"], check=True)
+    for link in ("up0", "router0"):
+        set_to(f"net.ipv6.conf.{link}.accept_dad", "0")
+    # The router is another link of this network namespace.
+    set_to("net.ipv6.conf.up0.accept_ra_from_local", "1")
+    set_to(ACCEPT, "1")
+    for link in ("router0", "up0"):
+        subprocess.run(["ip", "link", "set", link, "up"], check=True)
+    until(advertise)
+
+
+def advertise() -> str | None:
+    """Send a router advertisement with a lifetime of half an hour, and return the default routes, if there are any."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as sender:
+        index = socket.if_nametoindex("router0")
+        sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+        sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, index)
+        sender.sendto(struct.pack("!BBHBBHII", 134, 0, 0, 64, 0, 1800, 0, 0), ("ff02::1", 0, 0, index))
+    return default_routes() or None
+
+
+def default_routes() -> str:
+    listed = subprocess.run(["ip", "-6", "route", "show", "default"], check=True, capture_output=True, text=True)
+    return listed.stdout
+
+
+def test_a_default_route_of_router_advertisements_is_lost_with_a_warning(project: Project) -> None:
+    learn_router()
+    assert "dev up0 proto ra" in default_routes()
+    played = project.play([task("predict", KERNEL, SIX, check_mode=True), task("forward", KERNEL, SIX)]).succeeded()
+    for name in ("predict", "forward"):
+        (warning,) = played[name].warnings
+        assert "the kernel drops the default route of up0" in warning
+        assert f"add {ACCEPT}: 2 to sysctls" in warning
+    assert (setting(ACCEPT), default_routes()) == ("1", "")
+
+
+def test_a_default_route_of_router_advertisements_is_kept_with_accept_ra(project: Project) -> None:
+    learn_router()
+    arguments = {**SIX, "sysctls": {ACCEPT: 2}}
+    played = project.play(thrice("keep", KERNEL, arguments)).succeeded()
+    assert played.require_converged("keep").warnings == []
+    assert "dev up0 proto ra" in default_routes()
+    text = FILE.read_text(encoding="ascii")
+    assert text.index(f"{ACCEPT} = 2") < text.index("net.ipv6.conf.all.forwarding = 1")
 
 
 def test_drift_is_repaired(node: EngineNode, project: Project) -> None:

@@ -156,6 +156,17 @@ def test_a_container_gets_an_ipv4_address_that_is_written_in_ipv6_form(
     subprocess.run(["ip", "link", "delete", "cni0"], check=True)
 
 
+@pytest.mark.parametrize("plugin_type", ["bridge", "ptp"])
+def test_a_route_that_is_given_twice_is_added_once(executables: Executables, plugin_type: str, blue: Namespace) -> None:
+    ipam = {**STATIC, "routes": [{"dst": "192.0.2.0/24"}, {"dst": "192.0.2.0/24", "gw": "10.1.0.1"}]}
+    plugin = {"type": plugin_type, "ipam": ipam}
+    executables.result("ADD", plugin)
+    routes = ["ip", "-n", blue.name, "route", "show", "192.0.2.0/24"]
+    listed = subprocess.run(routes, check=True, capture_output=True, text=True).stdout
+    assert listed.splitlines() == ["192.0.2.0/24 via 10.1.0.1 dev eth0 "]
+    executables.result("DEL", plugin)
+
+
 def test_host_local_reads_the_ends_of_a_range_in_ipv6_form_and_refuses_such_a_subnet(executables: Executables) -> None:
     ipam = {"type": "host-local", "subnet": "10.1.0.0/24", "rangeStart": "::ffff:10.1.0.7"}
     keys = {"type": "host-local", "ipam": ipam}

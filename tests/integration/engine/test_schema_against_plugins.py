@@ -78,7 +78,9 @@ SAMPLES: t.Final[dict[str, list[t.Any]]] = {
         "10.1.0.0/33",
         5,
     ],
-    "mac": ["02:00:00:00:00:05", "02:00:00:00:00", "x", 5],
+    "mac": ["02:00:00:00:00:05", "01:00:5e:00:00:05", "02:00:00:00:00", "x", 5],
+    "chain": ["SITE", "x" * 28, "x" * 29, "A B", 5],
+    "admin-chain": ["SITE", "x" * 28, "x" * 29, "CNI-FORWARD", "FORWARD", "DROP", "A B", 5],
     "ifname": ["spare0", "a-name-too-long-", "a/b", 5],
 }
 # Errors that depend on the node's links, chains and daemons.
@@ -207,7 +209,7 @@ def require_agreement(
     taken, contradictions = 0, []
     for place, value in values:
         content = json.dumps(network(plugin, place, value)).encode()
-        refused = bool(errors(validate([Source("test", content)])))
+        refused = bool(errors(validate([Source("test", content)], runs_builtin=False)))
         problem = attach(engine, content, item)
         taken += not refused
         if problem and not refused:
@@ -221,11 +223,15 @@ def test_validation_refuses_what_plugins_refuse(engine: Engine, blue: Namespace,
     for plugins in REFUSED:
         content = json.dumps(reference_networks.network(*plugins)).encode()
         assert attach(engine, content, attachment("net", blue)) != "", plugins
-        assert errors(validate([Source("test", content)])), plugins
+        assert errors(validate([Source("test", content)], runs_builtin=False)), plugins
 
 
 def bridge(**ipam: t.Any) -> list[JsonObject]:
     return [{"type": "bridge", "ipam": {"type": "host-local", **ipam}}]
+
+
+def bridge_gateway(**ipam: t.Any) -> list[JsonObject]:
+    return [{**plugin, "isGateway": True} for plugin in bridge(**ipam)]
 
 
 REFUSED: t.Final[list[list[JsonObject]]] = [
@@ -242,6 +248,19 @@ REFUSED: t.Final[list[list[JsonObject]]] = [
     bridge(subnet="10.1.0.0/24", routes=[{"dst": "0.0.0.0/0", "gw": "10.9.0.1"}]),
     [{"type": "bridge", "isDefaultGateway": True, "ipam": {**IPAM, "routes": [DEFAULT]}}],
     bridge(subnet="10.1.0.0/24", routes=[DEFAULT, {**DEFAULT, "gw": "10.1.0.1"}]),
+    bridge_gateway(ranges=[[{"subnet": "10.1.0.0/24"}], [{"subnet": "10.2.0.0/24"}]]),
+    [
+        {
+            "type": "ptp",
+            "ipam": {"type": "static", "addresses": [{"address": "10.1.0.5/24"}, {"address": "10.1.0.5/24"}]},
+        }
+    ],
+    [{"type": "ptp", "ipam": {"type": "static", "addresses": [{"address": "ff02::5/64"}]}}],
+    [PTP, {"type": "tuning", "mac": "01:00:5e:00:00:05"}],
+    [PTP, {"type": "firewall", "backend": "iptables", "iptablesAdminChainName": "CNI-FORWARD"}],
+    [PTP, {"type": "firewall", "backend": "iptables", "iptablesAdminChainName": "FORWARD"}],
+    [PTP, {"type": "firewall", "backend": "iptables", "iptablesAdminChainName": "DROP"}],
+    [PTP, {"type": "firewall", "backend": "iptables", "iptablesAdminChainName": "x" * 29}],
     [{"type": "bridge", "hairpinMode": True, "promiscMode": True}],
     [{"type": "bridge", "ipam": IPAM, "args": {"cni": {"mac": 5}}}],
     [{"type": "bridge", "ipam": IPAM, "args": {"cni": {"mac": "x"}}}],

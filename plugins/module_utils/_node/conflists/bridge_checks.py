@@ -21,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges im
     Range,
     bridge_address,
     range_sets,
+    replaces,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
 
@@ -76,14 +77,9 @@ def _conflicting_addresses(addresses: t.Iterable[IpInterface], gateway: IpInterf
     for address in addresses:
         if address == gateway:
             break
-        if address.version == gateway.version and (address.version == 4 or _is_conflict(address, gateway)):
+        if replaces(address, gateway):
             conflicting.append(address)
     return conflicting
-
-
-def _is_conflict(address: IpInterface, gateway: IpInterface) -> bool:
-    """Return whether bridge refuses an IPv6 address beside a gateway; the kernel makes link-local ones by itself."""
-    return not address.ip.is_link_local and address.network.overlaps(gateway.network)
 
 
 def _link(name: str, view: View) -> Link | None:

@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists import (
     address_checks,
     bridge_checks,
     file_checks,
+    ipv6_checks,
     link_checks,
     runtime_checks,
 )
@@ -26,12 +27,12 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognitio
 def check(
     planned: PlannedDirectory, *, tolerate_missing: bool, runtime: str = "", plugin_dirs: t.Sequence[str] = ()
 ) -> list[Finding]:
-    """Compare network configurations with the node: with its links, addresses and routes, other files, and runtimes.
+    """Compare network configurations with the node: with its links, addresses, routes and settings, other files, and runtimes.
 
     Args:
         runtime: The container runtime that the networks are for, if any.
         plugin_dirs: The directories of plugins that the task uses.
-        tolerate_missing: Report missing links and devices as tolerated: another task may still create them.
+        tolerate_missing: Report missing links, devices and settings as tolerated: another task may still create them.
 
     Raises:
         CniError: ``IO_FAILURE`` if the kernel does not answer.
@@ -42,6 +43,7 @@ def check(
         findings += link_checks.check(planned, view, tolerate_missing=tolerate_missing)
         findings += address_checks.check(planned, view)
         findings += bridge_checks.check(planned, view)
+        findings += ipv6_checks.check(planned, view, tolerate_missing=tolerate_missing)
     # Looking for runtimes runs a program, and most directories give no reason to.
     find = functools.lru_cache(maxsize=1)(find_runtimes)
     for found in find() if planned.desired and runtime else ():

@@ -20,6 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements
 
 # When one of these changes, the kernel resets other settings. They are written before all others.
 RESETTING_SETTINGS: t.Final = ("net.ipv4.conf.all.forwarding", "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
+_ACCEPTING: t.Final = re.compile(r"net\.ipv6\.conf\..+\.accept_ra")
 _NUMBERS: t.Final = re.compile(r"-?\d+( -?\d+)*", re.ASCII)
 # Settings that a module adds to a directory that exists without it: prefixes of their names.
 SYSCTLS_BY_MODULE: t.Final = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
@@ -70,6 +71,14 @@ class Plan(t.NamedTuple):
     @property
     def written(self) -> list[SettingChange]:
         return [change for change in self.settings if change.action in ("set", "restored")]
+
+
+def write_rank(name: str) -> int:
+    """Return a sort key of settings: those that reset others come before these.
+
+    A link that keeps its routers must do so before the kernel forwards IPv6, which drops them.
+    """
+    return 0 if _ACCEPTING.fullmatch(name) else 1 if name in RESETTING_SETTINGS else 2
 
 
 def plan_modules(needs: Needs, problems: list[str]) -> list[ModuleChange]:
@@ -163,4 +172,5 @@ __all__ = (
     "plan_modules",
     "plan_settings",
     "unmet_error",
+    "write_rank",
 )

@@ -24,6 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import 
     plan_modules,
     plan_settings,
     unmet_error,
+    write_rank,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.saved_values import SavedValue, SavedValues
@@ -69,7 +70,7 @@ class KernelSettings:
         problems: list[str] = []
         modules = plan_modules(needs, problems)
         loaded = {change.name for change in modules if change.action == "loaded"}
-        names = sorted(needs.settings, key=lambda name: (name not in RESETTING_SETTINGS, name))
+        names = sorted(needs.settings, key=lambda name: (write_rank(name), name))
         settings = [*plan_settings(names, needs, loaded, problems), *self._plan_restored(needs, problems)]
         if problems:
             raise unmet_error(problems)
@@ -133,9 +134,9 @@ def _is_enforced(change: SettingChange) -> bool:
     return change.action != "left" or change.name not in RESETTING_SETTINGS
 
 
-def _write_order(change: SettingChange) -> tuple[bool, bool]:
-    """Return a sort key: settings that reset others come first, and requested ones last, so that they take effect."""
-    return change.name not in RESETTING_SETTINGS, change.action != "restored"
+def _write_order(change: SettingChange) -> tuple[int, bool]:
+    """Return a sort key: requested settings come after those that reset them, so that they take effect."""
+    return write_rank(change.name), change.action != "restored"
 
 
 def _with_current_values(planned: t.Iterable[SettingChange]) -> list[SettingChange]:

@@ -18,8 +18,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.access import expos
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import plan_modules, plan_settings
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import read_release
 from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, OK, WARNING, Check
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
@@ -73,6 +74,7 @@ class RuntimeChecks:
             *self._check_plugin_dirs(),
             *self._check_plugins(directory),
             *self._check_kernel(),
+            *self._check_routers(directory),
             *self._check_neighbours(directory),
         ]
         return [check for check in checks if check is not None]
@@ -201,6 +203,19 @@ class RuntimeChecks:
             yield self._make(f"kernel setting {setting.name}", setting.after, found, OK if is_set else MISSING, hint)
         for problem in problems:
             yield self._make("kernel", "available", problem, MISSING)
+
+    def _check_routers(self, directory: ConfDir) -> t.Iterator[Check]:
+        """Check that the node keeps the IPv6 routers that it learns."""
+        needs = Needs(values=dict(self._setup.sysctls))
+        for network in directory.networks.values():
+            add_network(needs, network)
+        if needs.values.get(router_advertisements.FORWARDING) != "1":
+            return
+        for link in router_advertisements.find_dependent_links():
+            setting = router_advertisements.accept_setting(link)
+            hint = f"add {setting}: {router_advertisements.KEPT} to cni_node_sysctls; {router_advertisements.describe_loss(link)}"
+            needed = f"{setting} {router_advertisements.KEPT}"
+            yield self._make(f"default route of {link}", needed, f"{setting} 1", WARNING, hint)
 
     def _check_neighbours(self, directory: ConfDir) -> t.Iterator[Check]:
         """Check what other programs of the node do to attachments."""

@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans, kernel_writer, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, Link
+from ansible_collections.cni.node.plugins.module_utils._reference import ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
     addressing,
     forwarding,
@@ -192,16 +193,14 @@ def _ensure_address(writer: KernelWriter, link: Link, wanted: IpInterface, force
     Raises:
         CniError: It has another address of IPv4, or one of an overlapping network, which must not be replaced.
     """
-    present = [each.interface for each in rtnetlink.addresses(link.ifindex) if each.interface.version == wanted.version]
+    present = [each.interface for each in rtnetlink.addresses(link.ifindex)]
     if wanted in present:
         return
-    for other in present:
-        # The kernel gives an IPv6 address to each link by itself.
-        if wanted.version == 4 or (not other.ip.is_link_local and wanted.network.overlaps(other.network)):
-            if not force:
-                advice = 'set "forceAddress": true to replace it'
-                raise refuse(f"{link.name} has the address {other}, not {wanted}", advice)
-            writer.remove_address(link.ifindex, other)
+    for other in (each for each in present if ipam_ranges.replaces(each, wanted)):
+        if not force:
+            advice = 'set "forceAddress": true to replace it'
+            raise refuse(f"{link.name} has the address {other}, not {wanted}", advice)
+        writer.remove_address(link.ifindex, other)
     writer.add_address(link.ifindex, wanted, finds_duplicates=True)
     # Otherwise its MAC, which containers know as that of their gateway, would change with its ports.
     writer.set_mac(link.ifindex, link.mac)

@@ -26,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import (
     refuse,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._reference import ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import ipam_config
 
 _Assigned = tuple[IpInterface, t.Optional[IpAddress]]
@@ -39,7 +40,9 @@ class Static(Plugin):
     def add(self, request: PluginRequest) -> Result:
         ipam = _require_ipam(request)
         assigned = _read_assigned(request, ipam)
-        ipam_config.require_one_per_family(request, (interface for interface, dummy in assigned))
+        interfaces = [interface for interface, dummy in assigned]
+        _require_usable(interfaces)
+        ipam_config.require_one_per_family(request, interfaces)
         return Result(
             version.LATEST,
             {
@@ -75,6 +78,16 @@ def _read_assigned(request: PluginRequest, ipam: Keys) -> list[_Assigned]:
         if texts:
             assigned = [(read_interface(keys.pointer("ips"), text), None) for text in texts]
     return assigned
+
+
+def _require_usable(interfaces: t.Sequence[IpInterface]) -> None:
+    """Refuse addresses that no host can use, and an address that is given twice."""
+    for index, interface in enumerate(interfaces):
+        reason = ipam_ranges.unusable_reason(interface)
+        if reason:
+            raise refuse(f"{interface} {reason}", "expected: an address that a host can have")
+        if interface in interfaces[:index]:
+            raise refuse(f"{interface} is given twice", "expected: each address once")
 
 
 def _read_address(keys: Keys) -> _Assigned:

@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import LEAST_MTU
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
@@ -29,11 +30,12 @@ from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, 
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, sandbox, veth_pair
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.state import chained, links, resources
 
 _NET: t.Final = "net/"
+_IPV6: t.Final = 6
 
 
 class _Values(t.NamedTuple):
@@ -80,6 +82,7 @@ class Tuning(Plugin):
         values = _read_values(request)
         _require_unique(request)
         _require_allowed(request)
+        _require_ipv6(request, values)
         with sandbox.open_sandbox(request.attachment), Undo() as undo:
             undo.add(lambda: self.delete(request))
             sandbox.run_inside(request.attachment, lambda writer: _write(writer, request, values))
@@ -178,6 +181,19 @@ def _require_allowed(request: PluginRequest) -> None:
                     f"the setting {key} is not allowed on this node",
                     f"{NODE_PATHS.tuning_allowlist} lists the allowed ones",
                 )
+
+
+def _require_ipv6(request: PluginRequest, values: _Values) -> None:
+    """Refuse values with which the kernel removes the IPv6 addresses that the result has."""
+    ifname = request.attachment.ifname
+    if all(interface.version != _IPV6 for interface in interface_check.own_interfaces(request)):
+        return
+    path = chained.switches_off_ipv6(values.settings, ifname)
+    if path:
+        raise refuse(f"the setting {path} removes the IPv6 addresses of {ifname}", "expected: 0, or no IPv6 addresses")
+    if 0 < values.mtu < LEAST_MTU[_IPV6]:
+        what = f"an MTU of {values.mtu} bytes removes the IPv6 addresses of {ifname}"
+        raise refuse(what, f"expected: at least {LEAST_MTU[_IPV6]}, or no IPv6 addresses")
 
 
 def _matches(pattern: str, key: str) -> bool:

@@ -65,6 +65,16 @@ def sysctl_path(key: str, ifname: str) -> str:
     return os.path.normpath(key.replace(".", "/").replace("IFNAME", ifname, 1)).lstrip("/")
 
 
+def switches_off_ipv6(values: t.Mapping[str, str], ifname: str) -> str:
+    """Return the path of the setting with which an interface loses its IPv6 addresses, or an empty string.
+
+    Args:
+        values: Values of settings by `sysctl_path`.
+    """
+    paths = (f"net/ipv6/conf/{name}/disable_ipv6" for name in ("all", ifname))
+    return next((path for path in paths if values.get(path, "0").strip() not in ("", "0")), "")
+
+
 def rates(known: Facts) -> t.Iterator[Ifb | Rate]:
     """Return the limits of the container's rates, which are on the node's end of its veth pair."""
     for plugin in known.chained:
@@ -116,4 +126,13 @@ def _object(value: t.Any) -> t.Mapping[str, t.Any]:
     return value if isinstance(value, dict) else {}
 
 
-__all__ = ("ifb_name", "local_routing", "rates", "settings", "sysctl_path", "tune", "vrf_memberships")
+__all__ = (
+    "ifb_name",
+    "local_routing",
+    "rates",
+    "settings",
+    "switches_off_ipv6",
+    "sysctl_path",
+    "tune",
+    "vrf_memberships",
+)

@@ -165,7 +165,8 @@ def main_messages(missing: t.Sequence[MissingRule]) -> tuple[str, ...]:
 
 # What may stand in a command. A chain of iptables has at most 28 bytes, and a zone of firewalld 17 characters.
 _CHAIN: t.Final = re.compile(r"[^\s\x00-\x1f\x7f\"'\\!-][^\s\x00-\x1f\x7f\"'\\]*")
-_CHAIN_LENGTH: t.Final = 28
+CHAIN_LENGTH: t.Final = 28
+_HOOKS: t.Final = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 _ZONE: t.Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_/-]{0,16}")
 _PLAIN_WORD: t.Final = re.compile(r"[A-Za-z0-9_.,:/!=<>{}@*+-]+")
 _MAC: t.Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
@@ -178,9 +179,12 @@ def read_chain(keys: Keys, key: str) -> str:
         CniError: No chain can have the name, or it cannot be written.
     """
     name = keys.text(key)
-    if name and (not _CHAIN.fullmatch(name) or len(name.encode("utf-8", "surrogatepass")) > _CHAIN_LENGTH):
-        what = f"at most {_CHAIN_LENGTH} bytes without spaces, quotes and \\, not beginning with - or !"
+    if name and (not _CHAIN.fullmatch(name) or len(name.encode("utf-8", "surrogatepass")) > CHAIN_LENGTH):
+        what = f"at most {CHAIN_LENGTH} bytes without spaces, quotes and \\, not beginning with - or !"
         raise refuse(f"{keys.pointer(key)}: {name!r} is not the name of a chain", f"expected: {what}")
+    if name in _HOOKS:
+        what = "expected: a chain of your own, because no rule can jump to a built-in one"
+        raise refuse(f"{keys.pointer(key)}: {name} is a built-in chain", what)
     return name
 
 
@@ -238,6 +242,7 @@ def join_port(address: str, port: int) -> str:
 
 
 __all__ = (
+    "CHAIN_LENGTH",
     "FIREWALLD",
     "IPTABLES",
     "NFTABLES",

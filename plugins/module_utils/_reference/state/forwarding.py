@@ -32,6 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
 _ZONE: t.Final = "trusted"
 _STAGE_1, _STAGE_2 = ISOLATION_CHAINS
 _RULES: t.Final = "CNI firewall plugin rules"
+_TARGETS: t.Final = ("ACCEPT", "DROP", "QUEUE", "RETURN")
 _OPEN: t.Final = "open"
 _ISOLATED: t.Final = "isolated"
 _ISOLATING_POLICIES: t.Final = ("same-bridge", _ISOLATED)
@@ -62,10 +63,23 @@ def read_firewall(config: Keys) -> FirewallConfig:
         raise refuse(f"/ingressPolicy: {policy!r} is unknown", "expected: open, same-bridge or isolated")
     return FirewallConfig(
         read_backend(config, "backend", IPTABLES, FIREWALLD),
-        read_chain(config, "iptablesAdminChainName") or ADMIN_CHAIN,
+        read_admin_chain(config, "iptablesAdminChainName") or ADMIN_CHAIN,
         read_zone(config, "firewalldZone") or _ZONE,
         policy if policy in _ISOLATING_POLICIES else "",
     )
+
+
+def read_admin_chain(config: Keys, key: str) -> str:
+    """Return the name of the administrator's chain in a configuration; an empty string if there is none.
+
+    Raises:
+        CniError: No chain can have the name, or the plugin's own chain cannot jump to it.
+    """
+    name = read_chain(config, key)
+    if name == FORWARD_CHAIN or name in _TARGETS:
+        what = "the chain with the plugin's own rules" if name == FORWARD_CHAIN else "a target of iptables"
+        raise refuse(f"{config.pointer(key)}: {name} is {what}", f"expected: another name, such as {ADMIN_CHAIN}")
+    return name
 
 
 def describe_forwarding(
@@ -144,4 +158,4 @@ def _isolation(bridge: str, policy: str) -> t.Iterator[IptablesRule]:
     yield rule(_STAGE_2, f"{common} RETURN", is_first=False)
 
 
-__all__ = ("FirewallConfig", "address_rules", "describe_forwarding", "read_firewall")
+__all__ = ("FirewallConfig", "address_rules", "describe_forwarding", "read_admin_chain", "read_firewall")

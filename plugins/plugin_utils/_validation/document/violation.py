@@ -22,8 +22,16 @@ _FORMATS: t.Final = {
     "ip": ("an IP address", "an address such as 10.1.0.1 or fd00::1, without a prefix length"),
     "ip-or-cidr": ("an IP address", "an address such as 10.1.0.5 or 10.1.0.5/16"),
     "cidr": ("an address with its prefix length", "a value such as 10.1.0.0/16 or fd00::/64"),
-    "mac": ("a MAC address", "an address such as 02:00:00:00:00:01"),
+    "mac": ("a MAC address", "an address such as 02:00:00:00:00:01, and not of a group"),
     "subnet": ("a subnet", "a network such as 10.1.0.0/16 or fd00::/64"),
+    "chain": (
+        "a chain to which a rule can jump",
+        "at most 28 bytes without spaces and quotes, and not the name of a built-in chain",
+    ),
+    "admin-chain": (
+        "a chain of your own",
+        "at most 28 bytes without spaces and quotes, and not CNI-FORWARD, a built-in chain or a target",
+    ),
     "ifname": ("the name of a link", f"{IFNAME_RULE}, and not 'lo'"),
 }
 _NAMES: t.Final = {

@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, list_objects
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 
 
 def range_objects(plugin: Plugin) -> t.Iterator[tuple[int, JsonObject, str]]:
@@ -37,4 +37,9 @@ def subnets(plugin: Plugin) -> list[IpNetwork]:
     return [subnet for subnet in map(parse_network, written) if subnet]
 
 
-__all__ = ("range_objects", "ranges", "subnets")
+def subnets_before(document: Document, plugin: Plugin) -> list[IpNetwork]:
+    """Return the networks of the addresses that the plugins before a plugin give to a container."""
+    return [subnet for other in document.plugins if other.index < plugin.index for subnet in subnets(other)]
+
+
+__all__ = ("range_objects", "ranges", "subnets", "subnets_before")

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.docu
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import violation
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.links import limits
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.links import limits, packet_size
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
@@ -78,10 +78,13 @@ def specification_findings(documents: t.Sequence[Document], attachments: t.Seque
 def consistency_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
     """Find host ports that are mapped to two containers, and invalid bandwidth limits."""
     mappings_by_port: dict[tuple[t.Any, str], list[tuple[str, _AttachmentArguments]]] = {}
+    packets = {document.name: packet_size(document) for document in documents}
     for entry in _all_arguments(attachments):
         bandwidth = entry.arguments.get("bandwidth")
         for code, path, message, hint in (
-            limits(bandwidth, entry.path("bandwidth")) if isinstance(bandwidth, dict) else ()
+            limits(bandwidth, entry.path("bandwidth"), packets.get(entry.network, 0))
+            if isinstance(bandwidth, dict)
+            else ()
         ):
             yield Finding(code, entry.file, path, message, hint)
         for index, mapping in enumerate(_list(entry.arguments.get("portMappings"))):

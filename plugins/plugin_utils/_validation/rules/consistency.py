@@ -14,10 +14,12 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.docu
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import (
     backends,
     chain,
+    gateways,
     kernel_routes,
     links,
     pools,
     routes,
+    tuned_values,
 )
 
 
@@ -26,9 +28,11 @@ def findings(document: Document) -> t.Iterator[Finding]:
     yield from chain.findings(document)
     for plugin in document.plugins:
         yield from pools.findings(document, plugin)
+        yield from gateways.findings(document, plugin)
         yield from routes.findings(document, plugin)
         yield from kernel_routes.findings(document, plugin)
         yield from links.findings(document, plugin)
+        yield from tuned_values.findings(document, plugin)
         yield from backends.findings(document, plugin)
 
 

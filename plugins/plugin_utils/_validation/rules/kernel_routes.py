@@ -11,6 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    LEAST_MTU,
     IpAddress,
     IpNetwork,
     parse_address,
@@ -21,7 +22,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges im
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.links import LEAST_MTU
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
@@ -36,7 +36,7 @@ _OF_THE_SUBNET: t.Final = "of the subnet"
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    """Find routes that the kernel refuses, so that every ADD would fail."""
+    """Find routes that the kernel refuses, so that every ADD of executables fails."""
     written = list(list_objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
     known: dict[_Key, str] = {}
     usual = _usual_gateways(plugin) if written else {}
@@ -109,7 +109,7 @@ def _key(keys: dict[str, t.Any], target: IpNetwork, usual: set[IpAddress] | None
 def _find_duplicate(document: Document, key: _Key, path: str, known: dict[_Key, str]) -> t.Iterator[Finding]:
     first = known.setdefault(key, path)
     if first != path:
-        message = f"the route to {key[0]} is defined twice, and the kernel refuses the second one"
+        message = f"the route to {key[0]} is defined twice: ADD of executables fails, built-in plugins add it once"
         yield document.finding("route-twice", path, message, f"remove it; the other route is at {first}")
 
 
@@ -130,7 +130,7 @@ def _find_second_default(document: Document, plugin: Plugin, known: dict[_Key, s
         target, next_hop, *rest = key
         is_added = target.prefixlen == 0 and target.version not in with_gateway
         if is_added and next_hop == _OF_THE_SUBNET and rest == [0, _TABLE_MAIN]:
-            message = f"isDefaultGateway adds a route to {target} as well, and the kernel refuses the second one"
+            message = f"isDefaultGateway adds a route to {target} as well: ADD of executables fails, the built-in bridge adds it once"
             yield document.finding(
                 "route-twice", path, message, "remove the route, or set isGateway instead of isDefaultGateway"
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import LEAST_MTU
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
@@ -18,9 +19,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
-# Bytes: the minimum for IPv4 and IPv6, and the maximum of a link.
-LEAST_MTU: t.Final = {4: 68, 6: 1280}
+# Bytes: the maximum of a link, the MTU of a veth pair without one in the configuration, and the Ethernet header.
 _MOST: t.Final = 65535
+_DEFAULT_MTU: t.Final = 1500
+_HEADER: t.Final = 14
 
 # Bits per byte; microseconds per second; the shortest burst in microseconds that the kernel does not round to zero.
 _BYTE: t.Final = 8
@@ -37,16 +39,31 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     yield from _check_mtus(document, plugin)
     yield from _check_trunk(document, plugin)
     if catalogue.find_plugin_type(plugin.type).limits_bandwidth:
-        for code, path, message, hint in limits(plugin.keys, plugin.path):
+        for code, path, message, hint in limits(plugin.keys, plugin.path, packet_size(document)):
             yield document.finding(code, path, message, hint)
 
 
-def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str, str]]:
-    """Yield code, path, message and hint for each error in bandwidth limits; 0 means no limit.
+def packet_size(document: Document) -> int:
+    """Return the bytes of the largest packet on the veth pair of a network; 0 if the MTU of its interface is unknown."""
+    sizes = [0]
+    for plugin in document.plugins:
+        known, mtu = catalogue.find_plugin_type(plugin.type), plugin.keys.get("mtu") or 0
+        if not is_integer(mtu):
+            return 0
+        if known.sets_mtu and known.has_host_end:
+            sizes.append((mtu or _DEFAULT_MTU) + _HEADER)
+        elif known.tunes_interface and mtu and any(sizes):
+            sizes.append(mtu + _HEADER)
+    return sizes[-1]
+
+
+def limits(keys: dict[str, t.Any], path: str, packet: int = 0) -> t.Iterator[tuple[str, str, str, str]]:
+    """Yield code, path, message and hint for each fault of bandwidth limits; 0 means no limit.
 
     Args:
         keys: Rates in bits per second and bursts in bits.
         path: JSON pointer of ``keys``.
+        packet: The bytes of the largest packet, 0 if it is unknown.
     """
     for rate_key, burst_key in _PAIRS:
         rate, burst = keys.get(rate_key), keys.get(burst_key)
@@ -67,6 +84,12 @@ def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str,
             message = f"a burst of {burst} bits is too small for the kernel at {rate} bits per second"
             hint = "expected: the traffic of a few milliseconds, and at least one packet"
             yield "rate-out-of-bounds", join(path, burst_key), message, hint
+        elif burst < packet * _BYTE:
+            message = (
+                f"a burst of {burst} bits is less than a packet of {packet} bytes, so that full packets are dropped"
+            )
+            hint = f"expected: at least {packet * _BYTE}, better the traffic of a few milliseconds"
+            yield "burst-below-packet", join(path, burst_key), message, hint
 
 
 def _check_mtus(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -82,7 +105,9 @@ def _check_mtus(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
 def _check_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t.Iterator[Finding]:
     if not is_integer(mtu) or mtu <= 0:
         return
-    families = {subnet.version for subnet in addresses.subnets(plugin)}
+    is_chained = catalogue.find_plugin_type(plugin.type).tunes_interface
+    subnets = addresses.subnets_before(document, plugin) if is_chained else addresses.subnets(plugin)
+    families = {subnet.version for subnet in subnets}
     least = max(LEAST_MTU[family] for family in families or {4})
     if not least <= mtu <= _MOST:
         why = " with IPv6 addresses" if families == {6} or (6 in families and mtu >= LEAST_MTU[4]) else ""
@@ -101,4 +126,4 @@ def _check_trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
             yield document.finding("range-backwards", join(path, "minID"), message, "swap the two values", first)
 
 
-__all__ = ("LEAST_MTU", "findings", "limits")
+__all__ = ("findings", "limits", "packet_size")

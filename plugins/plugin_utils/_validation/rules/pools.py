@@ -7,16 +7,24 @@
 
 from __future__ import annotations
 
+import ipaddress
 import itertools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpNetwork, parse_address, parse_interface
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    IpInterface,
+    IpNetwork,
+    parse_address,
+    parse_interface,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
+
+_NOT_FOR_ALL: t.Final = "use another one: kernels before 5.14 and other devices take it for a broadcast address"
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -28,8 +36,10 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     yield from _find_full_ranges(document, ranges)
     yield from _find_assigned_gateways(document, ranges)
     if catalogue.find_plugin_type(plugin.ipam.get("type")).has_addresses:
+        known: dict[IpInterface, str] = {}
         for keys, path in list_objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
             yield from _check_static(document, plugin, keys, path)
+            yield from _check_static_address(document, keys, join(path, "address"), known)
 
 
 def _check_range(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
@@ -64,6 +74,7 @@ def _check_ends(document: Document, keys: dict[str, t.Any], path: str, subnet: I
             )
         else:
             inside[key] = int(end)
+            yield from _check_end(document, ipaddress.ip_interface((end, subnet.prefixlen)), join(path, key))
     if len(inside) == 2 and inside["rangeStart"] > inside["rangeEnd"]:
         message = f"the range begins at {keys['rangeStart']} but ends at {keys['rangeEnd']}"
         yield document.finding(
@@ -84,6 +95,30 @@ def _check_gateway(
     ):
         message = f"the gateway {gateway} is not in the subnet {subnet}"
         yield document.finding("gateway-outside-subnet", place, message, _expected_address(subnet), keys["gateway"])
+    elif gateway in subnet:
+        yield from _check_host(document, ipaddress.ip_interface((gateway, subnet.prefixlen)), place)
+
+
+def _check_host(document: Document, interface: IpInterface, path: str) -> t.Iterator[Finding]:
+    """Check an address that the node or every container gets."""
+    reason = ipam_ranges.unusable_reason(interface)
+    if reason:
+        hint = "expected: an address that a host can have"
+        yield document.finding("unusable-address", path, f"{interface.ip} {reason}", hint, str(interface.ip))
+    elif ipam_ranges.is_network_address(interface):
+        message = f"{interface.ip} is the network address of {interface.network}"
+        yield document.finding("reserved-address", path, message, _NOT_FOR_ALL, str(interface.ip))
+
+
+def _check_end(document: Document, interface: IpInterface, path: str) -> t.Iterator[Finding]:
+    """Check an end of a range, which one of the containers gets."""
+    end, reason = interface.ip, ipam_ranges.unusable_reason(interface)
+    if reason:
+        message, hint = f"{end} {reason}, and a container may get it", "end the range before it"
+        yield document.finding("reserved-address", path, message, hint, str(end))
+    elif ipam_ranges.is_network_address(interface):
+        message = f"{end} is the network address of {interface.network}, and a container may get it"
+        yield document.finding("reserved-address", path, message, _NOT_FOR_ALL, str(end))
 
 
 def _compare_ranges(document: Document, ranges: list[Range]) -> t.Iterator[Finding]:
@@ -132,6 +167,19 @@ def _check_static(document: Document, plugin: Plugin, keys: dict[str, t.Any], pa
         yield document.finding("gateway-handed-out", join(path, "gateway"), message, "", keys["gateway"])
         return
     yield from _check_gateway(document, plugin, keys, path, own.network)
+
+
+def _check_static_address(
+    document: Document, keys: dict[str, t.Any], path: str, known: dict[IpInterface, str]
+) -> t.Iterator[Finding]:
+    own = parse_interface(keys.get("address"))
+    if own is None:
+        return
+    yield from _check_host(document, own, path)
+    first = known.setdefault(own, path)
+    if first != path:
+        message = f"the address {own} is given twice"
+        yield document.finding("address-twice", path, message, f"remove it; the other one is at {first}", str(own))
 
 
 def _family_mismatch(document: Document, path: str, value: str, subnet: IpNetwork) -> Finding:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_address,
     parse_interface,
     parse_subnet,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
+from ansible_collections.cni.node.plugins.module_utils._reference.state import firewall, forwarding
 
 _MAC: t.Final = re.compile(
     r"[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2}){4}|([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}", re.ASCII
@@ -37,7 +40,25 @@ def _is_address_or_cidr(text: str) -> bool:
 
 
 def _is_mac(text: str) -> bool:
-    return not text or _MAC.fullmatch(text) is not None
+    """Return whether an interface may have a MAC address: the kernel refuses one of a group."""
+    return not text or (_MAC.fullmatch(text) is not None and not int(text[1], 16) & 1)
+
+
+def _is_chain(text: str) -> bool:
+    return _is_read(firewall.read_chain, text)
+
+
+def _is_admin_chain(text: str) -> bool:
+    return _is_read(forwarding.read_admin_chain, text)
+
+
+def _is_read(read: t.Callable[[Keys, str], str], text: str) -> bool:
+    """Return whether a plugin accepts a value. The schema reports one that is too long."""
+    try:
+        read(Keys({"chain": text}), "chain")
+    except CniError:
+        return len(text) > firewall.CHAIN_LENGTH
+    return True
 
 
 def _is_subnet(text: str) -> bool:
@@ -51,6 +72,8 @@ def _is_ifname(text: str) -> bool:
 
 # The values of "format" in the schemas. Plugins treat an empty interface name or MAC address as unset.
 FORMATS: t.Final[t.Mapping[str, t.Callable[[str], bool]]] = {
+    "admin-chain": _is_admin_chain,
+    "chain": _is_chain,
     "cidr": is_cidr,
     "ifname": _is_ifname,
     "ip": is_address,

@@ -27,6 +27,9 @@ from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible_collections.cni.node.plugins.action.conflists import ActionModule
 
 CONFIG: JsonObject = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "lab"}]}
+_ROUTES: list[JsonObject] = [{"dst": "0.0.0.0/0"}, {"dst": "0.0.0.0/0"}]
+_IPAM: JsonObject = {"type": "host-local", "subnet": "10.1.0.0/24", "routes": _ROUTES}
+ROUTE_TWICE: JsonObject = {**CONFIG, "plugins": [{"type": "ptp", "ipam": _IPAM}]}
 TEXT = json.dumps(CONFIG)
 TEMPLATE = '{"cniVersion": "1.0.0", "name": "{{ name }}", "plugins": [{"type": "{{ type }}"}]}\n'
 
@@ -337,6 +340,23 @@ def test_a_warning_does_not_stop_the_task(controller: ConflistsController) -> No
     assert (codes(result), result["msg"]) == ([("conflists[0]", "unknown-key")], "from the node")
     assert len(result["warnings"]) == 1
     assert sent is not None
+
+
+@pytest.mark.parametrize("builtin", [{}, {"builtin": "missing"}, {"builtin": "always"}])
+def test_a_route_that_is_given_twice_is_a_warning_if_built_in_plugins_may_run(
+    controller: ConflistsController, builtin: JsonObject
+) -> None:
+    action = controller._action({"conflists": [{"config": ROUTE_TWICE}], **builtin}, {})
+    result = action.run(task_vars={})
+    assert (codes(result), result["msg"]) == ([("conflists[0]", "route-twice")], "from the node")
+    assert [finding["severity"] for finding in result["findings"]] == ["warning"]
+
+
+def test_a_route_that_is_given_twice_is_an_error_if_only_executables_run(controller: ConflistsController) -> None:
+    action = controller._action({"conflists": [{"config": ROUTE_TWICE}], "builtin": "never"}, {})
+    result = action.run(task_vars={})
+    assert (codes(result), action.sent) == ([("conflists[0]", "route-twice")], None)
+    assert [finding["severity"] for finding in result["findings"]] == ["error"]
 
 
 @pytest.mark.parametrize("strict", [True, "yes"])

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.plugins.module_utils._linux import traffic_control
+from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
@@ -95,6 +95,23 @@ def test_given_and_derived_settings_are_merged(ensure: Ensure) -> None:
     done = ensure(conflists=[{"config": CONFIG}], modules=["veth"], sysctls={"net/ipv4/ip_forward": "1"}).ok()
     assert [entry["reasons"][-1] for entry in done["modules"] if entry["name"] == "veth"] == ["given in modules"]
     assert [entry["reasons"][-1] for entry in done["sysctls"]] == ["given in sysctls"]
+
+
+def test_a_link_that_loses_its_default_route_by_ipv6_forwarding_is_named(
+    kernel: ToyKernel, ensure: Ensure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel.has_settings(ipv6__conf__all__forwarding="0", ipv6__conf__up0__accept_ra="1")
+    monkeypatch.setattr(router_advertisements, "find_dependent_links", lambda: ["up0"])
+    accepting, forwarding = "net.ipv6.conf.up0.accept_ra", "net.ipv6.conf.all.forwarding"
+    (warning,) = ensure(sysctls={forwarding: 1}, check_mode=True).warnings
+    assert warning == (
+        "with IPv6 forwarding, the kernel drops the default route of up0 and ignores its router advertisements"
+        f" (given in sysctls); to keep it, add {accepting}: 2 to sysctls"
+    )
+    assert ensure(sysctls={forwarding: 1}).warnings == [warning]
+    assert kernel.setting("net/ipv6/conf/up0/accept_ra") == "1"
+    for options in ({}, {"sysctls": {forwarding: 0}}, {"sysctls": {forwarding: 1, accepting: 2}}, {"state": "absent"}):
+        assert ensure(**options).warnings == []
 
 
 REFUSED: dict[str, tuple[JsonObject, tuple[str, ...]]] = {

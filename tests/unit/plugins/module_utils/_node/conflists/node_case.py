@@ -16,7 +16,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import network
@@ -47,6 +47,8 @@ class NodeCase:
         files: Files of other owners, by name: content, a symbolic link's target, or None for a directory.
         age: Age of these files in seconds.
         ours: Networks that an earlier run has written.
+        settings: Settings of the kernel, by their paths below `/proc/sys`.
+        advertised: Links that lose the default route of router advertisements when the kernel forwards IPv6.
     """
 
     items: t.Sequence[DesiredConflist]
@@ -55,6 +57,8 @@ class NodeCase:
     files: t.Mapping[str, bytes | str | None] = dataclasses.field(default_factory=dict)
     age: float = DAY
     ours: t.Sequence[DesiredConflist] = ()
+    settings: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    advertised: t.Sequence[str] = ()
 
     def findings(self, path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
         net_d = NetD(path)
@@ -63,6 +67,8 @@ class NodeCase:
             _put(net_d, name, content, time.time() - self.age)
         monkeypatch.setattr(rtnetlink, "snapshot", lambda: self.node.view)
         monkeypatch.setattr(rtnetlink, "link", self.node.link)
+        monkeypatch.setattr(sysctl, "read_at", self.settings.get)
+        monkeypatch.setattr(router_advertisements, "find_dependent_links", lambda: list(self.advertised))
         return conflist_checks.check(net_d.plan_directory(*self.items), tolerate_missing=False)
 
 

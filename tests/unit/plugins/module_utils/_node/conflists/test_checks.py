@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
@@ -39,6 +39,8 @@ class Lab:
     def __init__(self, net_d: NetD, monkeypatch: pytest.MonkeyPatch) -> None:
         self.net_d = net_d
         self._monkeypatch = monkeypatch
+        monkeypatch.setattr(sysctl, "read_at", {}.get)
+        monkeypatch.setattr(router_advertisements, "find_dependent_links", list)
         self.has(view())
 
     def has(self, seen: View) -> None:

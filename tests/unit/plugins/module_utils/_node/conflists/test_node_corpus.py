@@ -19,6 +19,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     address_cases,
     bridge_cases,
     file_cases,
+    ipv6_cases,
     link_cases,
     plugin_cases,
     route_cases,
@@ -30,7 +31,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.runtime_cases import RuntimeCase
 
 AnyCase = t.Union[NodeCase, PluginCase, AccessCase, RuntimeCase]
-OF_NODES: t.Final = (link_cases, address_cases, bridge_cases, route_cases, file_cases)
+OF_NODES: t.Final = (link_cases, address_cases, bridge_cases, ipv6_cases, route_cases, file_cases)
 BROKEN: t.Final = {code: cases for table in OF_NODES for code, cases in table.BROKEN.items()}
 FINE: t.Final = {code: cases for table in OF_NODES for code, cases in table.FINE.items()}
 

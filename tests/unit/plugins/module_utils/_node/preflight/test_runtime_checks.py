@@ -11,7 +11,7 @@ import pathlib
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, router_advertisements, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module import State
 from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, OK, WARNING, Check
 from ansible_collections.cni.node.plugins.module_utils._node.preflight.runtime_checks import RuntimeChecks, Wanted
@@ -71,6 +71,7 @@ def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> PreflightFi
     values = {key: value for runtime in RUNTIMES for key, value in runtime.setup.sysctls.items()}
     monkeypatch.setattr(sysctl, "read", values.get)
     monkeypatch.setattr(sysctl, "is_writable", lambda dummy: True)
+    monkeypatch.setattr(router_advertisements, "find_dependent_links", list)
     return PreflightFixture(tmp_path)
 
 
@@ -143,6 +144,24 @@ def test_kernel_modules_and_settings_are_compared(node: PreflightFixture, monkey
     module, setting = checks["kernel module overlay"], checks["kernel setting net.ipv4.ip_forward"]
     assert (module.state, module.found, setting.state, setting.found) == (MISSING, "not loaded", MISSING, "0")
     assert not any(subject.startswith("kernel") for subject in node.check("k3s"))
+
+
+def test_a_default_route_of_router_advertisements_needs_accept_ra_beside_networks_of_ipv6(
+    node: PreflightFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router_advertisements, "find_dependent_links", lambda: ["up0"])
+    assert "default route of up0" not in node.check("nomad")
+    ipam = {"type": "host-local", "subnet": "fd00:1::/64"}
+    node.write("20-six.conflist", "six", plugins=[{"type": "bridge", "isGateway": True, "ipam": ipam}])
+    check = node.check("nomad")["default route of up0"]
+    assert (check.state, check.needed, check.found) == (
+        WARNING,
+        "net.ipv6.conf.up0.accept_ra 2",
+        "net.ipv6.conf.up0.accept_ra 1",
+    )
+    assert check.hint.startswith(
+        "add net.ipv6.conf.up0.accept_ra: 2 to cni_node_sysctls; with IPv6 forwarding, the kernel"
+    )
 
 
 def test_a_directory_that_every_user_can_write_is_missing_an_owner(node: PreflightFixture) -> None:

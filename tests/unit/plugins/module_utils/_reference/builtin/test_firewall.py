@@ -51,6 +51,12 @@ UNWRITABLE: dict[str, tuple[JsonObject, str]] = {
     "an option": ({"iptablesAdminChainName": "-j"}, "/iptablesAdminChainName: '-j' is not the name of a chain"),
     "29 bytes": ({"iptablesAdminChainName": "x" * 29}, "/iptablesAdminChainName: "),
     "29 bytes in fewer characters": ({"iptablesAdminChainName": "é" * 14 + "x"}, "/iptablesAdminChainName: "),
+    "a built-in chain": ({"iptablesAdminChainName": "INPUT"}, "/iptablesAdminChainName: INPUT is a built-in chain"),
+    "the plugin's own chain": (
+        {"iptablesAdminChainName": "CNI-FORWARD"},
+        "/iptablesAdminChainName: CNI-FORWARD is the chain with the plugin's own rules",
+    ),
+    "a target": ({"iptablesAdminChainName": "DROP"}, "/iptablesAdminChainName: DROP is a target of iptables"),
     "a chain that is a number": ({"iptablesAdminChainName": 5}, "/iptablesAdminChainName: expected a string"),
     "a zone with a space": ({"firewalldZone": "a b"}, "/firewalldZone: 'a b' is not the name of a zone"),
     "a zone of 18 characters": ({"firewalldZone": "x" * 18}, "/firewalldZone: "),

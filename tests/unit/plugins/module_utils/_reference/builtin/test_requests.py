@@ -26,6 +26,7 @@ PREV: JsonObject = {
     "interfaces": [{"name": "veth7"}, {"name": "eth0", "sandbox": "/run/netns/blue"}],
     "ips": [{"address": "10.1.0.2/16", "interface": 1}],
 }
+PREV_IPV6: JsonObject = {**PREV, "ips": [*PREV["ips"], {"address": "fd00::2/64", "interface": 1}]}
 PORT: JsonObject = {"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}
 
 
@@ -120,6 +121,22 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
         "/sysctl/net/ipv4/conf/eth0/arp_filter is the setting net.ipv4.conf.IFNAME.arp_filter, with another value",
     ),
     ("tuning", {"txQLen": -1}, "/txQLen: -1 is out of range"),
+    ("tuning", {"prevResult": PREV_IPV6, "mtu": 1279}, "an MTU of 1279 bytes removes the IPv6 addresses of eth0"),
+    (
+        "tuning",
+        {"prevResult": PREV_IPV6, "args": {"cni": {"mtu": 1200}}},
+        "an MTU of 1200 bytes removes the IPv6 addresses of eth0",
+    ),
+    (
+        "tuning",
+        {"prevResult": PREV_IPV6, "sysctl": {"net.ipv6.conf.all.disable_ipv6": "1"}},
+        "the setting net/ipv6/conf/all/disable_ipv6 removes the IPv6 addresses of eth0",
+    ),
+    (
+        "tuning",
+        {"prevResult": PREV_IPV6, "args": {"cni": {"sysctl": {"net.ipv6.conf.IFNAME.disable_ipv6": "1"}}}},
+        "the setting net/ipv6/conf/eth0/disable_ipv6 removes the IPv6 addresses of eth0",
+    ),
     ("tuning", {"mac": "02-00-00-00-00-0g"}, "/mac: '02-00-00-00-00-0g' is not a MAC"),
     ("static", {}, "the request has no key ipam"),
     ("static", {"ipam": {"addresses": [{"address": "10.1.0.2"}]}}, "/ipam/addresses/0/address: '10.1.0.2' is not an"),
@@ -129,13 +146,27 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
         "/ipam/addresses/0/address: 'fe80::2%lo/64' is not an",
     ),
     ("static", {"ipam": {"routes": [{"gw": "10.1.0.1"}]}}, "/ipam/routes/0/dst is missing"),
+    ("static", {"ipam": {"addresses": [{"address": "0.0.0.0/0"}]}}, "0.0.0.0/0 means no address"),
+    ("static", {"ipam": {"addresses": [{"address": "224.0.0.5/24"}]}}, "224.0.0.5/24 is a multicast address"),
+    ("static", {"ipam": {"addresses": [{"address": "ff02::5/64"}]}}, "ff02::5/64 is a multicast address"),
+    (
+        "static",
+        {"ipam": {"addresses": [{"address": "10.1.0.255/24"}]}},
+        "10.1.0.255/24 is the broadcast address of 10.1.0.0/24",
+    ),
+    ("static", {"ipam": {}, "runtimeConfig": {"ips": ["10.1.0.255/24"]}}, "10.1.0.255/24 is the broadcast address"),
+    (
+        "static",
+        {"ipam": {"addresses": [{"address": "10.1.0.5/24"}, {"address": "::ffff:10.1.0.5/120"}]}},
+        "10.1.0.5/24 is given twice",
+    ),
     ("static", {"ipam": {"routes": [{"dst": "10.0.0.0/8", "mtu": 1.5}]}}, "/ipam/routes/0/mtu: 1.5 is not a"),
 ]
 
 
 @pytest.mark.parametrize(("plugin", "keys", "message"), REFUSED)
 def test_a_value_that_is_not_valid_is_refused_with_its_place(plugin: str, keys: JsonObject, message: str) -> None:
-    error = error_of(registry.load(plugin).add, read_request(prevResult=PREV, **keys))
+    error = error_of(registry.load(plugin).add, read_request(**{"prevResult": PREV, **keys}))
     assert error.msg.startswith(message)
     assert error.code == 999  # the code of the reference plugins for all of these
 

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.state import chained
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
+
+# Stands for the name of the interface in the name of a setting; attachments choose it.
+_INTERFACE: t.Final = "IFNAME"
+
+
+def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Find settings of tuning that remove the IPv6 addresses which an earlier plugin adds."""
+    if not catalogue.find_plugin_type(plugin.type).tunes_interface:
+        return
+    subnet = next((each for each in addresses.subnets_before(document, plugin) if each.version == 6), None)
+    args = plugin.keys.get("args")
+    by_convention = args.get("cni") if isinstance(args, dict) else None
+    places = [(plugin.keys, plugin.path), (by_convention, join(plugin.path, "args", "cni"))] if subnet else []
+    for keys, path in places:
+        settings = keys.get("sysctl") if isinstance(keys, dict) else None
+        for key, value in settings.items() if isinstance(settings, dict) else ():
+            if chained.switches_off_ipv6({chained.sysctl_path(key, _INTERFACE): str(value)}, _INTERFACE):
+                message = f"{key} removes the addresses of {subnet} that an earlier plugin adds"
+                hint = "remove the setting, or the IPv6 subnets"
+                yield document.finding("addresses-removed", join(path, "sysctl", key), message, hint, value)
+
+
+__all__ = ("findings",)

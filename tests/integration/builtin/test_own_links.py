@@ -94,6 +94,33 @@ def test_del_of_host_device_refuses_a_link_that_the_container_made(red: Namespac
     assert set(links()) == before
 
 
+BRIDGE: JsonObject = {"type": "bridge", "bridge": "own0"}
+SWAPPED = (*RENAMED, "ip link set hd0 down", "ip link set hd0 name eth0")
+
+
+@pytest.mark.parametrize("is_mac_forged", [True, False])
+@pytest.mark.usefixtures("device")
+def test_del_of_bridge_removes_its_own_pair_and_not_a_device_that_has_its_name(
+    red: Namespace, is_mac_forged: bool
+) -> None:
+    result = call("ADD", BRIDGE, str(red.path))
+    host_end = result["interfaces"][1]["name"]
+    mac = result["interfaces"][2]["mac"]
+    run("ip link set hd0 netns red")
+    run(*SWAPPED, inside=red)
+    if is_mac_forged:
+        run("ip link set x0 address 02:00:00:00:00:98", f"ip link set eth0 address {mac}", inside=red)
+    call("DEL", BRIDGE, str(red.path), result)
+    assert (set(red.links()), host_end in links()) == ({"lo", "eth0"}, False)
+
+
+def test_del_of_bridge_leaves_a_link_of_another_kind(red: Namespace) -> None:
+    result = call("ADD", BRIDGE, str(red.path))
+    run("ip link delete eth0", "ip link add eth0 type bridge", inside=red)
+    call("DEL", BRIDGE, str(red.path), result)
+    assert set(red.links()) == {"lo", "eth0"}
+
+
 OWN_PATHS = ("/proc/self/ns/net", "/proc/1/ns/net", "/proc/thread-self/ns/net")
 TYPES: dict[str, JsonObject] = {
     name: {"type": name} for name in ("bridge", "ptp", "macvlan", "ipvlan", "vlan", "dummy", "tap", "loopback", "sbr")

@@ -112,7 +112,7 @@ def _read_parameters(command: str, content: bytes) -> Parameters:
     parts = [part for part in os.environ.get("CNI_ARGS", "").split(";") if part]
     args = {key: value for key, dummy, value in (part.partition("=") for part in parts)}
     attachment = Attachment(_name_of(content), container_id, ifname, os.environ.get("CNI_NETNS", ""), args)
-    return Parameters(command, attachment, all(part.count("=") == 1 for part in parts))
+    return Parameters(command, attachment, args_are_pairs=all(part.count("=") == 1 for part in parts))
 
 
 def _name_of(content: bytes) -> str:

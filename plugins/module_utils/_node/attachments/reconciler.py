@@ -67,6 +67,7 @@ class Reconciler:
         self._prerequisites: Prerequisites | None = None
         self.has_fast_path = policy.check != Check.ALWAYS
         self._repairs: dict[Key, Repair] = {}
+        self._untried: dict[Key, CniError] = {}
         self.lacks_library = False
         self._execution: type[Execution] | None = None  # set by a subclass that runs ADD differently
 
@@ -121,6 +122,9 @@ class Reconciler:
         repairs = repairer.repair([Target(record, frozenset(Resource)) for record in records])
         self._checker.forget_node()
         self.lacks_library = any(repair.lacks_library for repair in repairs)
+        self._untried = {
+            repair.record.attachment.key: repair.error for repair in repairs if repair.error and repair.is_untried
+        }
         self._repairs = {repair.record.attachment.key: repair for repair in repairs if repair.changes}
         return self._repairs
 
@@ -149,6 +153,8 @@ class Reconciler:
         started = time.monotonic()
         try:
             self._require_valid(desired)
+            if desired.attachment.key in self._untried:  # it would be recreated without need
+                raise self._untried[desired.attachment.key]
             lock = self._runtime.exclusion.lock_attachment(desired.attachment)
             with contextlib.nullcontext() if self._policy.dry_run else lock:
                 result = self._reconcile(desired, replacement)

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import typing as t
@@ -132,15 +133,18 @@ class Repairer:
         self._dry_run = dry_run
 
     def repair(self, targets: t.Sequence[Target]) -> list[Repair]:
-        """Repair attachments; an error of one is part of its result.
-
-        Raises:
-            CniError: ``TRY_AGAIN`` if another repair does not end.
-        """
+        """Repair attachments; an error of one is part of its result, such as ``TRY_AGAIN`` if another repair does not end."""
         found = _compare_all(targets, _Snapshot.take(self._lease_dir))
         if self._dry_run or not any(isinstance(item, _Item) and item.commands for item in found):
             return [item if isinstance(item, Repair) else _predict(item) for item in found]
-        with hold_lock(self._lock_path, exclusive=True, timeout=self._timeout, what="the repair of attachments"):
+        with contextlib.ExitStack() as stack:
+            try:
+                lock = hold_lock(
+                    self._lock_path, exclusive=True, timeout=self._timeout, what="the repair of attachments"
+                )
+                stack.enter_context(lock)
+            except CniError as exc:
+                return [item if isinstance(item, Repair) else _leave(item, exc) for item in found]
             now = _Snapshot.take(self._lease_dir)  # another repair may have ended
             found = [_look_again(item, now) if isinstance(item, _Item) else item for item in found]
             written = self._put_back([item for item in found if isinstance(item, _Item) and item.commands])
@@ -256,6 +260,14 @@ def _predict(item: _Item) -> Repair:
     kept |= {each.message for each in item.links.differences if each not in item.differences}
     left = tuple(message for message in item.drift if message in kept)
     return Repair(item.record, item.drift, left, item.commands, item.lacks_library, item.unlisted)
+
+
+def _leave(item: _Item, error: CniError) -> Repair:
+    """Return the result of an attachment for which nothing was tried; it has an error if something was to be put back."""
+    reason = _reason_by_interface(item) if item.commands else ""
+    if not item.commands or reason:
+        return Repair(item.record, item.drift, item.drift, (), item.lacks_library, reason or item.unlisted)
+    return Repair(item.record, item.drift, item.drift, (), item.lacks_library, item.unlisted, error, is_untried=True)
 
 
 def _result(item: _Item, after: _Snapshot) -> Repair:

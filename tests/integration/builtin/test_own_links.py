@@ -114,6 +114,21 @@ def test_del_of_bridge_removes_its_own_pair_and_not_a_device_that_has_its_name(
     assert (set(red.links()), host_end in links()) == ({"lo", "eth0"}, False)
 
 
+@pytest.mark.parametrize("plugin_type", ["bridge", "ptp", "macvlan", "tap"])
+@pytest.mark.usefixtures("device")
+def test_del_without_a_result_leaves_a_device_of_the_node(red: Namespace, plugin_type: str) -> None:
+    run("ip link set hd0 netns red")
+    run("ip link set hd0 name eth0", inside=red)
+    call("DEL", {"type": plugin_type}, str(red.path))
+    assert set(red.links()) == {"lo", "eth0"}
+
+
+def test_del_without_a_result_removes_the_pair_of_the_plugin(red: Namespace) -> None:
+    call("ADD", BRIDGE, str(red.path))
+    call("DEL", BRIDGE, str(red.path))
+    assert set(red.links()) == {"lo"}
+
+
 def test_del_of_bridge_leaves_a_link_of_another_kind(red: Namespace) -> None:
     result = call("ADD", BRIDGE, str(red.path))
     run("ip link delete eth0", "ip link add eth0 type bridge", inside=red)

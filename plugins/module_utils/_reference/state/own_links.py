@@ -156,8 +156,7 @@ class LinkClaim(t.NamedTuple):
         if host_end is not None:
             return OwnLinks(at_name, host_end, at_name)
         if not self.is_identifiable:
-            is_own = at_name is not None and self._has_expected_kind(at_name)
-            return OwnLinks(at_name if is_own else None, None, at_name)
+            return OwnLinks(at_name if at_name and self._may_be_made_by_plugin(at_name, path) else None, None, at_name)
         view = rtnetlink.snapshot(path, routes=False)
         pairs = ((end, link) for end in self._find_named_host_ends() for link in view.links if is_pair(end, link, path))
         host_end, inside = next(pairs, (None, None))
@@ -185,6 +184,16 @@ class LinkClaim(t.NamedTuple):
         if with_both or with_address:
             return (with_both or with_address)[0]
         return with_mac[0] if len(with_mac) == 1 else None
+
+    def _may_be_made_by_plugin(self, at_name: Link, path: str) -> bool:
+        """Return whether a link may be the attachment's as far as it can be known without a result.
+
+        A veth of another program may be a device of the node, which DEL would destroy.
+        """
+        if at_name.kind != VETH:
+            return self._has_expected_kind(at_name)
+        host_end = find_host_end(at_name, path)
+        return self._has_expected_kind(at_name) and host_end is not None and bool(HOST_END.fullmatch(host_end.name))
 
     def _may_be_own(self, at_name: Link) -> bool:
         """Return whether the link with the interface's name may be the attachment's without its address and its MAC."""

@@ -46,6 +46,8 @@ if t.TYPE_CHECKING:
 # Seconds. No plugin runs between two plugins of another runtime's DEL, for as long as a process needs to start.
 _BETWEEN_PLUGINS: t.Final = 0.5
 
+_BUSY: t.Final = "a plugin is running for its container"
+
 IsAttached = t.Callable[[Record], bool]
 
 
@@ -189,7 +191,7 @@ class Repairer:
     def _reason_by_operation(self, record: Record, busy: t.Container[str]) -> str:
         if not self._is_attached(record):
             return "an operation on it has begun"
-        return "a plugin is running for its container" if record.attachment.container_id in busy else ""
+        return _BUSY if record.attachment.container_id in busy else ""
 
 
 def _reason_by_interface(item: _Item) -> str:
@@ -267,14 +269,14 @@ def _leave(item: _Item, error: CniError) -> Repair:
     reason = _reason_by_interface(item) if item.commands else ""
     if not item.commands or reason:
         return Repair(item.record, item.drift, item.drift, (), item.lacks_library, reason or item.unlisted)
-    return Repair(item.record, item.drift, item.drift, (), item.lacks_library, item.unlisted, error, is_untried=True)
+    return Repair(item.record, item.drift, item.drift, (), item.lacks_library, item.unlisted, error, is_deferred=True)
 
 
 def _result(item: _Item, after: _Snapshot) -> Repair:
     if not item.commands or item.reason:
         reason = item.reason or item.unlisted
-        library = item.lacks_library
-        return Repair(item.record, item.drift, item.drift, (), library, reason, item.not_undone)
+        library, is_deferred = item.lacks_library, reason == _BUSY and not item.record.is_own
+        return Repair(item.record, item.drift, item.drift, (), library, reason, item.not_undone, is_deferred)
     now = _look_again(item, after)
     if isinstance(now, Repair):
         return now

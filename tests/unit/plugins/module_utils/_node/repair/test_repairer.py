@@ -286,7 +286,7 @@ def test_a_repair_waits_for_another_one_only_if_it_would_write(recorded_node: Re
         recorded_node.repair(timeout=0.01, dry_run=True)
         recorded_node.repair(timeout=0.01, resources=RULES)
         (result,) = recorded_node.repair(timeout=0.01)
-        assert (result.is_untried, result.error and result.error.code) == (True, Code.TRY_AGAIN)
+        assert (result.is_deferred, result.error and result.error.code) == (True, Code.TRY_AGAIN)
         assert (result.left, result.changes) == (result.drift, ())
     assert recorded_node.writes == []
 

@@ -54,9 +54,11 @@ def run(*commands: str, inside: Namespace | None = None) -> None:
         subprocess.run(inside.argv(*argv) if inside else argv, check=True)
 
 
-def call(command: str, keys: JsonObject, netns: str, result: JsonObject | None = None) -> JsonObject:
+def call(
+    command: str, keys: JsonObject, netns: str, result: JsonObject | None = None, ifname: str = "eth0"
+) -> JsonObject:
     request = {"cniVersion": "1.0.0", "name": "net", **keys, **({"prevResult": result} if result else {})}
-    parameters = Parameters(command, Attachment("net", "c1", "eth0", netns))
+    parameters = Parameters(command, Attachment("net", "c1", ifname, netns))
     plugin = registry.load(keys["type"])
     output = protocol.call(plugin, json.dumps(request).encode(), parameters, ProcessExecutor([], 60))
     return dict(json.loads(output)) if output else {}
@@ -80,6 +82,25 @@ def test_del_of_host_device_ignores_the_name_in_an_alias(red: Namespace) -> None
     run("ip link set eth0 alias pwn0", inside=red)
     call("DEL", DEVICE, str(red.path), result)
     assert ("hd0" in links(), "pwn0" in links()) == (True, False)
+
+
+@pytest.mark.parametrize("are_aliases_swapped", [False, True])
+@pytest.mark.usefixtures("device")
+def test_del_of_host_device_never_confuses_two_devices_that_were_swapped(
+    red: Namespace, are_aliases_swapped: bool
+) -> None:
+    run("ip link add hd2 type veth peer name e2 netns wire")
+    devices = {"eth0": DEVICE, "eth1": {**DEVICE, "device": "hd2"}}
+    before = {name: links()[keys["device"]]["address"] for name, keys in devices.items()}
+    results = {name: call("ADD", keys, str(red.path), ifname=name) for name, keys in devices.items()}
+    swap = ["eth0 down", "eth1 down", "eth0 name x0", "eth1 name eth0", "x0 name eth1"]
+    swap += ["eth0 alias hd0", "eth1 alias hd2"] if are_aliases_swapped else []
+    run(*(f"ip link set {words}" for words in swap), inside=red)
+    for name, keys in devices.items():
+        with contextlib.suppress(CniError) if are_aliases_swapped else contextlib.nullcontext():
+            call("DEL", keys, str(red.path), results[name], name)
+    found = {name: links().get(keys["device"], {}).get("address") for name, keys in devices.items()}
+    assert found == (dict.fromkeys(devices) if are_aliases_swapped else before)
 
 
 @pytest.mark.parametrize("alias", ["eth9", "hd0"])

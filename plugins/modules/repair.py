@@ -83,7 +83,7 @@ options:
       - interfaces
   timeout:
     description:
-      - Seconds to wait for another repair on the node.
+      - Seconds to wait for another repair on the node. Attachments that need one then fail, and the others do not.
     type: float
     default: 60
   on_reload:
@@ -263,9 +263,9 @@ error:
   returned: when the task is refused as a whole
   type: dict
   sample:
-    code: 11
-    msg: the repair of attachments is in use by another process; waited 60 s
-    details: the lock is /var/lib/cni/cni.node/locks/repair; wait for the other run to end, or allow more time
+    code: 7
+    msg: "networks[0]: 'db net' is not a network name"
+    details: ""
 """
 
 import typing as t

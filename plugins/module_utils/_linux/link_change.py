@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import L
 
 # linux/rtnetlink.h, linux/if_link.h, linux/if.h
 _RTM_NEWLINK, _RTM_DELLINK = 16, 17
-_IFLA_GROUP: t.Final = 27
+_IFLA_IFALIAS, _IFLA_GROUP = 20, 27
 _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_MACVLAN_BC_QUEUE_LEN = 3, 18, 1, 2, 7
 _IFF_UP: t.Final = 0x1
 _LINK: t.Final = struct.Struct("=BxHiII")
@@ -45,6 +45,20 @@ def rename(link: Link, name: str, path: str) -> None:
         finally:
             flags = _IFF_UP if link.is_up else 0
             connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, flags, _IFF_UP))
+
+
+def set_alias(link: Link, alias: str, path: str) -> None:
+    """Set the alias of a link.
+
+    Args:
+        path: Path of the link's network namespace.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    text = attribute(_IFLA_IFALIAS, alias.encode("utf-8", "surrogateescape"))
+    with _wrap_errors("set the alias of the link", link.name, path), rtnetlink.connect(path) as connection:
+        connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + text)
 
 
 def remove(ifindex: int, name: str, path: str = "") -> None:
@@ -112,4 +126,4 @@ def _wrap_errors(what: str, name: str, path: str) -> t.Iterator[None]:
         raise io_error(what, f"{name} in {path or 'the network namespace of the node'}", exc) from exc
 
 
-__all__ = ("remove", "remove_all", "rename", "set_broadcast_queue")
+__all__ = ("remove", "remove_all", "rename", "set_alias", "set_broadcast_queue")

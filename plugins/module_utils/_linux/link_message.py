@@ -27,9 +27,12 @@ _INFO_MODE: t.Final = 1
 
 # The message of a link: family, type, index, flags, mask of flags.
 MESSAGE: t.Final = struct.Struct("=BxHiII")
+_NETNS: t.Final = struct.Struct("=i")
 # Kinds of links.
 BRIDGE, VRF, MACVLAN, IPVLAN, VLAN = _DESCRIBED = ("bridge", "vrf", "macvlan", "ipvlan", "vlan")
 PASSTHRU: t.Final = "passthru"
+# NETNSA_NSID_NOT_ASSIGNED: no link has its peer in a network namespace without a number, or the namespace is going away.
+UNKNOWN_NETNS: t.Final = -1
 # The kernel's numbers of the modes of a kind.
 MODES: t.Final[t.Mapping[str, t.Mapping[int, str]]] = {
     MACVLAN: {1: "private", 2: "vepa", 4: "bridge", 8: PASSTHRU, 16: "source"},
@@ -46,7 +49,7 @@ class Link(t.NamedTuple):
         master: Index of the bridge, VRF or bond that it belongs to, or 0.
         peer: Index of its parent or veth peer, possibly in another namespace, or 0.
         kind: ``veth``, ``bridge`` and so on; empty for hardware and the loopback.
-        is_peer_elsewhere: Whether the peer is in another namespace.
+        peer_netns: The number by which the link's network namespace knows that of the peer; None if it is the same one.
         is_promiscuous, is_all_multicast: Whether that was asked for; a bridge makes its ports so without being asked.
         queue_length: In packets.
         is_hairpin, is_isolated: Flags of a port of a bridge.
@@ -67,7 +70,7 @@ class Link(t.NamedTuple):
     master: int
     peer: int
     kind: str
-    is_peer_elsewhere: bool = False
+    peer_netns: int | None = None
     is_promiscuous: bool = False
     is_all_multicast: bool = False
     queue_length: int = 0
@@ -81,12 +84,22 @@ class Link(t.NamedTuple):
     vlan: int = 0
     permanent_mac: str = ""
 
-    def is_peer_of(self, other: Link) -> bool:
+    @property
+    def is_peer_elsewhere(self) -> bool:
+        """Return whether the peer is in another network namespace."""
+        return self.peer_netns is not None
+
+    def is_peer_of(self, other: Link, netns_id: int | None) -> bool:
         """Return whether both are the ends of one pair, such as that of a veth.
 
-        Each has to name the other: links of different network namespaces often have the same index.
+        Indexes alone prove nothing: links of different network namespaces often have the same one, and a container can
+        choose those of a pair that it makes.
+
+        Args:
+            netns_id: The number by which this link's network namespace knows that of the other; None if it is the same one.
         """
-        return self.kind == other.kind and (self.peer, other.peer) == (other.ifindex, self.ifindex)
+        is_there = netns_id != UNKNOWN_NETNS and self.peer_netns == netns_id
+        return is_there and self.kind == other.kind and (self.peer, other.peer) == (other.ifindex, self.ifindex)
 
 
 def decode(answer: bytes, start: int, end: int) -> Link:
@@ -107,7 +120,9 @@ def decode(answer: bytes, start: int, end: int) -> Link:
         master=number(answer, places, _IFLA_MASTER),
         peer=number(answer, places, _IFLA_LINK),
         kind=kind,
-        is_peer_elsewhere=_IFLA_LINK_NETNSID in places,
+        peer_netns=_NETNS.unpack_from(answer, places[_IFLA_LINK_NETNSID][0])[0]
+        if _IFLA_LINK_NETNSID in places
+        else None,
         is_promiscuous=bool(flags & _IFF_PROMISC),
         is_all_multicast=bool(flags & _IFF_ALLMULTI),
         queue_length=number(answer, places, _IFLA_TXQLEN),
@@ -140,4 +155,16 @@ def _integer(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) 
     return int.from_bytes(answer[slice(*places[kind])], sys.byteorder) if kind in places else 0
 
 
-__all__ = ("BRIDGE", "IPVLAN", "MACVLAN", "MESSAGE", "MODES", "PASSTHRU", "VLAN", "VRF", "Link", "decode")
+__all__ = (
+    "BRIDGE",
+    "IPVLAN",
+    "MACVLAN",
+    "MESSAGE",
+    "MODES",
+    "PASSTHRU",
+    "UNKNOWN_NETNS",
+    "VLAN",
+    "VRF",
+    "Link",
+    "decode",
+)

@@ -11,7 +11,7 @@ import ipaddress
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, iptables
 
 _DESTINATION: t.Final = re.compile(r".* --to-destination \[?([0-9a-f.:]+?)\]?:\d+", re.DOTALL)
 TABLE: t.Final = "nat"
@@ -24,6 +24,7 @@ class Rule(t.NamedTuple):
         source: The source address or network that it matches.
         target: The chain that it jumps to.
         destination: The DNAT address in that chain, for a port mapping.
+        udp_ports: The UDP ports of the node that the chain forwards there.
     """
 
     family: int
@@ -32,6 +33,7 @@ class Rule(t.NamedTuple):
     target: str
     comment: str
     destination: str = ""
+    udp_ports: frozenset[int] = frozenset()
 
     @property
     def chain(self) -> str:
@@ -62,10 +64,15 @@ def list_rules_with_orphan(family: int, chain: str, own: str) -> tuple[list[Rule
 
 
 def rules_leading_to(family: int, table: iptables.Table, chains: t.Iterable[str], prefix: str) -> list[Rule]:
-    """Return the rules that jump to a chain with the prefix, with the DNAT address in it."""
+    """Return the rules that jump to a chain with the prefix, with the DNAT address and the UDP ports in it."""
     jumps = [rule for chain in chains for rule in _rules(family, table, chain) if rule.target.startswith(prefix)]
-    to = {rule.target: next(iter(destinations(table.rules.get(rule.target, ()))), "") for rule in jumps}
-    return [rule._replace(destination=to[rule.target]) for rule in jumps]
+    to = {rule.target: table.rules.get(rule.target, ()) for rule in jumps}
+    return [
+        rule._replace(
+            destination=next(iter(destinations(to[rule.target])), ""), udp_ports=_list_udp_ports(to[rule.target])
+        )
+        for rule in jumps
+    ]
 
 
 def destinations(rules: t.Iterable[str]) -> list[str]:
@@ -73,8 +80,17 @@ def destinations(rules: t.Iterable[str]) -> list[str]:
     return [match[1] for match in map(_DESTINATION.fullmatch, rules) if match]
 
 
+def _list_udp_ports(rules: t.Iterable[str]) -> frozenset[int]:
+    """Return the UDP ports of the node that the rules of a chain forward."""
+    forwarding = (iptables.words(rule) for rule in rules if _DESTINATION.fullmatch(rule))
+    ports = (iptables.value(words, "--dport") for words in forwarding if iptables.value(words, "-p") == "udp")
+    return frozenset(int(port) for port in ports if port.isdecimal())
+
+
 def remove(rule: Rule) -> None:
     """Remove a rule as often as it is there, and the chain that it jumps to unless another rule jumps there too.
+
+    The flows to UDP ports that the chain forwarded are forgotten.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -85,15 +101,20 @@ def remove(rule: Rule) -> None:
     if rule.target and sum(other.target == rule.target for other in present) <= times:
         commands += [("-F", rule.target), ("-X", rule.target)]
     iptables.change(rule.family, TABLE, *commands)
+    conntrack.forget_udp(rule.family, rule.udp_ports, [rule.destination] if rule.destination else ())
 
 
-def remove_chain(family: int, chain: str) -> None:
-    """Remove a chain that no rule jumps to.
+def remove_chain(family: int, chain: str, rules: t.Collection[str] = ()) -> None:
+    """Remove a chain that no rule jumps to, and forget the flows to UDP ports that it forwarded.
+
+    Args:
+        rules: Its rules.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     iptables.change(family, TABLE, ("-F", chain), ("-X", chain))
+    conntrack.forget_udp(family, _list_udp_ports(rules), destinations(rules))
 
 
 def _table(family: int) -> iptables.Table:

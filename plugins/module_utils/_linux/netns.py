@@ -32,7 +32,7 @@ _OWN_NAMESPACES: t.Final = ("/proc/self/ns/net", "/proc/1/ns/net")
 # O_NONBLOCK: a path may be that of a pipe without a writer.
 _OPEN_FLAGS: t.Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_ROOM: t.Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-_CURRENT_NAMESPACE: t.Final = "/proc/thread-self/ns/net"
+CURRENT: t.Final = "/proc/thread-self/ns/net"
 
 T = t.TypeVar("T")
 
@@ -154,6 +154,23 @@ def open_foreign(path: str, *, allow_own: bool = False) -> t.Iterator[int]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def open_current() -> t.Iterator[int]:
+    """Yield a descriptor of the network namespace that this thread is in.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    try:
+        descriptor = os.open(CURRENT, _OPEN_FLAGS)
+    except OSError as exc:
+        raise io_error("open", CURRENT, exc) from exc
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def require_removable(path: str) -> None:
     """Refuse to replace or remove a file unless it is a namespace, a link or an empty file.
 
@@ -194,7 +211,7 @@ def run_in(descriptor: int, operation: t.Callable[[], T]) -> T:
     Raises:
         OSError: As `run_inside`.
     """
-    home = os.open(_CURRENT_NAMESPACE, _OPEN_FLAGS)
+    home = os.open(CURRENT, _OPEN_FLAGS)
     try:
         syscall.set_network_namespace(descriptor)
         try:
@@ -248,9 +265,11 @@ def _invalid(path: str, problem: str, advice: str) -> CniError:
 
 
 __all__ = (
+    "CURRENT",
     "is_foreign",
     "is_namespace",
     "is_own",
+    "open_current",
     "open_foreign",
     "path_of",
     "require_foreign",

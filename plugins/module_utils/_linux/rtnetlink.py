@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import ipaddress
+import os
 import socket
 import struct
+import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
@@ -29,17 +31,20 @@ from ansible_collections.cni.node.plugins.module_utils._linux.netlink import (
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.routing_rules import Rule
 
-# linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h
-_RTM_GETLINK, _RTM_GETADDR, _RTM_GETROUTE = 18, 22, 26
+# linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h, linux/net_namespace.h
+_RTM_GETLINK, _RTM_GETADDR, _RTM_GETROUTE, _RTM_GETNSID = 18, 22, 26, 90
 _IFLA_IFNAME, _IFLA_IFALIAS, _IFLA_EXT_MASK = 3, 20, 29
 _RTEXT_FILTER_SKIP_STATS: t.Final = 0x8
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_TABLE, _RTA_VIA = 1, 4, 5, 15, 18
 _RTN_UNICAST, _RTPROT_BOOT = 1, 3
+_NETNSA_NSID, _NETNSA_FD = 1, 3
 
 _ADDRESS: t.Final = struct.Struct("=BBBBI")
 _ROUTE: t.Final = struct.Struct("=BBBBBBBBI")
 _NUMBER: t.Final = struct.Struct("=I")
+# The size of a message that has only a family, with its padding.
+_FAMILY_ONLY: t.Final = 4
 _NO_STATISTICS: t.Final = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + _NUMBER.pack(_RTEXT_FILTER_SKIP_STATS)
 
 # IFNAMSIZ: bytes, the final NUL included.
@@ -178,6 +183,26 @@ def link_by_index(ifindex: int) -> Link | None:
     return _request_link(link_message.MESSAGE.pack(0, 0, ifindex, 0, 0), f"number {ifindex}", "") if ifindex else None
 
 
+def netns_id(path: str) -> int:
+    """Return the number by which this thread's network namespace knows another one; `UNKNOWN_NETNS` if it has none.
+
+    The kernel gives out the number when it first lists a link whose peer is there, and never changes it.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    with wrap_errors("the number of the network namespace", path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            request = bytes(_FAMILY_ONLY) + attribute(_NETNSA_FD, _NUMBER.pack(descriptor))
+            with connect("") as connection:
+                answer, start, end = connection.get(_RTM_GETNSID, request)
+        finally:
+            os.close(descriptor)
+        places = attributes(answer, start + _FAMILY_ONLY, end)
+        return int.from_bytes(answer[slice(*places[_NETNSA_NSID])], sys.byteorder, signed=True)
+
+
 def alias(ifindex: int) -> str:
     """Return the alias of a link in this thread's network namespace; an empty string if it has none.
 
@@ -289,6 +314,7 @@ __all__ = (
     "link_by_index",
     "link_to",
     "links",
+    "netns_id",
     "routes",
     "snapshot",
     "wrap_errors",

@@ -11,7 +11,8 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import link_change, live_namespaces, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import link_change, live_namespaces, netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.link_message import UNKNOWN_NETNS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,19 +22,21 @@ class Veth:
     Attributes:
         index, peer_index: Interface indexes, each in the namespace of its end.
         master: The bridge that it is a port of, or an empty string.
+        peer_netns: The number by which the veth's namespace knows that of the peer.
     """
 
     name: str
     index: int
     peer_index: int
     master: str
+    peer_netns: int = UNKNOWN_NETNS
 
 
 class VethEnds(t.NamedTuple):
-    """The ends of veth pairs in all reachable network namespaces.
+    """The ends in other namespaces of the veth pairs that have one in this thread's network namespace.
 
     Attributes:
-        netns_by_ends: The path of each end's namespace, by the indexes of the end and its peer.
+        netns_by_ends: The path of each end's namespace, by the indexes of the end and its peer here.
         unreadable: The error of each namespace that cannot be read, by path; it may have any end.
     """
 
@@ -49,18 +52,32 @@ def veths() -> list[Veth]:
     """
     links = rtnetlink.links()
     names = {link.ifindex: link.name for link in links}
-    ends = (link for link in links if link.kind == "veth" and link.peer and link.is_peer_elsewhere)
-    return [Veth(end.name, end.ifindex, end.peer, names.get(end.master, "")) for end in ends]
+    ends = (link for link in links if link.kind == "veth" and link.peer)
+    return [
+        Veth(end.name, end.ifindex, end.peer, names.get(end.master, ""), end.peer_netns)
+        for end in ends
+        if end.peer_netns is not None
+    ]
 
 
 def find_veth_ends() -> VethEnds:
-    """Return the ends of all veth pairs, those in the node's own namespace included."""
+    """Return the ends in all reachable namespaces of the pairs that have one in this thread's.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
     ends = VethEnds({}, {})
-    for path, outcome in live_namespaces.run_in_each(veths):
-        if isinstance(outcome, CniError):
-            ends.unreadable[path] = outcome
-        else:
-            ends.netns_by_ends.update({(end.index, end.peer_index): path for end in outcome})
+    with netns.open_current() as home:
+
+        def list_ends() -> list[Veth]:
+            here = rtnetlink.netns_id(f"/proc/self/fd/{home}")
+            return [end for end in veths() if end.peer_netns == here != UNKNOWN_NETNS]
+
+        for path, outcome in live_namespaces.run_in_each(list_ends):
+            if isinstance(outcome, CniError):
+                ends.unreadable[path] = outcome
+            else:
+                ends.netns_by_ends.update({(end.index, end.peer_index): path for end in outcome})
     return ends
 
 

@@ -70,9 +70,9 @@ def compare(state: State, netns: str, node: Node) -> LinkDrift:
     """
     view = _container_view(state, netns)
     inside = _container_differences(state, netns, view)
-    on_node = list(host.find(state, node, view.links))
+    on_node = list(host.find(state, node, view.links, netns))
     if on_node and not isinstance(node, LiveNode):
-        on_node = list(host.find(state, LiveNode(), view.links))
+        on_node = list(host.find(state, LiveNode(), view.links, netns))
     return LinkDrift(_messages(inside), _messages(on_node), (*inside, *on_node))
 
 

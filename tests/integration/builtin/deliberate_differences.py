@@ -45,6 +45,7 @@ class Reason(enum.Enum):
     )
     NO_LOCK = "DEL and CHECK of host-local create no directory and no lock file"
     ONE_REDIRECT = "the filter of bandwidth redirects a packet once"
+    OTHER_LINK = "DEL leaves a link that has the interface's name and is not the one that ADD made"
     OWN_NAMESPACE = "ADD refuses the node's own network namespace before it changes anything"
     SECOND_INTERFACE = "ptp adds a second interface to a container from the same range"
     SHARED_CHAIN = "DEL of one interface keeps the masquerading of the container's other interfaces"

@@ -54,9 +54,11 @@ def run(*commands: str, inside: Namespace | None = None) -> None:
         subprocess.run(inside.argv(*argv) if inside else argv, check=True)
 
 
-def call(command: str, keys: JsonObject, netns: str, result: JsonObject | None = None) -> JsonObject:
+def call(
+    command: str, keys: JsonObject, netns: str, result: JsonObject | None = None, ifname: str = "eth0"
+) -> JsonObject:
     request = {"cniVersion": "1.0.0", "name": "net", **keys, **({"prevResult": result} if result else {})}
-    parameters = Parameters(command, Attachment("net", "c1", "eth0", netns))
+    parameters = Parameters(command, Attachment("net", "c1", ifname, netns))
     plugin = registry.load(keys["type"])
     output = protocol.call(plugin, json.dumps(request).encode(), parameters, ProcessExecutor([], 60))
     return dict(json.loads(output)) if output else {}
@@ -82,6 +84,25 @@ def test_del_of_host_device_ignores_the_name_in_an_alias(red: Namespace) -> None
     assert ("hd0" in links(), "pwn0" in links()) == (True, False)
 
 
+@pytest.mark.parametrize("are_aliases_swapped", [False, True])
+@pytest.mark.usefixtures("device")
+def test_del_of_host_device_never_confuses_two_devices_that_were_swapped(
+    red: Namespace, are_aliases_swapped: bool
+) -> None:
+    run("ip link add hd2 type veth peer name e2 netns wire")
+    devices = {"eth0": DEVICE, "eth1": {**DEVICE, "device": "hd2"}}
+    before = {name: links()[keys["device"]]["address"] for name, keys in devices.items()}
+    results = {name: call("ADD", keys, str(red.path), ifname=name) for name, keys in devices.items()}
+    swap = ["eth0 down", "eth1 down", "eth0 name x0", "eth1 name eth0", "x0 name eth1"]
+    swap += ["eth0 alias hd0", "eth1 alias hd2"] if are_aliases_swapped else []
+    run(*(f"ip link set {words}" for words in swap), inside=red)
+    for name, keys in devices.items():
+        with contextlib.suppress(CniError) if are_aliases_swapped else contextlib.nullcontext():
+            call("DEL", keys, str(red.path), results[name], name)
+    found = {name: links().get(keys["device"], {}).get("address") for name, keys in devices.items()}
+    assert found == (dict.fromkeys(devices) if are_aliases_swapped else before)
+
+
 @pytest.mark.parametrize("alias", ["eth9", "hd0"])
 @pytest.mark.usefixtures("device")
 def test_del_of_host_device_refuses_a_link_that_the_container_made(red: Namespace, alias: str) -> None:
@@ -92,6 +113,48 @@ def test_del_of_host_device_refuses_a_link_that_the_container_made(red: Namespac
     with pytest.raises(CniError, match="is not known to be the device of the node"):
         call("DEL", DEVICE, str(red.path), result)
     assert set(links()) == before
+
+
+BRIDGE: JsonObject = {"type": "bridge", "bridge": "own0"}
+SWAPPED = (*RENAMED, "ip link set hd0 down", "ip link set hd0 name eth0")
+
+
+@pytest.mark.parametrize("is_mac_forged", [True, False])
+@pytest.mark.usefixtures("device")
+def test_del_of_bridge_removes_its_own_pair_and_not_a_device_that_has_its_name(
+    red: Namespace, is_mac_forged: bool
+) -> None:
+    result = call("ADD", BRIDGE, str(red.path))
+    host_end = result["interfaces"][1]["name"]
+    mac = result["interfaces"][2]["mac"]
+    run("ip link set hd0 netns red")
+    run(*SWAPPED, inside=red)
+    if is_mac_forged:
+        run("ip link set x0 address 02:00:00:00:00:98", f"ip link set eth0 address {mac}", inside=red)
+    call("DEL", BRIDGE, str(red.path), result)
+    assert (set(red.links()), host_end in links()) == ({"lo", "eth0"}, False)
+
+
+@pytest.mark.parametrize("plugin_type", ["bridge", "ptp", "macvlan", "tap"])
+@pytest.mark.usefixtures("device")
+def test_del_without_a_result_leaves_a_device_of_the_node(red: Namespace, plugin_type: str) -> None:
+    run("ip link set hd0 netns red")
+    run("ip link set hd0 name eth0", inside=red)
+    call("DEL", {"type": plugin_type}, str(red.path))
+    assert set(red.links()) == {"lo", "eth0"}
+
+
+def test_del_without_a_result_removes_the_pair_of_the_plugin(red: Namespace) -> None:
+    call("ADD", BRIDGE, str(red.path))
+    call("DEL", BRIDGE, str(red.path))
+    assert set(red.links()) == {"lo"}
+
+
+def test_del_of_bridge_leaves_a_link_of_another_kind(red: Namespace) -> None:
+    result = call("ADD", BRIDGE, str(red.path))
+    run("ip link delete eth0", "ip link add eth0 type bridge", inside=red)
+    call("DEL", BRIDGE, str(red.path), result)
+    assert set(red.links()) == {"lo", "eth0"}
 
 
 OWN_PATHS = ("/proc/self/ns/net", "/proc/1/ns/net", "/proc/thread-self/ns/net")

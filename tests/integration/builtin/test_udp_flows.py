@@ -121,6 +121,22 @@ def test_a_repair_of_the_rules_forgets_each_flow_to_their_ports(
     wire.require_arrival(wire.open(blue.path, "", CONTAINER_PORT))
 
 
+@in_both_backends
+@in_both_families
+def test_gc_forgets_each_flow_to_the_ports_of_a_lost_container(
+    node: EngineNode, here: Engine, blue: Namespace, wire: Wire, backend: str
+) -> None:
+    write_network(node, backend)
+    item = map_port(blue)
+    here.add(item)
+    wire.require_arrival(wire.open(blue.path, "", CONTAINER_PORT))
+    node.record_of(item).unlink()
+    subprocess.run(["ip", "netns", "delete", blue.name], check=True)
+    findings = node.run("gc").succeeded().result["findings"]
+    assert {finding["action"] for finding in findings if finding["kind"] == "chain"} == {"removed"}
+    wire.require_arrival(wire.open(HERE, "", HOST_PORT))
+
+
 @pytest.mark.parametrize("family", [4])
 def test_del_keeps_flows_to_other_containers(node: EngineNode, here: Engine, blue: Namespace, wire: Wire) -> None:
     write_network(node)

@@ -471,6 +471,22 @@ def test_the_end_of_another_veth_pair_with_the_same_index_is_not_changed(
     assert (entry["action"], entry["reason"]) == ("drifted", "interface eth0 is another link than the recorded one")
 
 
+def test_a_pair_that_a_container_made_with_the_recorded_indexes_is_not_the_recorded_one(
+    node: EngineNode, engine: Engine, blue: Namespace
+) -> None:
+    repaired = Repaired(node, engine, blue, BRIDGE)
+    indexes, host_end = dict(repaired.links()), repaired.words["host"]
+    mac = next(link["address"] for link in ip("link", namespace=blue.name) if link["ifname"] == "eth0")
+    with namespace("red") as red:
+        repaired.run(f"inside ip link set eth0 netns {red.name}")
+        forged = f"index {indexes['eth0']} address {mac} type veth peer name tap index {indexes[host_end]}"
+        repaired.run(f"inside ip link add eth0 {forged}")
+        repaired.run(f"ip link set {host_end} nomaster")
+        (entry,) = node.run("repair", resources=["interfaces"]).succeeded().entries
+        assert ["master" in link for link in ip("link") if link["ifname"] == host_end] == [False]
+    assert (entry["action"], entry["reason"]) == ("drifted", "interface eth0 is another link than the recorded one")
+
+
 def test_a_bridge_with_another_address_is_not_changed(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
     repaired.run("ip address replace 10.7.0.1/16 dev cni0")

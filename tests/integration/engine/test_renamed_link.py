@@ -239,6 +239,53 @@ def test_a_node_device_whose_name_is_taken_is_not_lost(node: EngineNode, blue: N
     assert (set(links(blue.name)), node.leases("net"), reference_networks.UPLINK in links()) == ({"lo"}, [], True)
 
 
+HIDDEN = [
+    "ip link set eth0 down",
+    "ip link set eth0 name foo",
+    "ip link set foo alias foo address 02:00:00:00:00:77",
+]
+DISGUISES = {
+    "renamed": ["ip link set eth0 down", "ip link set eth0 name foo", "ip link set foo alias pwn0"],
+    "given another alias": ["ip link set eth0 alias pwn0"],
+    "given another MAC": ["ip link set eth0 address 02:00:00:00:00:77"],
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+@pytest.mark.parametrize("builtin", ["always", "missing"])
+def test_a_device_returns_under_its_own_name_whatever_its_container_did(
+    node: EngineNode, blue: Namespace, builtin: str, disguise: str
+) -> None:
+    node.builtin = builtin
+    item = _attach(node, blue, "host-device")
+    device = links(blue.name)["eth0"]["ifindex"]
+    _do(blue, DISGUISES[disguise])
+    assert node.detach(item)[0]["action"] == "removed"
+    assert (set(links(blue.name)), node.leases("net")) == ({"lo"}, [])
+    assert (links()[reference_networks.UPLINK]["ifindex"], "pwn0" in links()) == (device, False)
+
+
+DECOYS = {
+    "a pair of the container": ["ip link add eth0 type veth peer name tap"],
+    "a bridge with the MAC": ["ip link add eth0 type bridge", "ip link set eth0 address {mac}"],
+}
+
+
+@pytest.mark.parametrize("alias", ["pwn0", reference_networks.UPLINK])
+@pytest.mark.parametrize("decoy", DECOYS)
+@pytest.mark.parametrize("builtin", ["always", "missing"])
+def test_a_link_in_the_place_of_a_device_is_not_given_to_the_node(
+    node: EngineNode, blue: Namespace, builtin: str, decoy: str, alias: str
+) -> None:
+    node.builtin = builtin
+    item = _attach(node, blue, "host-device")
+    _do(blue, [*HIDDEN, *DECOYS[decoy], f"ip link set eth0 alias {alias}"], mac=_mac(blue))
+    before = links()
+    what = "interface eth0 is not known to be the device of the node"
+    node.refusal({**item, "state": "absent"}, what)
+    assert (links().keys(), node.leases("net")) == (before.keys(), ["10.1.0.2"])
+
+
 def test_gc_finds_a_renamed_link(node: EngineNode, blue: Namespace) -> None:
     item = _attach(node, blue)
     _do(blue, DEEDS["renamed"])

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import configparser
+import contextlib
 import json
 import pathlib
 import shlex
@@ -181,17 +182,41 @@ def test_a_namespace_of_another_container_at_the_path_is_not_changed(
     assert reason in entries["blue"]["reason"]
 
 
+BUSY = "a plugin is running for its container"
+
+
+@contextlib.contextmanager
+def plugin_running_for(item: JsonObject) -> t.Iterator[None]:
+    """Run a process that looks like a plugin at DEL."""
+    environment = {"CNI_COMMAND": "DEL", "CNI_CONTAINERID": item["container_id"], "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(["sleep", "60"], env=environment) as plugin:
+        try:
+            yield
+        finally:
+            plugin.kill()
+
+
 def test_a_container_whose_del_is_running_is_not_repaired(node: EngineNode, attached: JsonObject) -> None:
     as_other_runtime(node, attached)
     flush()
-    environment = {"CNI_COMMAND": "DEL", "CNI_CONTAINERID": attached["container_id"], "PATH": "/usr/bin:/bin"}
-    with subprocess.Popen(["sleep", "60"], env=environment) as plugin:
-        try:
-            (entry,) = node.run("repair").succeeded().entries
-        finally:
-            plugin.kill()
-    assert (entry["action"], entry["reason"]) == ("drifted", "a plugin is running for its container")
+    with plugin_running_for(attached):
+        (entry,) = node.run("repair").succeeded().entries
+    assert (entry["action"], entry["reason"]) == ("drifted", BUSY)
     assert "CNI-" not in rules()
+
+
+def test_an_attachment_is_not_recreated_while_a_plugin_of_another_runtime_runs_for_its_container(
+    node: EngineNode, attached: JsonObject
+) -> None:
+    as_other_runtime(node, attached)
+    flush()
+    before = links(attached["container_id"])["eth0"]["ifindex"]
+    with plugin_running_for(attached):
+        done = node.run("attachments", attachments=[attached])
+    assert BUSY in done.require_failure("attachments: 1 failed")
+    assert links(attached["container_id"])["eth0"]["ifindex"] == before
+    (entry,) = node.attach(attached)
+    assert entry["action"] == "repaired"
 
 
 BROKEN: dict[str, str] = {

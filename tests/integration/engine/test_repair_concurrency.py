@@ -37,7 +37,7 @@ from ansible_collections.cni.node.tests.integration.engine.firewall_rules import
 )
 from ansible_collections.cni.node.tests.support import ring
 from ansible_collections.cni.node.tests.support.libcni import Libcni
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace, namespaces
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace, namespaces
 from ansible_collections.cni.node.tests.support.state import State
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -121,6 +121,25 @@ def test_repair_continues_after_a_namespace_disappears(node: EngineNode, items: 
         lost, other = sorted(repairs, key=lambda repair: repair.record.attachment.container_id != brief.name)
         assert lost.error is not None
         assert (other.error, other.repaired) == (None, ("the route to 0.0.0.0/0 is missing",))
+
+
+@pytest.mark.parametrize("module", ["attachments", "repair"])
+def test_a_lock_of_repairs_that_fails_is_an_error_of_what_needs_one_alone(
+    node: EngineNode, items: list[JsonObject], module: str
+) -> None:
+    lost, intact, new = items[:3]
+    node.attach(lost, intact)
+    ifindex = links(lost["container_id"])["eth0"]["ifindex"]
+    Namespace(lost["container_id"]).run("ip", "route", "delete", "default")
+    # A directory cannot be locked.
+    (node.cache_dir / "cni.node" / "locks" / "repair").mkdir(parents=True)
+    given = {"attachments": [lost, intact, new]} if module == "attachments" else {}
+    done = node.run(module, **given)
+    assert "cni.node/locks/repair" in done.require_failure("failed")
+    actions = {entry["container_id"]: entry["action"] for entry in done.entries}
+    expected = {intact["container_id"]: "checked", new["container_id"]: "added"} if given else {}
+    assert actions == {lost["container_id"]: "failed", **expected}
+    assert links(lost["container_id"])["eth0"]["ifindex"] == ifindex
 
 
 def test_one_of_several_simultaneous_repairs_restores_the_rules(node: EngineNode, items: list[JsonObject]) -> None:

@@ -13,7 +13,7 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -67,6 +67,7 @@ class Reconciler:
         self._prerequisites: Prerequisites | None = None
         self.has_fast_path = policy.check != Check.ALWAYS
         self._repairs: dict[Key, Repair] = {}
+        self._deferred: dict[Key, CniError] = {}
         self.lacks_library = False
         self._execution: type[Execution] | None = None  # set by a subclass that runs ADD differently
 
@@ -121,6 +122,11 @@ class Reconciler:
         repairs = repairer.repair([Target(record, frozenset(Resource)) for record in records])
         self._checker.forget_node()
         self.lacks_library = any(repair.lacks_library for repair in repairs)
+        self._deferred = {
+            repair.record.attachment.key: repair.error or CniError(Code.TRY_AGAIN, repair.reason, "run the task again")
+            for repair in repairs
+            if repair.is_deferred
+        }
         self._repairs = {repair.record.attachment.key: repair for repair in repairs if repair.changes}
         return self._repairs
 
@@ -149,6 +155,8 @@ class Reconciler:
         started = time.monotonic()
         try:
             self._require_valid(desired)
+            if desired.attachment.key in self._deferred:  # it would be recreated without need
+                raise self._deferred[desired.attachment.key]
             lock = self._runtime.exclusion.lock_attachment(desired.attachment)
             with contextlib.nullcontext() if self._policy.dry_run else lock:
                 result = self._reconcile(desired, replacement)

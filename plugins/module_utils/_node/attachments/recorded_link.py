@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Find the link that an attachment's record describes, so that DEL removes that link and no other.
+"""Prepare the links of an attachment for DEL, so that it removes the link that the record describes, and no other.
 
 Plugins find a link by the interface's name, which a process in the container can give to another link. DEL then
 succeeds, and frees an address that the attachment's link still has.
@@ -14,8 +14,6 @@ succeeds, and frees an address that the attachment's link still has.
 from __future__ import annotations
 
 import dataclasses
-import re
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -23,12 +21,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.all_records import A
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
-
-# The name that the reference plugins give to the node's end of a veth pair.
-_HOST_END: t.Final = re.compile(r"veth[0-9a-f]{8}")
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._reference.state.own_device import DeviceClaim, OwnDevice
+from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import LinkClaim
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +36,7 @@ class Preparation:
         renamed: The link to rename to its recorded name.
         removed: The link to remove from the network namespace.
         removed_host_end: The node's end of a veth pair to remove, if its other end is in another network namespace.
+        device: The device of the node whose alias gets its name again.
     """
 
     record: Record
@@ -48,6 +44,7 @@ class Preparation:
     renamed: Link | None = None
     removed: Link | None = None
     removed_host_end: Link | None = None
+    device: OwnDevice | None = None
 
     def carry_out(self) -> Record:
         """Change the links; return the record to run DEL with.
@@ -63,6 +60,8 @@ class Preparation:
             link_change.remove(self.removed.ifindex, self.removed.name, self.path)
         if self.removed_host_end is not None:
             link_change.remove(self.removed_host_end.ifindex, self.removed_host_end.name)
+        if self.device is not None and self.device.alias != self.device.name:
+            link_change.set_alias(self.device.link, self.device.name, self.path)
         return self.record
 
 
@@ -74,30 +73,29 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
         is_name_needed: Whether another link needs the interface's name afterwards.
 
     Raises:
-        CniError: ``INVALID_ENVIRONMENT`` if another link has the name, and the name is needed or DEL requires it;
-            ``IO_FAILURE`` for a network namespace that cannot be read.
+        CniError: ``INVALID_ENVIRONMENT`` if another link has the name, and the name is needed or DEL requires it; a link
+            that is not known to be the device of host-device has its name; ``IO_FAILURE`` for a network namespace that
+            cannot be read.
     """
-    recorded = _RecordedLink.from_record(record)
+    claim = LinkClaim.from_record(record)
     path = record.netns_for_delete()
     is_own_netns = bool(path) and netns.is_own(path)
     if not path or is_own_netns or not netns.is_namespace(path):
         if is_own_netns:
             record = record._replace(attachment=record.attachment.with_netns(""))
-        return Preparation(record, removed_host_end=recorded.own_host_end(records))
-    if not recorded.is_identifiable:
+        return Preparation(record, removed_host_end=claim.find_moved_pair(records))
+    device_claim = DeviceClaim.from_record(record)
+    if device_claim is not None:
+        return _prepare_device(record, device_claim, path, is_name_needed=is_name_needed)
+    if not claim.is_identifiable:
         return Preparation(record)
-    at_name = rtnetlink.link(record.attachment.ifname, path)
-    if at_name is not None and any(map(at_name.is_peer_of, recorded.possible_host_ends())):
-        return Preparation(record)
-    view = rtnetlink.snapshot(path, routes=False)
-    host_end = recorded.host_end_in(view) or recorded.own_host_end(records)
-    link = recorded.find(view, host_end)
+    link, host_end, at_name = claim.find_links(path, records)
     lost_host_end = None if link else host_end
     if at_name is None:
         return Preparation(record, path, renamed=link, removed_host_end=lost_host_end)
-    if recorded.is_unknown_plugin or recorded.is_own(at_name, link, host_end):
+    if claim.is_unknown_plugin or (link is not None and link.ifindex == at_name.ifindex):
         return Preparation(record)
-    if is_name_needed or (not recorded.is_removable and (link is not None or not recorded.is_on_node())):
+    if is_name_needed:
         raise _name_conflict(record.attachment, link, path)
     without_netns = record._replace(attachment=record.attachment.with_netns(""))
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
@@ -109,136 +107,27 @@ def remove_host_end(record: Record, records: AllRecords) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    host_end = _RecordedLink.from_record(record).own_host_end(records)
+    host_end = LinkClaim.from_record(record).find_moved_pair(records)
     if host_end is not None:
         Preparation(record, removed_host_end=host_end).carry_out()
 
 
-class _RecordedLink(t.NamedTuple):
-    """The recorded properties of an attachment's link."""
+def _prepare_device(record: Record, claim: DeviceClaim, path: str, *, is_name_needed: bool) -> Preparation:
+    """Prepare a device for DEL of host-device, as `prepare`.
 
-    attachment: Attachment
-    plugin_type: str = ""
-    mac: str = ""
-    addresses: frozenset[str] = frozenset()
-    host_ends: tuple[str, ...] = ()
-
-    @classmethod
-    def from_record(cls, record: Record) -> _RecordedLink:
-        if record.result is None:
-            return cls(record.attachment)
-        interfaces: t.Sequence[t.Mapping[str, t.Any]] = record.result.keys.get("interfaces") or ()
-        plugin_type = record.network().plugins[0].type
-        if any(interface.get("pciID") or interface.get("socketPath") for interface in interfaces):
-            return cls(record.attachment, plugin_type)  # a device that a program uses without the kernel
-        ifname = record.attachment.ifname
-        own = (keys for keys in interfaces if keys.get("name") == ifname and keys.get("sandbox"))
-        mac = next((str(keys.get("mac") or "") for keys in own), "")
-        on_node = (str(keys.get("name")) for keys in interfaces if not keys.get("sandbox"))
-        host_ends = (
-            tuple(filter(_HOST_END.fullmatch, on_node))
-            if catalogue.find_plugin_type(plugin_type).link_kind == VETH
-            else ()
-        )
-        return cls(record.attachment, plugin_type, mac.lower(), frozenset(record.addresses), host_ends)
-
-    @property
-    def is_unknown_plugin(self) -> bool:
-        """Return whether the plugin is not known to make an interface, which its DEL would find by name."""
-        return not catalogue.find_plugin_type(self.plugin_type).makes_interface
-
-    @property
-    def is_removable(self) -> bool:
-        """Return whether DEL removes the link and does nothing else with it."""
-        return bool(catalogue.find_plugin_type(self.plugin_type).link_kind)
-
-    @property
-    def is_identifiable(self) -> bool:
-        return bool(self.mac) or (bool(self.addresses) and not self.is_unknown_plugin)
-
-    def find(self, view: View, host_end: Link | None) -> Link | None:
-        """Return the link in a namespace, or None if it is not there.
-
-        The other end of a pair identifies it. Several links may have the same MAC, such as those of ipvlan. If the MAC
-        was changed, or the record has none (before 0.3.0), the address identifies it.
-        """
-        if host_end is not None:
-            return next((link for link in view.links if link.is_peer_of(host_end)), None)
-        numbers = {address.link for address in view.addresses if str(address.interface.ip) in self.addresses}
-        links = [link for link in view.links if self._has_expected_kind(link)]
-        with_address = [link for link in links if link.ifindex in numbers]
-        with_mac = [link for link in links if self.mac and link.mac == self.mac]
-        with_both = [link for link in with_mac if link.ifindex in numbers]
-        if self.is_unknown_plugin:
-            return with_both[0] if with_both else None
-        if with_both or with_address:
-            return (with_both or with_address)[0]
-        return with_mac[0] if len(with_mac) == 1 else None
-
-    def is_own(self, at_name: Link, link: Link | None, host_end: Link | None) -> bool:
-        """Return whether the link that has the name is the attachment's.
-
-        Args:
-            link: The link that `find` returned. None may mean that the link lost its address and its MAC.
-        """
-        if link is not None or host_end is not None:
-            return link is not None and link.ifindex == at_name.ifindex
-        if not self.is_removable and self.mac:
-            return self.mac in (at_name.mac, at_name.permanent_mac)
-        return self._has_expected_kind(at_name) and (at_name.mac == self.mac or not self.host_ends)
-
-    def is_on_node(self) -> bool:
-        """Return whether a link of the node has the recorded MAC, as a device that was given back has."""
-        return bool(self.mac) and any(link.mac == self.mac for link in rtnetlink.links())
-
-    def possible_host_ends(self) -> list[Link]:
-        """Return the veths of the node that the record names."""
-        ends = map(rtnetlink.link, self.host_ends)
-        return [end for end in ends if end is not None and end.kind == VETH]
-
-    def host_end_in(self, view: View) -> Link | None:
-        """Return the node's end of a pair whose other end is in a namespace, or None."""
-        return next((end for end in self.possible_host_ends() if any(map(end.is_peer_of, view.links))), None)
-
-    def own_host_end(self, records: AllRecords) -> Link | None:
-        """Return the node's end of the pair, or None if there is none or all may belong to other containers."""
-        return next((end for end in self.possible_host_ends() if self._may_own(end, records)), None)
-
-    def _may_own(self, host_end: Link, records: AllRecords) -> bool:
-        """Return whether a veth of the node is not known to be another container's.
-
-        Any container and any runtime can write the name of another link to a record. The other end may have been moved to
-        another network namespace, so its MAC or its address identifies it, unless other attachments are there.
-        """
-        from ansible_collections.cni.node.plugins.module_utils._linux import veth
-
-        if not host_end.is_peer_elsewhere:
-            return True
-        if self._is_named_elsewhere(host_end.name, records):
-            return False
-        path = veth.find_veth_ends().netns_by_ends.get((host_end.peer, host_end.ifindex), "")
-        if not path:
-            return True
-        view = rtnetlink.snapshot(path, routes=False)
-        other_end = next((link for link in view.links if link.is_peer_of(host_end)), None)
-        if other_end is not None and not self._is_recorded(other_end, view):
-            return False
-        inode = netns.inode(path)
-        others = (other.attachment for other in records.read_all()[0] if other.attachment.key != self.attachment.key)
-        return inode not in {netns.inode(other.netns) for other in others} - {netns.inode(self.attachment.netns)}
-
-    def _is_named_elsewhere(self, host_end: str, records: AllRecords) -> bool:
-        """Return whether another record names a link of the node, or an unreadable one may do so."""
-        named, unreadable = records.read_containing(f'"{host_end}"')
-        others = (other for other in named if other.attachment.key != self.attachment.key)
-        return bool(unreadable) or any(host_end in other.node_interfaces for other in others)
-
-    def _is_recorded(self, link: Link, view: View) -> bool:
-        addresses = {str(each.interface.ip) for each in view.addresses if each.link == link.ifindex}
-        return link.mac == self.mac or not self.addresses.isdisjoint(addresses)
-
-    def _has_expected_kind(self, link: Link) -> bool:
-        return catalogue.find_plugin_type(self.plugin_type).link_kind in ("", link.kind)
+    Its executables give the link with the interface's name back to the node, under the name that its alias has.
+    """
+    device = claim.find(path)
+    at_name = rtnetlink.link(record.attachment.ifname, path)
+    if device is None:
+        if at_name is None:
+            return Preparation(record)
+        if is_name_needed:
+            raise _name_conflict(record.attachment, None, path)
+        return Preparation(record._replace(attachment=record.attachment.with_netns("")))
+    if at_name is not None and at_name.ifindex != device.link.ifindex:
+        raise _name_conflict(record.attachment, device.link, path)
+    return Preparation(record, path, renamed=None if at_name else device.link, device=device)
 
 
 def _name_conflict(attachment: Attachment, link: Link | None, path: str) -> CniError:

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -19,12 +18,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name
+from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
-
-# The names that the reference plugins give to the node's end.
-_NAME: t.Final = r"veth[0-9a-f]{8}"
 
 
 class BridgePort(t.NamedTuple):
@@ -54,7 +51,7 @@ class BridgePortFinder:
 
     def snapshot(self, node: NodeSnapshot) -> Items[str]:
         names = sorted(node.link_names) if self._bridges else ()
-        return {name: name for name in names if re.fullmatch(_NAME, name)}
+        return {name: name for name in names if own_links.HOST_END.fullmatch(name)}
 
     def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[BridgePort]]:
         owned = {name for record in owners.records for name in record.node_interfaces} if items else set()

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux import nftables
+from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+
+_UDP: t.Final = "udp"
+_FAMILIES: t.Final = {"ip": 4, "ip6": 6}
 
 
 class _NftRuleFinder:
@@ -59,6 +62,13 @@ class NftPortMappingFinder(_NftRuleFinder):
 
     def find(self, items: Items[NftRule], owners: Owners) -> t.Iterator[Suspect[NftRule]]:
         return _by_owner([rule for rule in items.values() if not owners.has_container(rule.comment)], owners.network)
+
+    def remove(self, suspect: Suspect[NftRule]) -> None:
+        super().remove(suspect)
+        for rule in (rule for rule in suspect.items if _UDP in rule.values):
+            # The ports of the node and of the container; no other flow leads to the container's address.
+            ports = [value for value in rule.values if isinstance(value, int)]
+            conntrack.forget_udp(_FAMILIES.get(rule.family, 4), ports, rule.addresses)
 
 
 def list_networks(node: NodeSnapshot) -> set[str]:

@@ -57,7 +57,7 @@ class OrphanChainFinder:
 
     def remove(self, suspect: Suspect[OrphanChain]) -> None:
         for chain in suspect.items:
-            nat.remove_chain(chain.family, chain.name)
+            nat.remove_chain(chain.family, chain.name, chain.rules)
 
     def _chains_of_owners(self, owners: Owners) -> set[str]:
         """Return the names of all attachments' chains. Attachments in `valid_attachments` may be of any checked network."""

@@ -26,6 +26,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import bridge_addresses
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
+from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
 _LINK_LOCAL: t.Final = ipaddress.ip_network("fe80::/64")
 
@@ -122,9 +124,10 @@ class SharedBridges:
     def _is_own_pair(self, name: str, bridge: Link) -> bool:
         """Return whether a link is the gateway's end of a pair whose other end is a port of the bridge."""
         link = self._links.get(name)
-        if link is None or link.kind != "veth" or link.is_peer_elsewhere:
+        if link is None or link.kind != VETH:
             return False
-        return any(port.ifindex == link.peer and port.master == bridge.ifindex for port in self._view.links)
+        port = own_links.find_peer(link, next((each for each in self._view.links if each.ifindex == link.peer), None))
+        return port is not None and port.master == bridge.ifindex
 
     def _reason_by_link(self, bridge: Link, pairs: t.Sequence[Link]) -> str:
         """Return a clause that names a link which uses the bridge, other than the plugin's pairs, or an empty string."""

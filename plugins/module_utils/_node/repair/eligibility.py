@@ -14,9 +14,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import ne
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
+from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
 
 def reason_to_skip(record: Record) -> str:
@@ -68,7 +67,7 @@ def reason_by_interface(record: Record) -> str:
         link = links.get(attachment.ifname)
         if link is None:
             return f"interface {attachment.ifname} is gone"
-        if not _is_recorded_link(record, link):
+        if not own_links.is_recorded(record, link):
             return f"interface {attachment.ifname} is another link than the recorded one"
     except CniError as exc:
         return exc.msg
@@ -81,16 +80,6 @@ def reason_by_interface(record: Record) -> str:
     if not record.is_own and not _may_change_mac(record.network()):
         return f"interface {attachment.ifname} has the MAC {link.mac}, so it belongs to another container"
     return ""
-
-
-def _is_recorded_link(record: Record, link: Link) -> bool:
-    """Return whether a link has the recorded kind and, for a veth, the recorded end on the node."""
-    kinds = {catalogue.find_plugin_type(plugin.type).link_kind for plugin in record.network().plugins} - {""}
-    if kinds and link.kind not in kinds:
-        return False
-    ends = (rtnetlink.link(name) for name in record.node_interfaces) if link.kind == VETH else ()
-    host_ends = [end for end in ends if end is not None and end.kind == VETH and end.is_peer_elsewhere]
-    return not host_ends or any(map(link.is_peer_of, host_ends))
 
 
 def _interfaces_inside(record: Record) -> list[t.Mapping[str, t.Any]]:

@@ -64,9 +64,6 @@ def repair_node(
 
     Returns:
         The results, and an error for each record that cannot be read.
-
-    Raises:
-        CniError: ``TRY_AGAIN`` if another repair does not end.
     """
     own, intents = RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir)
     all_records = AllRecords(own, paths.state_dir)

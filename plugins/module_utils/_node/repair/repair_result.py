@@ -49,6 +49,8 @@ class Repair(t.NamedTuple):
         lacks_library: Whether something could be put back if pyroute2 were installed.
         reason: Why the attachment was left alone, or an empty string.
         error: Why something could not be put back.
+        is_deferred: Whether another run has to try: another repair does not end, the lock cannot be used, or a plugin of
+            another runtime is running for the container.
     """
 
     record: Record
@@ -58,6 +60,7 @@ class Repair(t.NamedTuple):
     lacks_library: bool = False
     reason: str = ""
     error: CniError | None = None
+    is_deferred: bool = False
 
     @property
     def changed(self) -> bool:

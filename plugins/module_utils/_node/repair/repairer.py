@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import typing as t
@@ -44,6 +45,8 @@ if t.TYPE_CHECKING:
 
 # Seconds. No plugin runs between two plugins of another runtime's DEL, for as long as a process needs to start.
 _BETWEEN_PLUGINS: t.Final = 0.5
+
+_BUSY: t.Final = "a plugin is running for its container"
 
 IsAttached = t.Callable[[Record], bool]
 
@@ -132,15 +135,18 @@ class Repairer:
         self._dry_run = dry_run
 
     def repair(self, targets: t.Sequence[Target]) -> list[Repair]:
-        """Repair attachments; an error of one is part of its result.
-
-        Raises:
-            CniError: ``TRY_AGAIN`` if another repair does not end.
-        """
+        """Repair attachments; an error of one is part of its result, such as ``TRY_AGAIN`` if another repair does not end."""
         found = _compare_all(targets, _Snapshot.take(self._lease_dir))
         if self._dry_run or not any(isinstance(item, _Item) and item.commands for item in found):
             return [item if isinstance(item, Repair) else _predict(item) for item in found]
-        with hold_lock(self._lock_path, exclusive=True, timeout=self._timeout, what="the repair of attachments"):
+        with contextlib.ExitStack() as stack:
+            try:
+                lock = hold_lock(
+                    self._lock_path, exclusive=True, timeout=self._timeout, what="the repair of attachments"
+                )
+                stack.enter_context(lock)
+            except CniError as exc:
+                return [item if isinstance(item, Repair) else _leave(item, exc) for item in found]
             now = _Snapshot.take(self._lease_dir)  # another repair may have ended
             found = [_look_again(item, now) if isinstance(item, _Item) else item for item in found]
             written = self._put_back([item for item in found if isinstance(item, _Item) and item.commands])
@@ -185,7 +191,7 @@ class Repairer:
     def _reason_by_operation(self, record: Record, busy: t.Container[str]) -> str:
         if not self._is_attached(record):
             return "an operation on it has begun"
-        return "a plugin is running for its container" if record.attachment.container_id in busy else ""
+        return _BUSY if record.attachment.container_id in busy else ""
 
 
 def _reason_by_interface(item: _Item) -> str:
@@ -258,11 +264,19 @@ def _predict(item: _Item) -> Repair:
     return Repair(item.record, item.drift, left, item.commands, item.lacks_library, item.unlisted)
 
 
+def _leave(item: _Item, error: CniError) -> Repair:
+    """Return the result of an attachment for which nothing was tried; it has an error if something was to be put back."""
+    reason = _reason_by_interface(item) if item.commands else ""
+    if not item.commands or reason:
+        return Repair(item.record, item.drift, item.drift, (), item.lacks_library, reason or item.unlisted)
+    return Repair(item.record, item.drift, item.drift, (), item.lacks_library, item.unlisted, error, is_deferred=True)
+
+
 def _result(item: _Item, after: _Snapshot) -> Repair:
     if not item.commands or item.reason:
         reason = item.reason or item.unlisted
-        library = item.lacks_library
-        return Repair(item.record, item.drift, item.drift, (), library, reason, item.not_undone)
+        library, is_deferred = item.lacks_library, reason == _BUSY and not item.record.is_own
+        return Repair(item.record, item.drift, item.drift, (), library, reason, item.not_undone, is_deferred)
     now = _look_again(item, after)
     if isinstance(now, Repair):
         return now

@@ -19,9 +19,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import ifb, kernel_writer, rtnetlink, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state import host, own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
 
 # In bits. pyroute2 cannot express the time in which a lower rate sends a packet, or a higher rate.
@@ -112,7 +112,7 @@ def _require_host_end(request: PluginRequest) -> Link:
     result: t.Mapping[str, t.Any] = request.require_prev_result().keys
     interfaces: list[JsonObject] = list(result.get("interfaces") or ())
     inside = rtnetlink.link(request.attachment.ifname, request.attachment.netns)
-    end = veth_pair.find_host_end(request.attachment, interfaces) if inside and inside.kind == "veth" else None
+    end = own_links.find_host_end(inside, request.attachment.netns) if inside else None
     on_node = [item.get("name") for item in interfaces if not item.get("sandbox")]
     if end is None or end.name not in on_node:
         raise refuse(

@@ -58,7 +58,7 @@ class Bridge(IpamUser):
         rules.require(_expected_rules(request, config))
 
     def delete(self, request: PluginRequest) -> None:
-        sandbox.remove_link(request.attachment, interface_check.node_links(request))
+        sandbox.remove_own_link(interface_check.link_claim(request, self.name))
         if request.keys.get("macspoofchk") is True:
             rules.remove_spoof_checks(request.attachment)
         if request.keys.get("ipMasq") is True:

@@ -14,14 +14,14 @@ import os
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni import identifier, version
+from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
     addressing,
@@ -32,9 +32,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
+from ansible_collections.cni.node.plugins.module_utils._reference.state.own_device import DeviceClaim
 
-_OWN_NETNS: t.Final = "/proc/thread-self/ns/net"
 _KERNEL_DEVICES: t.Final = "/sys/devices/"
 _PCI_DEVICES: t.Final = "/sys/bus/pci/devices"
 _AUXILIARY_DEVICES: t.Final = "/sys/bus/auxiliary/devices"
@@ -84,23 +83,14 @@ class HostDevice(IpamUser):
 
     def delete(self, request: PluginRequest) -> None:
         attachment = request.attachment
-        device = _find_to_return(request) if sandbox.exists(attachment) else None
+        claim = DeviceClaim.from_keys(attachment, request.keys, request.prev_result)
+        # What is refused, keeps its lease.
+        is_there = sandbox.exists(attachment) and claim.find(attachment.netns) is not None
         addressing.run_ipam(request)
+        # The container may have replaced it while the IPAM plugin ran.
+        device = claim.find(attachment.netns) if is_there else None
         if device is not None:
-            _move_out(attachment, *device)
-
-
-@contextlib.contextmanager
-def open_node_netns() -> t.Iterator[int]:
-    """Yield a descriptor of the node's network namespace, which is that of this thread."""
-    try:
-        descriptor = os.open(_OWN_NETNS, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as exc:
-        raise io_error("open", _OWN_NETNS, exc) from exc
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+            _move_out(attachment, device.link.ifindex, device.name)
 
 
 def _move_in(request: PluginRequest, link: Link, undo: Undo) -> str:
@@ -125,88 +115,8 @@ def _restore(request: PluginRequest, link: Link) -> None:
 
 def _move_out(attachment: Attachment, ifindex: int, name: str) -> None:
     """Move a link of the container back to the node, under its former name."""
-    with open_node_netns() as node:
+    with netns.open_current() as node:
         sandbox.run_inside(attachment, lambda writer: writer.move(ifindex, node, name=name, alias=""))
-
-
-def _find_to_return(request: PluginRequest) -> tuple[int, str] | None:
-    """Return the index of the node's device in the container, and its name on the node; None if it is gone.
-
-    A process in the container can rename links, make others, and change MACs and aliases.
-
-    Raises:
-        CniError: A link that is not known to be the device has its name, or another link of the node has the former name.
-    """
-    attachment, name = request.attachment, _configured_text(request, "device")
-    macs = _recorded_macs(request)
-    with_alias = sandbox.call_inside(attachment, _list_with_aliases)
-    on_node_ends = rtnetlink.links()
-    links = [link for link, dummy in with_alias]
-    # tuning has given the device its former MAC again. A container cannot make a veth with an end on the node.
-    paired = [link for link in links if any(link.is_peer_of(end) for end in on_node_ends)]
-    named = [link for link, alias in with_alias if name == alias]
-    link = identify_device(links, named, macs, paired)
-    if link is None and not macs and not name:
-        # Without a result and a name, there is only the interface's name.
-        link = next((link for link, alias in with_alias if link.name == attachment.ifname and alias), None)
-    on_node = rtnetlink.link(name) if name else None
-    if link is None:
-        suspects = [
-            link.name for link, alias in with_alias if link.name == attachment.ifname or (alias and alias == name)
-        ]
-        if not suspects or (on_node is not None and on_node.mac in macs):
-            return None
-        raise refuse(
-            f"interface {suspects[0]} is not known to be the device of the node: neither its MAC nor its permanent "
-            f"address is {' or '.join(sorted(macs)) or 'known'}",
-            "move the device back by hand",
-        )
-    name = name or next(alias for other, alias in with_alias if other.ifindex == link.ifindex)
-    if not name:
-        raise refuse(f"interface {link.name} has no alias with its name on the node", "move it back by hand")
-    if rtnetlink.link(name) is not None:
-        raise refuse(f"the node has another link {name}", "rename it, so that the device can have its name again")
-    return link.ifindex, identifier.check_ifname(name)
-
-
-def _list_with_aliases() -> list[tuple[Link, str]]:
-    return [(link, rtnetlink.alias(link.ifindex)) for link in rtnetlink.links() if link.name != "lo"]
-
-
-def _configured_text(request: PluginRequest, key: str) -> str:
-    """Return a text of the configuration, which DEL may not be able to read strictly; an empty string without it."""
-    value = request.keys.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _recorded_macs(request: PluginRequest) -> frozenset[str]:
-    """Return the MACs of the configuration and of the previous result."""
-    keys = request.prev_result.keys if request.prev_result else {}
-    interfaces: t.Iterable[JsonObject] = keys.get("interfaces") or ()
-    macs = [str(item.get("mac") or "") for item in interfaces if item.get("name") == request.attachment.ifname]
-    macs.append(_configured_text(request, "hwaddr"))
-    return frozenset(mac.lower().replace("-", ":") for mac in macs if mac)
-
-
-def identify_device(
-    links: t.Sequence[Link], named: t.Sequence[Link], macs: t.Container[str], paired: t.Container[Link] = ()
-) -> Link | None:
-    """Return the device of the node among the links of a container; None if no link is known to be it.
-
-    A container cannot make a link with a permanent address, or one without a kind.
-
-    Args:
-        named: The links whose alias is the device's name on the node.
-        macs: The recorded MACs; empty if there is no record of them.
-        paired: Veths whose other end is on the node.
-    """
-    own_pairs = {link.ifindex for link in links if link.kind == VETH and not link.is_peer_elsewhere}
-    candidates = [link for link in links if link.ifindex not in own_pairs]
-    permanent = [link for link in candidates if link.permanent_mac and link.permanent_mac in macs]
-    with_mac = [link for link in candidates if link.mac in macs]
-    with_name = [link for link in candidates if link in named and (not link.kind or not macs or link in paired)]
-    proofs = permanent, [link for link in with_mac if link in named], with_mac, with_name
-    return next((found[0] for found in proofs if len(found) == 1), None)
 
 
 def _find_device(request: PluginRequest) -> _Device:
@@ -270,4 +180,4 @@ def _find_below(path: str) -> Link | None:
     return None
 
 
-__all__ = ("HostDevice", "identify_device")
+__all__ = ("HostDevice",)

@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.containe
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
+from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import LinkClaim
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
 
@@ -61,10 +62,10 @@ def _network(request: PluginRequest) -> bytes:
     return json_text.encode({"cniVersion": request.version, "name": request.network, "plugins": [plugin]})
 
 
-def node_links(request: PluginRequest) -> frozenset[str]:
-    """Return the names of the node's links in the previous result; none without a previous result."""
-    keys = request.prev_result.keys if request.prev_result else {}
-    return frozenset(str(item.get("name")) for item in keys.get("interfaces") or () if not item.get("sandbox"))
+def link_claim(request: PluginRequest, plugin_type: str) -> LinkClaim:
+    """Return what the previous result says of the link that a plugin of this type made."""
+    addresses = own_addresses(request) or frozenset()
+    return LinkClaim.from_result(request.attachment, plugin_type, request.prev_result, addresses)
 
 
 def own_interfaces(request: PluginRequest) -> list[IpInterface]:
@@ -86,4 +87,4 @@ def own_addresses(request: PluginRequest) -> frozenset[str] | None:
     return frozenset(str(interface.ip) for interface in own_interfaces(request))
 
 
-__all__ = ("node_links", "own_addresses", "own_interfaces", "require")
+__all__ = ("link_claim", "own_addresses", "own_interfaces", "require")

@@ -74,7 +74,7 @@ class Ptp(IpamUser):
             rules.require(describe_masquerading(request.attachment, each, backend) for each in addresses)
 
     def delete(self, request: PluginRequest) -> None:
-        sandbox.remove_link(request.attachment, interface_check.node_links(request))
+        sandbox.remove_own_link(interface_check.link_claim(request, self.name))
         if request.keys.get("ipMasq") is True:
             rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
         addressing.run_ipam(request)  # as the last step, as for bridge

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import r
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, link_change, netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
-from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
+from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import LinkClaim
 
 T = t.TypeVar("T")
 
@@ -90,27 +90,33 @@ def require_link_inside(attachment: Attachment) -> Link:
     return link
 
 
-def remove_link(attachment: Attachment, on_node: t.Container[str] = ()) -> Link | None:
-    """Remove the container's interface and return it as it was; None if it or the namespace is gone.
-
-    Args:
-        on_node: The names of the node's links that belong to the attachment. If the other end of a veth pair is one of
-            them, the pair is removed by it, together with those of other threads.
+def remove_link(attachment: Attachment) -> None:
+    """Remove the container's link that has the interface's name, which ADD has just made.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    if not exists(attachment):
-        return None
-    link = rtnetlink.link(attachment.ifname, attachment.netns)
-    if link is None:
-        return None
-    host_end = rtnetlink.link_by_index(link.peer) if link.kind == VETH else None
-    if host_end is not None and host_end.name in on_node and host_end.is_peer_of(link):
-        _REMOVALS.submit(host_end.ifindex)
-    else:
+    link = rtnetlink.link(attachment.ifname, attachment.netns) if exists(attachment) else None
+    if link is not None:
         link_change.remove(link.ifindex, link.name, attachment.netns)
-    return link
+
+
+def remove_own_link(claim: LinkClaim) -> None:
+    """Remove the link that ADD has made, whatever its name is now. Another link that has its name stays.
+
+    A veth pair is removed by the node's end, together with those of other threads.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    attachment = claim.attachment
+    if not exists(attachment):
+        return
+    links = claim.find_links(attachment.netns)
+    if links.host_end is not None:
+        _REMOVALS.submit(links.host_end.ifindex)
+    elif links.inside is not None:
+        link_change.remove(links.inside.ifindex, links.inside.name, attachment.netns)
 
 
 def _remove_all(indexes: t.Sequence[int]) -> dict[int, Exception]:
@@ -128,6 +134,7 @@ __all__ = (
     "follow_override",
     "open_sandbox",
     "remove_link",
+    "remove_own_link",
     "require_link",
     "require_link_inside",
     "run_inside",

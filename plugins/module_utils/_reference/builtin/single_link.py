@@ -91,7 +91,7 @@ class SingleLink(IpamUser):
 
     def delete(self, request: PluginRequest) -> None:
         addressing.run_ipam(request)
-        sandbox.remove_link(request.attachment)
+        sandbox.remove_own_link(interface_check.link_claim(request, self.name))
 
 
 class _OnMaster(SingleLink):

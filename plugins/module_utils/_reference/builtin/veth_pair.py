@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
@@ -119,27 +119,10 @@ def read_mac(request: PluginRequest, before: t.Iterable[Keys], after: t.Iterable
     return parse_mac(pointer, text)
 
 
-def find_host_end(attachment: Attachment, result_interfaces: t.Iterable[JsonObject]) -> Link | None:
-    """Return the node's end of the container's veth pair, None if it is gone or the interface is no veth.
-
-    Args:
-        result_interfaces: Those of the previous result, which name the end if the container is gone.
-    """
-    inside = rtnetlink.link(attachment.ifname, attachment.netns) if sandbox.exists(attachment) else None
-    if inside is not None and inside.kind != "veth":
-        return None
-    names = [str(item.get("name")) for item in result_interfaces if item.get("name") and not item.get("sandbox")]
-    links = [link for link in map(rtnetlink.link, names) if link and link.kind == "veth"]
-    if inside is None:
-        return links[0] if links else None
-    found = next((link for link in links if link.ifindex == inside.peer), None)
-    return found or rtnetlink.link_by_index(inside.peer)
-
-
 def _random_mac() -> str:
     """Return a MAC that is locally administered and of one device."""
     first, *others = os.urandom(6)
     return bytes([first & 0xFC | 0x02, *others]).hex(":")
 
 
-__all__ = ("VethPair", "create", "find_host_end", "ignore_routers", "parse_mac", "random_name", "read_mac")
+__all__ = ("VethPair", "create", "ignore_routers", "parse_mac", "random_name", "read_mac")

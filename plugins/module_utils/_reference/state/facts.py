@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
@@ -26,10 +25,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import PluginType
+from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import HOST_END
 
 _LAST_VLAN: t.Final = 4094
-# The name that the reference plugins give to the node's end of a veth pair.
-HOST_END: t.Final = re.compile(r"veth[0-9a-f]{8}")
 
 
 class ContainerIp(t.NamedTuple):

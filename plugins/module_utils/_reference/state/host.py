@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import OTHER_LIMIT, bound_burst
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, Link
-from ansible_collections.cni.node.plugins.module_utils._reference.state import links, resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state import links, own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import describe, is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
@@ -26,7 +26,7 @@ _ROUNDING: t.Final = 0.01
 IFB: t.Final = "ifb"
 
 
-def find(state: State, node: Node, inside: t.Iterable[Link] | None = None) -> t.Iterator[Difference]:
+def find(state: State, node: Node, inside: t.Iterable[Link] | None = None, netns: str = "") -> t.Iterator[Difference]:
     """Yield the differences of the node.
 
     A link of another kind than the container's end has, such as a network card, does not belong to the attachment, whatever
@@ -35,10 +35,14 @@ def find(state: State, node: Node, inside: t.Iterable[Link] | None = None) -> t.
 
     Args:
         inside: The links of the container; None if they are not known.
+        netns: Path of its network namespace.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
     """
     expected = [resource for resource in state if not resource.inside]
     ends = None if inside is None else {link.name: link for link in inside}
-    strangers = [difference for resource in expected for difference in _find_stranger(resource, node, ends)]
+    strangers = [difference for resource in expected for difference in _find_stranger(resource, node, ends, netns)]
     yield from strangers
     for resource in expected:
         if not strangers or isinstance(resource, resources.Lease):
@@ -46,7 +50,7 @@ def find(state: State, node: Node, inside: t.Iterable[Link] | None = None) -> t.
 
 
 def _find_stranger(
-    expected: resources.Resource, node: Node, inside: t.Mapping[str, Link] | None
+    expected: resources.Resource, node: Node, inside: t.Mapping[str, Link] | None, netns: str
 ) -> t.Iterator[Difference]:
     """Yield a difference if another link of the node has the name of one that the attachment has."""
     kind = _expected_kind(expected)
@@ -57,7 +61,7 @@ def _find_stranger(
         yield Difference(expected, f"{links.place(link.name, False)} is no {kind}", False, link)
         return
     other_end = (inside or {}).get(expected.peer) if isinstance(expected, resources.Link) else None
-    if other_end is not None and not link.is_peer_of(other_end):
+    if other_end is not None and not own_links.is_pair(link, other_end, netns):
         what = f"{links.place(link.name, False)} is not the other end of {other_end.name}"
         yield Difference(expected, what, False, link)
 
@@ -96,7 +100,8 @@ def _compare_port(expected: resources.Port, node: Node) -> t.Iterator[Difference
     if link is None:
         return
     which = links.place(expected.name, False)
-    port = find_peer(link, node) if expected.by_peer else link
+    # The address of a VLAN's gateway is on the end that is not a port.
+    port = own_links.find_peer(link, node.link_by_index(link.peer)) if expected.by_peer else link
     subject = f"the peer of {which}" if expected.by_peer else which
     if bridge is None or port is None or port.master != bridge.ifindex:
         message = f"{subject} is not a port of {expected.master}"
@@ -132,12 +137,6 @@ def _join_ranges(numbers: t.Collection[int]) -> str:
     firsts = [number for number in numbers if number - 1 not in known]
     lasts = [number for number in numbers if number + 1 not in known]
     return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in zip(firsts, lasts))
-
-
-def find_peer(link: Link, node: Node) -> Link | None:
-    """Return the other end of a veth pair. A VLAN's gateway address is on the end that is not a port."""
-    peer = node.link_by_index(link.peer)
-    return peer if peer is not None and peer.is_peer_of(link) else None
 
 
 def _compare_address(expected: resources.Address, node: Node) -> t.Iterator[Difference]:
@@ -225,4 +224,4 @@ _COMPARISONS: t.Final[t.Mapping[type, t.Callable[[t.Any, Node], t.Iterator[Diffe
     resources.Lease: _compare_lease,
 }
 
-__all__ = ("find", "find_peer")
+__all__ = ("find",)

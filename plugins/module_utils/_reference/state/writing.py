@@ -15,11 +15,9 @@ from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writ
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
-from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.host import find_peer
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
 
 # What comes later may need what comes before.
 ORDER: t.Final = (
@@ -153,7 +151,7 @@ def _find_port(difference: Difference, port: resources.Port) -> Link:
     link = _verify_link(difference)
     if not port.by_peer:
         return link
-    peer = find_peer(link, LiveNode())
+    peer = own_links.find_peer(link, rtnetlink.link_by_index(link.peer))
     if peer is None:
         raise CniError(Code.LIMITED_CONNECTIVITY, f"the peer of {link.name} is not in this network namespace")
     return peer
@@ -228,8 +226,8 @@ def _verify_link(difference: Difference) -> Link:
     return current
 
 
-def _identity(link: Link) -> tuple[str, str, int]:
-    return link.name, link.kind, link.peer
+def _identity(link: Link) -> tuple[str, str, int, int | None]:
+    return link.name, link.kind, link.peer, link.peer_netns
 
 
 _WRITERS: t.Final[t.Mapping[type, t.Callable[[KernelWriter, Difference, t.Any], None]]] = {

@@ -68,7 +68,7 @@ def test_output_that_is_not_json_is_an_error(prints: t.Callable[..., None]) -> N
 
 def test_only_veths_whose_peer_is_in_another_namespace_count(monkeypatch: pytest.MonkeyPatch) -> None:
     bridge = rtnetlink.Link(7, "cni0", "", 1500, True, 0, 0, "bridge")
-    there = rtnetlink.Link(3, "veth0", "", 1500, True, 7, 2, "veth", is_peer_elsewhere=True)
+    there = rtnetlink.Link(3, "veth0", "", 1500, True, 7, 2, "veth", peer_netns=4)
     here = rtnetlink.Link(5, "veth1", "", 1500, True, 0, 4, "veth")
     monkeypatch.setattr(rtnetlink, "links", lambda: (bridge, there, here))
-    assert veth.veths() == [veth.Veth("veth0", 3, 2, "cni0")]
+    assert veth.veths() == [veth.Veth("veth0", 3, 2, "cni0", 4)]

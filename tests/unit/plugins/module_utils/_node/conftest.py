@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netlink, netns
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netlink, netns, process_table
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture
 
@@ -22,12 +22,15 @@ MakeNode = t.Callable[..., FakeNode]
 def make_node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> MakeNode:
     """Return a factory of fake nodes. A file stands for a network namespace, because creating one requires root.
 
-    What is written to the kernel fails, as it does without root.
+    What is written to the kernel fails, as it does without root. No process runs on it: other tests of the machine may run
+    plugins for containers of the same names.
     """
 
     def refuse(*dummy: object) -> t.NoReturn:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
+    find, mark = process_table.find_by_environment, {"FAKE_NODE": str(tmp_path)}
+    monkeypatch.setattr(process_table, "find_by_environment", lambda variables: find({**variables, **mark}))
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
     monkeypatch.setattr(netlink.Connection, "change", refuse)
     return lambda **plugins: FakeNode(tmp_path, **plugins)

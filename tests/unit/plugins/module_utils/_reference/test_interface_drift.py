@@ -23,6 +23,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference import interfa
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
 MAC = "02:00:00:00:00:01"
+# The number by which the node knows the network namespace.
+BLUE = 3
 RESULT: JsonObject = {
     "cniVersion": "1.1.0",
     "interfaces": [
@@ -52,7 +54,7 @@ RULES = tuple(
     Rule(ipaddress.ip_network(text), 100, 32765, family) for text, family in (("10.1.0.2/32", 2), ("fd00::2/128", 10))
 )
 CNI0 = Link(ifindex=3, name="cni0", mac="02:00:00:00:00:0a", mtu=1500, is_up=True, master=0, peer=0, kind="bridge")
-VETH = Link(ifindex=7, name="veth7", mac="02:00:00:00:00:0b", mtu=1500, is_up=True, master=3, peer=2, kind="veth")
+VETH = Link(7, "veth7", "02:00:00:00:00:0b", 1500, is_up=True, master=3, peer=2, kind="veth", peer_netns=BLUE)
 
 
 class DriftedKernel:
@@ -89,6 +91,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> DriftedKernel:
     made = DriftedKernel()
     monkeypatch.setattr(rtnetlink, "snapshot", made.take_snapshot)
     monkeypatch.setattr(rtnetlink, "links", lambda: tuple(made.node.values()))
+    monkeypatch.setattr(rtnetlink, "netns_id", {"/run/netns/blue": BLUE}.__getitem__)
     monkeypatch.setattr(rtnetlink, "link", made.link)
     monkeypatch.setattr(rtnetlink, "link_by_index", made.link_by_index)
     monkeypatch.setattr(bridge_vlans, "read", lambda: {VETH.ifindex: IN_VLAN, VLAN_PORT.ifindex: IN_VLAN})
@@ -153,8 +156,8 @@ VLAN_RESULT: JsonObject = {
     **RESULT,
     "interfaces": [*RESULT["interfaces"], {"name": "cni0.100", "mac": "02:00:00:00:00:0c"}],
 }
-VLAN_LINK = VETH._replace(ifindex=8, name="cni0.100", master=0, peer=9)
-VLAN_PORT = VETH._replace(ifindex=9, name="veth9", master=3, peer=8)
+VLAN_LINK = VETH._replace(ifindex=8, name="cni0.100", master=0, peer=9, peer_netns=None)
+VLAN_PORT = VETH._replace(ifindex=9, name="veth9", master=3, peer=8, peer_netns=None)
 IN_VLAN = PortVlans(100, frozenset((1, 100)))
 VLAN_DRIFT: dict[str, tuple[list[Link], list[str]]] = {
     "as it was made": ([VLAN_LINK, VLAN_PORT], []),

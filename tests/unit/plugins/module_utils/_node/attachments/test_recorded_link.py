@@ -19,9 +19,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import ne
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, veth
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, rtnetlink, veth
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import Preparation, prepare
+from ansible_collections.cni.node.plugins.module_utils._reference.state import own_device
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 MAC, OTHER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
@@ -33,11 +34,13 @@ NEW_RESULT: JsonObject = {
 }
 OLD_RESULT: JsonObject = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.2/16"}}
 HAS_ADDRESS = 5
+# The number by which the node knows the network namespace.
+BLUE = 3
 
 
 def _link(name: str, number: int, **keys: t.Any) -> Link:
     given: JsonObject = {"mac": MAC, "mtu": 1500, "is_up": True, "master": 0, "peer": 7, "kind": "veth", **keys}
-    return Link(ifindex=number, name=name, **given)
+    return Link(ifindex=number, name=name, **{"peer_netns": 0, **given})
 
 
 class RenamedLinkKernel:
@@ -46,11 +49,17 @@ class RenamedLinkKernel:
     def __init__(self, node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
         self._node = node
         self.inside: list[Link] = []
-        self.node: list[Link] = [_link(HOST_END, 7, peer=HAS_ADDRESS)]
+        self.node: list[Link] = [_link(HOST_END, 7, peer=HAS_ADDRESS, peer_netns=BLUE)]
         node.make_namespace()
         self.records = AllRecords(node.runtime().records, node.paths.state_dir)
         monkeypatch.setattr(rtnetlink, "snapshot", self._take_snapshot)
         monkeypatch.setattr(rtnetlink, "link", self._link)
+        monkeypatch.setattr(rtnetlink, "links", lambda: tuple(self.node))
+        monkeypatch.setattr(rtnetlink, "link_by_index", self._link_by_index)
+        monkeypatch.setattr(rtnetlink, "netns_id", {str(node.netns / "blue"): BLUE}.__getitem__)
+        monkeypatch.setattr(own_device, "list_with_aliases", lambda dummy: [(link, "hd0") for link in self.inside])
+        monkeypatch.setattr(live_namespaces, "run_in_each", lambda dummy: iter(()))
+        monkeypatch.setattr(veth, "find_veth_ends", lambda: veth.VethEnds({}, {}))
 
     def _take_snapshot(self, path: str, *, routes: bool) -> View:
         assert (path, routes) == (str(self._node.netns / "blue"), False)
@@ -59,6 +68,9 @@ class RenamedLinkKernel:
 
     def _link(self, name: str, path: str = "") -> Link | None:
         return next((link for link in (self.inside if path else self.node) if link.name == name), None)
+
+    def _link_by_index(self, ifindex: int) -> Link | None:
+        return next((link for link in self.node if link.ifindex == ifindex), None)
 
     def record(self, plugin: str = "bridge", result: JsonObject | None = None) -> Record:
         attachment = self._node.attachment()
@@ -162,9 +174,26 @@ def test_the_host_end_is_removed_without_the_namespace(kernel: RenamedLinkKernel
     assert prepare(record, kernel.records, is_name_needed=True) == Preparation(record, removed_host_end=kernel.node[0])
 
 
+def test_a_pair_with_both_ends_on_the_node_stays(kernel: RenamedLinkKernel, node: FakeNode) -> None:
+    record = kernel.record()
+    node.make_namespace()  # which is another one
+    kernel.node = [kernel.node[0]._replace(peer_netns=None)]
+    assert prepare(record, kernel.records, is_name_needed=False).removed_host_end is None
+
+
+def test_a_host_end_stays_while_a_namespace_that_may_have_its_peer_cannot_be_read(
+    kernel: RenamedLinkKernel, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = kernel.record()
+    node.make_namespace()  # which is another one
+    unreadable = {"/proc/1/ns/net": CniError(Code.IO_FAILURE, "cannot enter it")}
+    monkeypatch.setattr(veth, "find_veth_ends", lambda: veth.VethEnds({}, unreadable))
+    assert prepare(record, kernel.records, is_name_needed=False).removed_host_end is None
+
+
 @pytest.mark.parametrize("name", ["cni0", "veth0", "veth0123abcde"])
 def test_only_a_link_with_a_plugins_name_is_a_host_end(kernel: RenamedLinkKernel, name: str) -> None:
-    kernel.node = [_link(name, 7)]
+    kernel.node = [_link(name, 7, peer_netns=BLUE)]
     result = {**NEW_RESULT, "interfaces": [{"name": name}, *NEW_RESULT["interfaces"][1:]]}
     assert kernel.prepare(result=result) == {}
 
@@ -188,6 +217,7 @@ def test_the_link_of_an_unknown_plugin_is_only_renamed(kernel: RenamedLinkKernel
 @pytest.mark.parametrize("plugin", ["bridge", "host-device"])
 def test_another_link_keeps_its_name(kernel: RenamedLinkKernel, plugin: str) -> None:
     kernel.inside = [OURS, _link("eth0", 9, mac=OTHER_MAC)]
+    kernel.node = [] if plugin == "host-device" else kernel.node
     with pytest.raises(
         CniError, match=r"its interface is now named foo, and another interface in .* is named eth0"
     ) as raised:
@@ -201,7 +231,7 @@ def test_a_link_with_another_mac_is_not_the_device_of_host_device(kernel: Rename
     if mac == MAC:
         assert kernel.prepare("host-device") == {}
     else:
-        with pytest.raises(CniError, match="its interface no longer exists, and another interface"):
+        with pytest.raises(CniError, match="interface eth0 is not known to be the device of the node"):
             kernel.prepare("host-device")
 
 
@@ -211,7 +241,7 @@ def test_the_host_end_of_another_container_stays(
 ) -> None:
     record = kernel.record()
     node.make_namespace()  # which is another one
-    kernel.node = [kernel.node[0]._replace(is_peer_elsewhere=True)]
+    kernel.node = [kernel.node[0]._replace(peer_netns=4)]
     other_end = _link("eth0", HAS_ADDRESS, mac=mac)
     ends = veth.VethEnds({(HAS_ADDRESS, 7): "/run/netns/red"}, {})
     monkeypatch.setattr(veth, "find_veth_ends", lambda: ends)
@@ -241,7 +271,7 @@ def test_the_host_end_that_belongs_to_another_record_stays(
     """Another record names it, or its other end is in the namespace of another record, whatever its MAC is."""
     node.make_namespace("red")
     record, path = kernel.record(), str(node.netns / "red")
-    kernel.node = [kernel.node[0]._replace(is_peer_elsewhere=True)]
+    kernel.node = [kernel.node[0]._replace(peer_netns=4)]
     other = rename(record)._replace(attachment=node.attachment("red"))
     store = RecordStore(f"{node.paths.state_dir}/results") if is_elsewhere else node.runtime().records
     monkeypatch.setattr(veth, "find_veth_ends", lambda: veth.VethEnds({(HAS_ADDRESS, 7): path}, {}))
@@ -256,7 +286,7 @@ def test_the_host_end_that_belongs_to_another_record_stays(
 def test_a_record_with_the_host_end_of_another_loses_its_own_link(kernel: RenamedLinkKernel, node: FakeNode) -> None:
     node.runtime().records.write(kernel.record()._replace(attachment=node.attachment("red")))
     kernel.inside = [_link("eth0", 6, peer=8)]
-    kernel.node = [kernel.node[0]._replace(is_peer_elsewhere=True)]
+    kernel.node = [kernel.node[0]._replace(peer_netns=4)]
     assert kernel.prepare() == {}  # DEL removes it by its name
 
 

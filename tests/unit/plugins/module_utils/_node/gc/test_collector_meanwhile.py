@@ -189,7 +189,7 @@ def test_a_lock_that_is_taken_meanwhile_is_kept(tmp_path: pathlib.Path) -> None:
 PORT_NAME = "veth0123abcd"
 PORT = (
     Link(7, "br0", "", 1500, True, 0, 0, "bridge"),
-    Link(3, PORT_NAME, "", 1500, True, 7, 2, "veth", is_peer_elsewhere=True),
+    Link(3, PORT_NAME, "", 1500, True, 7, 2, "veth", peer_netns=0),
 )
 BRIDGED = config.parse(b'{"cniVersion": "0.4.0", "name": "net", "type": "bridge", "bridge": "br0"}', "10-net.conf")
 

@@ -23,7 +23,7 @@ LINKS = (
     _link(2, "eth0"),
     _link(3, "eth0.100", "vlan", peer=2, vlan=100),
     _link(4, "cni0", "bridge"),
-    _link(5, "veth1", "veth", master=4, peer=2, is_peer_elsewhere=True),
+    _link(5, "veth1", "veth", master=4, peer=2, peer_netns=0),
 )
 
 

@@ -30,6 +30,8 @@ RESULT: JsonObject = {
     "interfaces": [{"name": "cni0"}, {"name": "veth7"}, {"name": "eth0", "mac": MAC.upper(), "sandbox": "/x"}],
     "ips": [{"address": "10.1.0.2/16", "interface": 2}],
 }
+# The number by which the node knows the network namespace.
+BLUE = 3
 BRIDGE, TUNING, ODD = {"type": "bridge"}, {"type": "tuning"}, {"type": "odd"}
 
 
@@ -83,7 +85,7 @@ def test_a_record_that_cannot_be_read_strictly_is_skipped_with_the_reason(path: 
 
 
 ETH0 = Link(ifindex=2, name="eth0", mac=MAC, mtu=1500, is_up=True, master=0, peer=7, kind="veth")
-VETH7 = ETH0._replace(ifindex=7, name="veth7", mac=OTHER_MAC, master=3, peer=2, is_peer_elsewhere=True)
+VETH7 = ETH0._replace(ifindex=7, name="veth7", mac=OTHER_MAC, master=3, peer=2, peer_netns=BLUE)
 FOO = ETH0._replace(ifindex=9, name="foo")
 ANOTHER_LINK = "interface eth0 is another link than the recorded one"
 
@@ -95,6 +97,7 @@ class FakeLinks:
         self.inside: tuple[Link, ...] = (ETH0,)
         self.node: tuple[Link, ...] = (VETH7,)
         monkeypatch.setattr(rtnetlink, "snapshot", lambda dummy, *, routes: View(self.inside, (), ()))
+        monkeypatch.setattr(rtnetlink, "netns_id", {"/run/netns/blue": BLUE}.__getitem__)
         monkeypatch.setattr(
             rtnetlink, "link", lambda name: next((link for link in self.node if link.name == name), None)
         )
@@ -129,10 +132,16 @@ def test_an_interface_is_identified_by_kind_pair_and_mac(
     assert reason_by_interface(make_record(version=version)) == reason
 
 
+def test_a_pair_with_the_recorded_indexes_in_another_namespace_is_another_one(links: FakeLinks) -> None:
+    """Containers choose the indexes of pairs that they make."""
+    links.node = (VETH7._replace(peer_netns=BLUE + 1),)
+    assert reason_by_interface(make_record()) == ANOTHER_LINK
+
+
 HOST_ENDS: dict[str, tuple[Link, ...]] = {
     "gone": (),
     "another kind": (VETH7._replace(kind="dummy", peer=99),),
-    "both ends on the node": (VETH7._replace(is_peer_elsewhere=False, peer=99),),
+    "both ends on the node": (VETH7._replace(peer_netns=None, peer=99),),
 }
 
 

@@ -24,7 +24,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, 
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
-from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.conftest import MakeRecordedNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.recorded_node import (
     EVERYTHING,
@@ -286,7 +285,9 @@ def test_a_repair_waits_for_another_one_only_if_it_would_write(recorded_node: Re
         lose(recorded_node, ["forwarding"])
         recorded_node.repair(timeout=0.01, dry_run=True)
         recorded_node.repair(timeout=0.01, resources=RULES)
-        assert error_of(recorded_node.repair, timeout=0.01).code == Code.TRY_AGAIN
+        (result,) = recorded_node.repair(timeout=0.01)
+        assert (result.is_deferred, result.error and result.error.code) == (True, Code.TRY_AGAIN)
+        assert (result.left, result.changes) == (result.drift, ())
     assert recorded_node.writes == []
 
 

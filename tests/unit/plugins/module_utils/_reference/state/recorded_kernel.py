@@ -37,6 +37,11 @@ class RecordedKernel:
             if netns != "files" and self.state[netns] is not None:
                 self.indexes[netns] = {name: number for number, name in enumerate(self._names(netns), 1)}
 
+    @property
+    def _numbers(self) -> dict[str, int]:
+        """The numbers by which the kernel knows the network namespaces."""
+        return {netns: number for number, netns in enumerate(self.indexes)}
+
     def _names(self, netns: str) -> list[str]:
         return [*_BEFORE, *(name for name in self.section(netns, "links", {}) if name not in _BEFORE)]
 
@@ -56,6 +61,7 @@ class RecordedKernel:
         """Let the readers of the kernel answer from this state."""
         monkeypatch.setattr(rtnetlink, "snapshot", lambda path, **dummy: self.view(path.rpartition("/")[2]))
         monkeypatch.setattr(rtnetlink, "links", lambda: self.links(HOST))
+        monkeypatch.setattr(rtnetlink, "netns_id", lambda path: self._numbers[path.rpartition("/")[2]])
         monkeypatch.setattr(rtnetlink, "link", lambda name: self.find(name=name))
         monkeypatch.setattr(rtnetlink, "link_by_index", lambda ifindex: self.find(ifindex=ifindex))
         monkeypatch.setattr(rtnetlink, "addresses", self._addresses_of)
@@ -114,6 +120,7 @@ class RecordedKernel:
             master=self.indexes[netns].get(keys.get("master", ""), 0),
             peer=self.indexes.get(place, {}).get(peer, 0),
             kind=keys.get("kind", ""),
+            peer_netns=self._numbers[place] if place in self._numbers and place != netns else None,
             is_promiscuous="PROMISC" in flags,
             is_all_multicast="ALLMULTI" in flags,
             queue_length=keys["txqlen"],

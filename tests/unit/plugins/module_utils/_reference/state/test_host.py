@@ -11,12 +11,17 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
 from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import CNI0, VETH
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import (
+    BLUE,
+    CNI0,
+    VETH,
+)
 
 GATEWAY = ipaddress.ip_interface("10.1.0.1/16")
 
@@ -104,8 +109,8 @@ def test_a_port_needs_the_vlans_of_its_network(keys: dict[str, t.Any], vlans: Po
 
 
 def test_the_vlan_of_a_gateway_is_on_the_peer_of_its_link() -> None:
-    gateway = VETH._replace(ifindex=8, name="cni0.100", master=0, peer=9)
-    peer = VETH._replace(ifindex=9, name="veth9", peer=8)
+    gateway = VETH._replace(ifindex=8, name="cni0.100", master=0, peer=9, peer_netns=None)
+    peer = VETH._replace(ifindex=9, name="veth9", peer=8, peer_netns=None)
     port = resources.Port("cni0.100", "cni0", by_peer=True, vlan=100)
     (lost,) = host.find((port,), FakeSnapshot(FILTERING, gateway, peer, vlans=PortVlans(1, frozenset((1,)))))
     assert lost.message == "the peer of interface cni0.100 of the node does not have VLAN 100 without tags"
@@ -226,15 +231,22 @@ def test_nothing_is_written_to_a_link_that_is_not_the_recorded_bridge(kind: str)
     assert compare(node, *state) == [("interface cni0 of the node is no bridge", False, False)]
 
 
-@pytest.mark.parametrize("peer", [2, 9])
-def test_a_veth_of_the_node_is_the_other_end_of_the_containers_interface(peer: int) -> None:
+OTHER_ENDS = {"index": {"peer": 9}, "namespace": {"peer_netns": BLUE + 1}, "place on the node": {"peer_netns": None}}
+
+
+@pytest.mark.parametrize("keys", [{}, *OTHER_ENDS.values()], ids=["the same", *OTHER_ENDS])
+def test_a_veth_of_the_node_is_the_other_end_of_the_containers_interface(
+    monkeypatch: pytest.MonkeyPatch, keys: dict[str, t.Any]
+) -> None:
+    """Containers choose the indexes of pairs that they make."""
+    monkeypatch.setattr(rtnetlink, "netns_id", {"/run/netns/blue": BLUE}.__getitem__)
     state = (
         resources.Link("veth7", inside=False, is_up=True, kind="veth", peer="eth0"),
         resources.Port("veth7", "cni0"),
     )
     eth0 = VETH._replace(ifindex=2, name="eth0", peer=7, master=0)
-    node = FakeSnapshot(CNI0, VETH._replace(peer=peer, is_up=False, master=0))
-    messages = [difference.message for difference in host.find(state, t.cast("t.Any", node), [eth0])]
+    node = FakeSnapshot(CNI0, VETH._replace(is_up=False, master=0, **keys))
+    differences = host.find(state, t.cast("t.Any", node), [eth0], "/run/netns/blue")
     stranger = ["interface veth7 of the node is not the other end of eth0"]
     own = ["interface veth7 of the node is down", "interface veth7 of the node is not a port of cni0"]
-    assert messages == (own if peer == 2 else stranger)
+    assert [difference.message for difference in differences] == (stranger if keys else own)

@@ -123,8 +123,9 @@ def test_a_port_returns_to_its_vlans(writer: RecordingWriter) -> None:
 
 
 def test_the_vlan_of_a_gateway_returns_to_the_peer_of_its_link(writer: RecordingWriter) -> None:
-    gateway = VETH._replace(ifindex=8, name="cni0.5", master=0, peer=9)
-    writer.links.update({"cni0": CNI0, "cni0.5": gateway, "veth9": VETH._replace(ifindex=9, name="veth9", peer=8)})
+    gateway = VETH._replace(ifindex=8, name="cni0.5", master=0, peer=9, peer_netns=None)
+    port = VETH._replace(ifindex=9, name="veth9", peer=8, peer_netns=None)
+    writer.links.update({"cni0": CNI0, "cni0.5": gateway, "veth9": port})
     lost = Difference(resources.Port("cni0.5", "cni0", by_peer=True, vlan=5), "no port", link=gateway)
     assert repair([lost]).errors == ()
     assert writer.written == ["set_master 9", "add_vlan 9 5"]

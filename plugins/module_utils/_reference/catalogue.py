@@ -217,6 +217,12 @@ def bridge_name(keys: t.Mapping[str, t.Any]) -> str:
     return str(keys.get("bridge") or DEFAULT_BRIDGE)
 
 
+def gateway_link_name(keys: t.Mapping[str, t.Any]) -> str:
+    """Return the link of the node that gets the gateways of a bridge plugin: the bridge, or a link of its VLAN."""
+    vlan = keys.get("vlan")
+    return f"{bridge_name(keys)}.{vlan}" if vlan else bridge_name(keys)
+
+
 def is_routed(plugin_type: str, keys: t.Mapping[str, t.Any]) -> bool:
     """Return whether the node routes to the containers of a plugin."""
     return find_plugin_type(plugin_type).routes or any(
@@ -233,6 +239,7 @@ __all__ = (
     "Segment",
     "bridge_name",
     "find_plugin_type",
+    "gateway_link_name",
     "is_routed",
     "l2_segment",
     "types_where",

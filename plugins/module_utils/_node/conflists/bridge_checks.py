@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, is_routed
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, gateway_link_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
     Range,
     bridge_address,
@@ -36,9 +36,7 @@ def check(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
 
 
 def _find_conflicts(network: NetworkConfiguration, plugin: ConfiguredPlugin, view: View) -> t.Iterator[Finding]:
-    bridge = _link(bridge_name(plugin.keys), view)
-    vlan = plugin.keys.get("vlan")
-    link = _link(f"{bridge.name}.{vlan}", view) if bridge and vlan else bridge
+    bridge, link = _link(bridge_name(plugin.keys), view), _link(gateway_link_name(plugin.keys), view)
     if bridge is None or link is None:
         return
     addresses = [address.interface for address in view.addresses if address.link == link.ifindex]

@@ -54,8 +54,7 @@ def _find_link(plugin: ConfiguredPlugin, view: View) -> str:
     """Return the existing link that gets the gateways, or the name that has the values of new links."""
     if not catalogue.find_plugin_type(plugin.type).is_bridge:
         return _NEW_LINKS
-    bridge, vlan = catalogue.bridge_name(plugin.keys), plugin.keys.get("vlan")
-    name = f"{bridge}.{vlan}" if vlan else bridge
+    name = catalogue.gateway_link_name(plugin.keys)
     exists = is_ifname(name) and any(link.name == name for link in view.links)
     return name if exists else _NEW_LINKS
 

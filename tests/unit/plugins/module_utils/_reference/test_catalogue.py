@@ -35,7 +35,6 @@ OTHER_MEANINGS = {
         *("bridge", "ipvlan", "macvlan", "vlan", "vrf"),
     },
     "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
-    "module_utils/_node/conflists/bridge_checks.py": {"vlan"},  # a key
     "module_utils/_node/gc/network_users.py": {"bridge"},  # a key
     "module_utils/_node/gc/shared_bridges.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/gc/leak.py": {"bridge"},  # a kind of leak

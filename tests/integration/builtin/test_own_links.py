@@ -150,6 +150,12 @@ def test_del_without_a_result_removes_the_pair_of_the_plugin(red: Namespace) -> 
     assert set(red.links()) == {"lo"}
 
 
+def test_del_without_a_result_removes_a_pair_that_a_killed_plugin_left_in_the_container(red: Namespace) -> None:
+    run("ip link add eth0 type veth peer name veth0123abcd", inside=red)
+    call("DEL", BRIDGE, str(red.path))
+    assert set(red.links()) == {"lo"}
+
+
 def test_del_of_bridge_leaves_a_link_of_another_kind(red: Namespace) -> None:
     result = call("ADD", BRIDGE, str(red.path))
     run("ip link delete eth0", "ip link add eth0 type bridge", inside=red)

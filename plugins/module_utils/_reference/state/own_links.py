@@ -188,12 +188,15 @@ class LinkClaim(t.NamedTuple):
     def _may_be_made_by_plugin(self, at_name: Link, path: str) -> bool:
         """Return whether a link may be the attachment's as far as it can be known without a result.
 
-        A veth of another program may be a device of the node, which DEL would destroy.
+        A veth of another program may be a device of the node, which DEL would destroy. Executables make the pair in the
+        container, where both ends are if they were killed.
         """
-        if at_name.kind != VETH:
-            return self._has_expected_kind(at_name)
+        if not self._has_expected_kind(at_name):
+            return False
+        if at_name.kind != VETH or not at_name.is_peer_elsewhere:
+            return True
         host_end = find_host_end(at_name, path)
-        return self._has_expected_kind(at_name) and host_end is not None and bool(HOST_END.fullmatch(host_end.name))
+        return host_end is not None and HOST_END.fullmatch(host_end.name) is not None
 
     def _may_be_own(self, at_name: Link) -> bool:
         """Return whether the link with the interface's name may be the attachment's without its address and its MAC."""

@@ -16,7 +16,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, gateway_link_name, is_routed
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import (
+    bridge_name,
+    gateway_link_name,
+    is_routed,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
     Range,
     bridge_address,

@@ -118,9 +118,15 @@ def plan(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
 
 
 def plan_removal(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
-    """Return the commands that remove rules of one table, and the chains of a container that are empty by then."""
+    """Return the commands that remove rules of one table, and the chains of a container that are empty by then.
+
+    A chain to which another rule jumps stays as it is: a container that another runtime attaches anew has the same chain.
+    """
     unique = {rule.line: rule for rule in rules}.values()
     present = [(rule, line) for rule in unique for line in view.find_lines(rule)]
+    lines = {line for dummy, line in present}
+    used = {chain for chain, jumps in view.table.jumps.items() if not lines.issuperset(jumps)}
+    present = [(rule, line) for rule, line in present if not (rule.is_own_chain and rule.chain in used)]
     removed = collections.Counter(rule.chain for rule, dummy in present)
     own_chains = dict.fromkeys(rule.chain for rule, dummy in present if rule.is_own_chain)
     empty = [chain for chain in own_chains if removed[chain] == len(view.table.rules[chain])]

@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni import identifier
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mount
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 INVALID_ENVIRONMENT, INVALID_CONFIG = 4, 7
 NAME_RULE = "expected: a letter or digit, then letters, digits, '_', '.' or '-'"
-IFNAME_RULE = "expected: 1 to 15 bytes, neither '.' nor '..', without '/', ':', white space or control characters"
+IFNAME_RULE = f"expected: {identifier.IFNAME_RULE}"
 
 
 @pytest.fixture

@@ -24,10 +24,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
-
-_TYPE: t.Final = "host-device"
 
 
 class OwnDevice(t.NamedTuple):
@@ -77,7 +76,7 @@ class DeviceClaim(t.NamedTuple):
         """Return the claim of a record; None if host-device has not made the interface, or gave no link to the container."""
         plugin = record.network().plugins[0]
         interfaces = (record.result.keys.get("interfaces") if record.result else None) or ()
-        if plugin.type != _TYPE or any(item.get("pciID") for item in interfaces):
+        if not catalogue.find_plugin_type(plugin.type).borrows_device or any(item.get("pciID") for item in interfaces):
             return None
         return cls.from_keys(record.attachment, any_case(plugin.keys), record.result)
 

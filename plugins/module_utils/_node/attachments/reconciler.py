@@ -13,7 +13,7 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -67,6 +67,7 @@ class Reconciler:
         self._prerequisites: Prerequisites | None = None
         self.has_fast_path = policy.check != Check.ALWAYS
         self._repairs: dict[Key, Repair] = {}
+        self._unwritten: dict[Key, CniError] = {}
         self.lacks_library = False
         self._execution: type[Execution] | None = None  # set by a subclass that runs ADD differently
 
@@ -122,6 +123,7 @@ class Reconciler:
         self._checker.forget_node()
         self.lacks_library = any(repair.lacks_library for repair in repairs)
         self._repairs = {repair.record.attachment.key: repair for repair in repairs if repair.changes}
+        self._unwritten = {repair.record.attachment.key: repair.rules_error for repair in repairs if repair.rules_error}
         return self._repairs
 
     def _repairable_record(self, desired: DesiredAttachment) -> Record | None:
@@ -206,7 +208,13 @@ class Reconciler:
         repair = self._repairs.get(record.attachment.key) if self._policy.dry_run else None
         if repair is not None and not repair.left:
             return CheckReport(checked=True)
-        return self._checker.check_existing(record)
+        report = self._checker.check_existing(record)
+        unwritten = self._unwritten.get(record.attachment.key)
+        if report.error is None or unwritten is None:
+            return report
+        # Recreating it would end its connections, and fail in the same way.
+        error = CniError(Code.IO_FAILURE, "its rules could not be put back", str(unwritten))
+        return CheckReport(report.checked, error, report.reason)
 
     def _carry_out(
         self,

@@ -49,6 +49,7 @@ class Repair(t.NamedTuple):
         lacks_library: Whether something could be put back if pyroute2 were installed.
         reason: Why the attachment was left alone, or an empty string.
         error: Why something could not be put back.
+        rules_error: Why rules could not be written. An ADD could not write them either.
     """
 
     record: Record
@@ -58,6 +59,7 @@ class Repair(t.NamedTuple):
     lacks_library: bool = False
     reason: str = ""
     error: CniError | None = None
+    rules_error: CniError | None = None
 
     @property
     def changed(self) -> bool:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
@@ -42,6 +43,27 @@ def test_a_table_has_rules_and_jumps_by_chain() -> None:
     assert "b" not in table.jumps
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        "nonsense\n",
+        SAVED[:60],
+        SAVED[: -len("COMMIT\n")],
+        SAVED.replace("-A CNI-1", "nonsense -A CNI-1"),
+        "*nat",
+        ":A",
+        SAVED[:45],
+    ],
+)
+def test_output_that_is_not_a_complete_listing_is_an_error(output: str) -> None:
+    assert error_of(iptables.parse, output).code == Code.IO_FAILURE
+
+
+def test_a_table_that_the_tool_cannot_show_is_empty() -> None:
+    assert iptables.parse("# Table `nat' is incompatible, use 'nft' tool.\n") == {}
+    assert iptables.parse("") == {}
+
+
 NAMES = st.from_regex(r"CNI-[0-9a-f]{4}", fullmatch=True)
 RULES = st.lists(st.tuples(NAMES, st.text(st.characters(codec="ascii", exclude_characters="\n\r")), NAMES))
 
@@ -50,7 +72,7 @@ RULES = st.lists(st.tuples(NAMES, st.text(st.characters(codec="ascii", exclude_c
 def test_no_rule_is_lost_to_its_comment(rules: list[tuple[str, str, str]]) -> None:
     comments = [text.replace("\\", "").replace('"', "") for dummy, text, dummy in rules]
     lines = [f'-A {chain} -m comment --comment "{text}" -j {to}' for (chain, dummy, to), text in zip(rules, comments)]
-    table = iptables.parse("\n".join(["*nat", *lines]))["nat"]
+    table = iptables.parse("\n".join(["*nat", *lines, "COMMIT"]))["nat"]
     by_chain = [rule for chain in dict.fromkeys(chain for chain, dummy, dummy in rules) for rule in table.rules[chain]]
     assert sorted(by_chain) == sorted(lines)
     assert {to: len(jumps) for to, jumps in table.jumps.items()} == {

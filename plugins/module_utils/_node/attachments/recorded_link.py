@@ -13,6 +13,7 @@ succeeds, and frees an address that the attachment's link still has.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 import typing as t
@@ -84,9 +85,17 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
         if is_own_netns:
             record = record._replace(attachment=record.attachment.with_netns(""))
         return Preparation(record, removed_host_end=recorded.own_host_end(records))
+    at_name = None
+    with contextlib.nullcontext() if recorded.is_identifiable else contextlib.suppress(CniError):
+        at_name = rtnetlink.link(record.attachment.ifname, path)
+    owner = _find_proven_owner(record, at_name, records) if at_name and not recorded.is_proven_by(at_name) else None
+    if owner is not None:
+        if is_name_needed:
+            raise _taken(record.attachment, owner, path)
+        without_netns = record._replace(attachment=record.attachment.with_netns(""))
+        return Preparation(without_netns, removed_host_end=recorded.own_host_end(records))
     if not recorded.is_identifiable:
         return Preparation(record)
-    at_name = rtnetlink.link(record.attachment.ifname, path)
     if at_name is not None and any(map(at_name.is_peer_of, recorded.possible_host_ends())):
         return Preparation(record)
     view = rtnetlink.snapshot(path, routes=False)
@@ -101,6 +110,22 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
         raise _name_conflict(record.attachment, link, path)
     without_netns = record._replace(attachment=record.attachment.with_netns(""))
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
+
+
+def _find_proven_owner(record: Record, at_name: Link, records: AllRecords) -> Attachment | None:
+    """Return the other attachment whose record describes the link with an attachment's name, or None.
+
+    A record is a claim: it may name the network namespace of another container.
+    """
+    if not at_name.mac:
+        return None
+    for other in records.read_containing(at_name.mac)[0]:
+        attachment = other.attachment
+        if attachment.key != record.attachment.key and attachment.ifname == at_name.name:
+            with contextlib.suppress(CniError):  # without a configuration that can be read, nothing is proven
+                if _RecordedLink.from_record(other).is_proven_by(at_name):
+                    return attachment
+    return None
 
 
 def remove_host_end(record: Record, records: AllRecords) -> None:
@@ -155,6 +180,10 @@ class _RecordedLink(t.NamedTuple):
     @property
     def is_identifiable(self) -> bool:
         return bool(self.mac) or (bool(self.addresses) and not self.is_unknown_plugin)
+
+    def is_proven_by(self, link: Link) -> bool:
+        """Return whether a link has the recorded MAC, or is the other end of a recorded pair."""
+        return self.mac == link.mac != "" or any(map(link.is_peer_of, self.possible_host_ends()))
 
     def find(self, view: View, host_end: Link | None) -> Link | None:
         """Return the link in a namespace, or None if it is not there.
@@ -239,6 +268,14 @@ class _RecordedLink(t.NamedTuple):
 
     def _has_expected_kind(self, link: Link) -> bool:
         return catalogue.find_plugin_type(self.plugin_type).link_kind in ("", link.kind)
+
+
+def _taken(attachment: Attachment, owner: Attachment, path: str) -> CniError:
+    return CniError(
+        Code.INVALID_ENVIRONMENT,
+        f"{attachment}: {attachment.ifname} in {path} is the interface of the {owner}",
+        "remove one of the two attachments, then run again",
+    )
 
 
 def _name_conflict(attachment: Attachment, link: Link | None, path: str) -> CniError:

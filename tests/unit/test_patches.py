@@ -20,10 +20,6 @@ PRIVATE = re.compile(r"([\w.]*\.)?(_[A-Za-z]\w*(?<!_))")
 _ANSIBLE = "Ansible's own name, which its plugins and their tests use"
 _DIRECTORY = "a directory of the machine; as an argument it would go through every caller, for tests only"
 EXCEPTIONS = {
-    (
-        "integration/engine/test_repair_faults.py",
-        "_TIMEOUT",
-    ): "half a minute for each hanging program, deep in a repair",
     ("unit/plugins/conftest.py", "_SYSTEM_PATH"): _DIRECTORY,
     ("unit/plugins/module_utils/_linux/toy_kernel.py", "_ROOT"): _DIRECTORY,
     ("unit/plugins/module_utils/_linux/toy_kernel.py", "_SYSTEM_PATH"): _DIRECTORY,

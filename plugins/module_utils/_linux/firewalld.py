@@ -39,12 +39,19 @@ def add_sources(zone: str, sources: t.Iterable[str]) -> None:
     Raises:
         CniError: As `list_sources`.
     """
-    _run(f"--zone={zone}", *(f"--add-source={source}" for source in sources))
+    _change(f"--zone={zone}", *(f"--add-source={source}" for source in sources))
 
 
 def remove_sources(zone: str, sources: t.Iterable[str]) -> None:
     """Remove sources from a zone; errors as `list_sources`."""
-    _run(f"--zone={zone}", *(f"--remove-source={source}" for source in sources))
+    _change(f"--zone={zone}", *(f"--remove-source={source}" for source in sources))
+
+
+def _change(*arguments: str) -> None:
+    printed = _run(*arguments).split()
+    if printed[-1:] != ["success"]:
+        what = f"{_PROGRAM} has not confirmed the change"
+        raise CniError(Code.IO_FAILURE, what, f"expected: success, found: {' '.join(printed)[:100]!r}")
 
 
 def _run(*arguments: str) -> str:

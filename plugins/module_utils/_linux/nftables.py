@@ -12,7 +12,7 @@ import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._linux import nf_tables, program
 
 _OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
 # Entries that nft lists for every table.
@@ -71,6 +71,17 @@ def is_installed() -> bool:
     return program.find("nft") is not None
 
 
+def require_no_chain(table: str, is_own: t.Callable[[str], bool] | None = None) -> None:
+    """Raise an error if the kernel has one of certain chains, by default any, in a table, and nft is not installed.
+
+    Raises:
+        CniError: ``NOT_AVAILABLE``.
+    """
+    nf_tables.require_none(
+        "nft", "nftables", lambda chain: chain.table == table and (is_own is None or is_own(chain.name))
+    )
+
+
 def tables(*names: str, family: str = "") -> list[NftTable]:
     """Return the tables with these names, of one family or of all; none if nft is not installed.
 
@@ -99,7 +110,7 @@ def remove(rule: NftRule) -> None:
     """
     path = program.find("nft")
     if path:
-        program.output([path, "delete", "rule", rule.family, rule.table, rule.chain, "handle", str(rule.handle)])
+        program.run_silent([path, "delete", "rule", rule.family, rule.table, rule.chain, "handle", str(rule.handle)])
 
 
 def remove_chains(table: NftTable, chains: t.Iterable[str], jumps: t.Iterable[NftRule]) -> None:
@@ -116,7 +127,7 @@ def remove_chains(table: NftTable, chains: t.Iterable[str], jumps: t.Iterable[Nf
     commands += [{"flush": chain} for chain in named] + [{"delete": chain} for chain in named]
     path = program.find("nft")
     if path:
-        program.output([path, "-j", "-f", "-"], stdin=json.dumps({"nftables": commands}))
+        program.run_silent([path, "-j", "-f", "-"], stdin=json.dumps({"nftables": commands}))
 
 
 def remove_table(table: NftTable) -> None:
@@ -128,7 +139,7 @@ def remove_table(table: NftTable) -> None:
     path = program.find("nft")
     if path:
         try:
-            program.output([path, "delete", "table", table.family, table.name])
+            program.run_silent([path, "delete", "table", table.family, table.name])
         except CniError:
             if tables(table.name, family=table.family):
                 raise
@@ -137,7 +148,12 @@ def remove_table(table: NftTable) -> None:
 def _list(*what: str) -> list[dict[str, t.Any]]:
     path = program.find("nft")
     listing = program.json_output([path, "-j", "list", *what], limit=_OUTPUT_LIMIT) if path else None
-    return t.cast("list[dict[str, t.Any]]", listing["nftables"]) if listing else []
+    if listing is None:
+        return []
+    entries = listing.get("nftables") if isinstance(listing, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise CniError(Code.IO_FAILURE, f"the output of nft -j list {' '.join(what)} is not a listing")
+    return entries
 
 
 def _table(family: str, name: str) -> NftTable:
@@ -200,7 +216,7 @@ def change(commands: t.Iterable[str]) -> None:
         raise CniError(
             Code.IO_FAILURE, "nft is not installed", "expected: the program nft; install the package nftables"
         )
-    program.output([path, "-f", "-"], stdin="".join(f"{command}\n" for command in commands))
+    program.run_silent([path, "-f", "-"], stdin="".join(f"{command}\n" for command in commands))
 
 
 __all__ = (
@@ -212,6 +228,7 @@ __all__ = (
     "remove",
     "remove_chains",
     "remove_table",
+    "require_no_chain",
     "rules",
     "tables",
 )

@@ -17,7 +17,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 
 # The PATH of a module may lack the directories of system programs.
 _SYSTEM_PATH: t.Final = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin"
-_TIMEOUT: t.Final = 30.0
+# Seconds in which a program has to end.
+TIMEOUT: t.Final = 30.0
+# Characters of unexpected output that an error shows.
+_EXCERPT: t.Final = 200
 # Parts of the messages of iptables and nft about a kernel without a protocol or a table, and of nft without a way to list
 # rules: in none of them has a plugin written rules.
 _UNSUPPORTED: t.Final = (
@@ -46,13 +49,25 @@ def output(argv: t.Sequence[str], *, stdin: str = "", limit: int = process.OUTPU
     """
     name = os.path.basename(argv[0])
     try:
-        outcome = process.run(argv, os.environb, stdin.encode("utf-8", "surrogateescape"), _TIMEOUT, limit)
+        outcome = process.run(argv, os.environb, stdin.encode("utf-8", "surrogateescape"), TIMEOUT, limit)
     except OSError as exc:
         raise CniError(Code.IO_FAILURE, f"{name} cannot be run: {exc.strerror}") from exc
     if outcome.stopped or outcome.status:
         why = outcome.stopped or outcome.stderr.decode("utf-8", "replace").strip()
         raise CniError(Code.IO_FAILURE, " ".join([name, *argv[1:], "failed"]), why)
     return outcome.stdout.decode("utf-8", "surrogateescape")
+
+
+def run_silent(argv: t.Sequence[str], *, stdin: str = "") -> None:
+    """Run a program that prints nothing when it has done its work; what prints something is another program.
+
+    Raises:
+        CniError: As `output`.
+    """
+    printed = output(argv, stdin=stdin)
+    if printed.strip():
+        what = f"{os.path.basename(argv[0])} printed something, and may not have done its work"
+        raise CniError(Code.IO_FAILURE, what, printed[:_EXCERPT])
 
 
 def is_unsupported(error: CniError) -> bool:
@@ -64,13 +79,13 @@ def json_output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> 
     """Run a program and return its output decoded from JSON; None if it printed nothing.
 
     Raises:
-        CniError: As `output`, and ``DECODE_FAILURE``.
+        CniError: As `output`.
     """
     text = output(argv, limit=limit)
     try:
         return json.loads(text, strict=False) if text.strip() else None
     except ValueError as exc:
-        raise CniError(Code.DECODE_FAILURE, f"the output of {' '.join(argv)} is not JSON: {exc}") from exc
+        raise CniError(Code.IO_FAILURE, f"the output of {' '.join(argv)} is not JSON: {exc}") from exc
 
 
-__all__ = ("find", "is_unsupported", "json_output", "output")
+__all__ = ("TIMEOUT", "find", "is_unsupported", "json_output", "output", "run_silent")

@@ -146,11 +146,18 @@ class FirewallSnapshot:
         return next((self._errors[key] for key in keys if key in self._errors), None)
 
     def require_listing(self, part: FirewallPart) -> None:
-        """Raise an error if a backend that may have rules of a part cannot be listed; it may lack its program."""
+        """Raise an error if a backend that may have rules of a part cannot be listed.
+
+        It may lack its program, unless the kernel has chains that show that the program was there.
+        """
         for rule in part.iptables[:1]:
-            self.iptables(part.family, rule.table)
-        if part.nftables:
-            self.nftables(part.nftables.family, part.nftables.name)
+            if self.iptables(part.family, rule.table) is None:
+                own = {each.chain for each in part.iptables if each.chain.startswith(firewall_names.CHAIN_PREFIX)}
+                iptables.require_no_chain(part.family, rule.table, own.__contains__)
+        if part.nftables and self.nftables(part.nftables.family, part.nftables.name) is None:
+            from ansible_collections.cni.node.plugins.module_utils._linux import nftables
+
+            nftables.require_no_chain(part.nftables.name)
         if part.sources and self.has_firewalld:
             self.sources()
         error = self.find_error(part)
@@ -244,14 +251,14 @@ def require_comparison(part: FirewallPart, snapshot: FirewallSnapshot) -> PartDr
     if part.sources and (drift is None or drift.lacks_all_own) and snapshot.has_firewalld:
         present = snapshot.sources()
         if present is None:
-            raise snapshot.find_error(part) or _missing_program(part)
+            raise snapshot.find_error(part) or missing_program(part)
         return PartDrift(part, FIREWALLD, _list_lost(part, present))
     if drift is None:
-        raise error or _missing_program(part)
+        raise error or missing_program(part)
     return drift
 
 
-def _missing_program(part: FirewallPart) -> CniError:
+def missing_program(part: FirewallPart) -> CniError:
     """Return the error for a node that lacks the program of a part's backend."""
     if part.backend == FIREWALLD:
         return CniError(Code.NOT_AVAILABLE, "firewalld is not running", "start it, or use another backend")
@@ -322,4 +329,4 @@ def _nftables_view(family: str, name: str) -> NftablesView | None:
     return NftablesView(nftables.tables(name, family=family)) if nftables.is_installed() else None
 
 
-__all__ = ("FirewallSnapshot", "PartDrift", "RuleDrift", "compare", "require_comparison")
+__all__ = ("FirewallSnapshot", "PartDrift", "RuleDrift", "compare", "missing_program", "require_comparison")

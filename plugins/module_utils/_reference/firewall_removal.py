@@ -91,6 +91,8 @@ def _remove_from_iptables(family: int, removals: t.Sequence[Removal]) -> None:
     own = frozenset(number for number, removal in enumerate(removals) if removal.has_family(family))
     try:
         table = iptables.table(family, nat.TABLE) if own else None
+        if table is None and own:
+            iptables.require_no_chain(family, nat.TABLE, {removals[number].chain for number in own}.__contains__)
     except CniError as exc:
         if program.is_unsupported(exc):  # a node may have a tool that its kernel does not support
             return
@@ -139,6 +141,8 @@ def _remove_from_nftables(removals: t.Sequence[Removal]) -> None:
         own = {removal.owner: removal for removal in removals if removal.kind == kind}
         try:
             rules = nftables.rules(name) if own else []
+            if own:
+                nftables.require_no_chain(name)
         except CniError as exc:
             if program.is_unsupported(exc):
                 continue

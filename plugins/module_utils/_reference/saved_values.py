@@ -74,8 +74,8 @@ def directories(network: NetworkConfiguration, tuning_dir: str, *, is_trusted: b
         tuning_dir: The default of ``dataDir``.
         is_trusted: Whether the configuration may name any directory, because this collection or the conf dir has it.
     """
-    paths = {plugin.keys.get("dataDir") or tuning_dir for plugin in network.plugins if plugin.type == PLUGIN}
-    absolute = (path for path in paths if isinstance(path, str) and os.path.isabs(path))
+    paths = [plugin.keys.get("dataDir") or tuning_dir for plugin in network.plugins if plugin.type == PLUGIN]
+    absolute = {path for path in paths if isinstance(path, str) and os.path.isabs(path)}
     return {path for path in absolute if is_trusted or is_below_plugin_dirs(path, tuning_dir)}
 
 

@@ -18,7 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    Engine,
+    EngineNode,
+    attachment,
+    require_success,
+)
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, addresses, links, namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.support.until import until
@@ -325,3 +330,37 @@ def test_a_name_taken_during_del_stays_and_no_address_is_freed(
     with pytest.raises(CniError, match="cannot rename the link foo in /run/netns/blue: File exists"):
         preparation.carry_out()
     assert (_holders(blue), links(blue.name)["foo"]["flags"].count("UP")) == (["foo"], 1)
+
+
+@pytest.mark.parametrize("builtin", ["never", "always"])
+def test_del_leaves_the_interface_of_a_network_namespace_that_another_record_describes(
+    node: EngineNode, blue: Namespace, builtin: str
+) -> None:
+    item = _attach(node, blue)
+    victim = node.record_of(item)
+    forged = json.loads(victim.read_text(encoding="utf-8"))
+    forged.update(containerId="forged", result={"cniVersion": "1.0.0"})
+    other = {**item, "container_id": "forged"}
+    node.record_of(other).write_text(json.dumps(forged), encoding="utf-8")
+    before = links(blue.name)
+    assert require_success(Engine(node, builtin).ensure(other, present=False))[0] == "removed"
+    assert (links(blue.name), node.leases("net"), node.record_of(other).exists()) == (before, ["10.1.0.2"], False)
+    node.detach(item)
+    assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo"}, [], [])
+
+
+def test_a_repair_leaves_the_interface_of_a_network_namespace_that_another_record_describes(
+    node: EngineNode, blue: Namespace
+) -> None:
+    item = _attach(node, blue)
+    forged = json.loads(node.record_of(item).read_text(encoding="utf-8"))
+    forged["containerId"] = "forged"
+    forged["result"]["interfaces"] = []
+    forged["result"]["routes"] = [{"dst": "10.9.0.0/16", "gw": "10.1.0.1"}]
+    node.record_of({**item, "container_id": "forged"}).write_text(json.dumps(forged), encoding="utf-8")
+    before = blue.routes()
+    entries = node.run("repair").succeeded().entries
+    assert [entry["reason"] for entry in entries if entry["container_id"] == "forged"] == [
+        "the record of container blue describes interface eth0"
+    ]
+    assert blue.routes() == before

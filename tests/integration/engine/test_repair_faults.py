@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
 import subprocess
 import time
@@ -19,16 +18,15 @@ from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair
-from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine import broken_programs, reference_networks
+from ansible_collections.cni.node.tests.integration.engine.broken_programs import broken
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.firewall_rules import flush, map_port
-from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mount, tmpfs
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 from ansible_collections.cni.node.tests.support.state import node_state
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-PROGRAMS = pathlib.Path("/usr/sbin")
 NETWORK = reference_networks.network(
     reference_networks.bridge(
         ipMasq=True, macspoofchk=True, ipam=reference_networks.host_local("10.1.0.0/16", "fd00:1::/64")
@@ -37,28 +35,11 @@ NETWORK = reference_networks.network(
     reference_networks.FIREWALL,
 )
 TOOLS = {"iptables-restore": "iptables", "ip6tables-restore": "ip6tables", "nft": "nftables"}
-FAILURES = {"missing": "", "exit 1": "echo 'the kernel refuses' >&2; exit 1", "hanging": "sleep 600"}
+FAILURES = {name: broken_programs.FAILURES[name] for name in ("missing", "fails", "hangs")}
+LISTS = "*list*"  # nft can still list rules
 # Without nft, no rule of nftables can be compared.
 CASES = [(tool, failure) for tool in TOOLS for failure in FAILURES if (tool, failure) != ("nft", "missing")]
 LIMIT = 1.0  # seconds
-
-
-@contextlib.contextmanager
-def broken(tool: str, directory: pathlib.Path, failure: str) -> t.Iterator[None]:
-    """Replace a program for the block; nft can still list rules."""
-    with tmpfs(directory) as layers, contextlib.ExitStack() as stack:
-        for name in ("upper", "work"):
-            (layers / name).mkdir()
-        options = f"lowerdir={PROGRAMS},upperdir={layers}/upper,workdir={layers}/work"
-        stack.enter_context(mount("-t", "overlay", "-o", options, "overlay", str(PROGRAMS)))
-        path = PROGRAMS / tool
-        path.rename(PROGRAMS / f"{tool}.real")
-        if failure:
-            path.write_text(
-                f'#!/bin/sh\ncase "$*" in *list*) exec "$0.real" "$@";; esac\n{failure}\n', encoding="ascii"
-            )
-            path.chmod(0o755)
-        yield
 
 
 @pytest.fixture
@@ -98,8 +79,8 @@ def test_rules_of_working_tools_are_repaired_and_the_failing_tool_is_named(
     before = firewall()
     assert all(before.values())
     flush()
-    monkeypatch.setattr(program, "_TIMEOUT", LIMIT)
-    with broken(tool, tmp_path, FAILURES[failure]):
+    monkeypatch.setattr(program, "TIMEOUT", LIMIT)
+    with broken(tool, tmp_path, FAILURES[failure], but=LISTS):
         started = time.monotonic()
         repairs = repair(node)
         assert time.monotonic() - started < 10 * LIMIT
@@ -118,8 +99,8 @@ def test_a_node_without_tools_for_ipv6_is_repaired_without_an_error(
 ) -> None:
     before = firewall()
     flush()
-    with broken("ip6tables-restore", tmp_path, ""):
-        (PROGRAMS / "ip6tables-save").unlink()
+    with broken("ip6tables-restore", tmp_path, broken_programs.MISSING) as path:
+        path.with_name("ip6tables-save").unlink()
         assert [(done.error, done.left) for done in repair(node)] == [(None, ())] * len(attached)
     assert firewall() == {**before, "ip6tables": []}
 
@@ -129,7 +110,7 @@ def test_rules_that_cannot_be_listed_are_named_and_all_others_are_repaired(
 ) -> None:
     before = firewall()
     why = "its rules cannot be compared: iptables-save"
-    with broken("iptables-save", tmp_path, "echo 'the kernel refuses' >&2; exit 1"):
+    with broken("iptables-save", tmp_path, FAILURES["fails"]):
         untouched = repair(node)
         subprocess.run(["ip6tables", "-t", "nat", "-F"], check=True)
         repaired = repair(node)

@@ -68,6 +68,7 @@ class Reconciler:
         self.has_fast_path = policy.check != Check.ALWAYS
         self._repairs: dict[Key, Repair] = {}
         self._deferred: dict[Key, CniError] = {}
+        self._unwritten: dict[Key, CniError] = {}
         self.lacks_library = False
         self._execution: type[Execution] | None = None  # set by a subclass that runs ADD differently
 
@@ -128,6 +129,7 @@ class Reconciler:
             if repair.is_deferred
         }
         self._repairs = {repair.record.attachment.key: repair for repair in repairs if repair.changes}
+        self._unwritten = {repair.record.attachment.key: repair.rules_error for repair in repairs if repair.rules_error}
         return self._repairs
 
     def _repairable_record(self, desired: DesiredAttachment) -> Record | None:
@@ -214,7 +216,13 @@ class Reconciler:
         repair = self._repairs.get(record.attachment.key) if self._policy.dry_run else None
         if repair is not None and not repair.left:
             return CheckReport(checked=True)
-        return self._checker.check_existing(record)
+        report = self._checker.check_existing(record)
+        unwritten = self._unwritten.get(record.attachment.key)
+        if report.error is None or unwritten is None:
+            return report
+        # Recreating it would end its connections, and fail in the same way.
+        error = CniError(Code.IO_FAILURE, "its rules could not be put back", str(unwritten))
+        return CheckReport(report.checked, error, report.reason)
 
     def _carry_out(
         self,

@@ -13,6 +13,7 @@ succeeds, and frees an address that the attachment's link still has.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
@@ -87,6 +88,16 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
     device_claim = DeviceClaim.from_record(record)
     if device_claim is not None:
         return _prepare_device(record, device_claim, path, is_name_needed=is_name_needed)
+    at_name = None
+    with contextlib.nullcontext() if claim.is_identifiable else contextlib.suppress(CniError):
+        at_name = rtnetlink.link(record.attachment.ifname, path)
+    is_doubtful = at_name is not None and not claim.is_proven_by(at_name, path)
+    owner = _find_proven_owner(record, at_name, path, records) if at_name and is_doubtful else None
+    if owner is not None:
+        if is_name_needed:
+            raise _report_owner(record.attachment, owner, path)
+        without_netns = record._replace(attachment=record.attachment.with_netns(""))
+        return Preparation(without_netns, removed_host_end=claim.find_moved_pair(records))
     if not claim.is_identifiable:
         return Preparation(record)
     link, host_end, at_name = claim.find_links(path, records)
@@ -99,6 +110,22 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
         raise _name_conflict(record.attachment, link, path)
     without_netns = record._replace(attachment=record.attachment.with_netns(""))
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
+
+
+def _find_proven_owner(record: Record, at_name: Link, path: str, records: AllRecords) -> Attachment | None:
+    """Return the other attachment whose record describes the link with an attachment's name, or None.
+
+    A record is a claim: it may name the network namespace of another container.
+    """
+    if not at_name.mac:
+        return None
+    for other in records.read_containing(at_name.mac)[0]:
+        attachment = other.attachment
+        if attachment.key != record.attachment.key and attachment.ifname == at_name.name:
+            with contextlib.suppress(CniError):  # without a configuration that can be read, nothing is proven
+                if LinkClaim.from_record(other).is_proven_by(at_name, path):
+                    return attachment
+    return None
 
 
 def remove_host_end(record: Record, records: AllRecords) -> None:
@@ -128,6 +155,14 @@ def _prepare_device(record: Record, claim: DeviceClaim, path: str, *, is_name_ne
     if at_name is not None and at_name.ifindex != device.link.ifindex:
         raise _name_conflict(record.attachment, device.link, path)
     return Preparation(record, path, renamed=None if at_name else device.link, device=device)
+
+
+def _report_owner(attachment: Attachment, owner: Attachment, path: str) -> CniError:
+    return CniError(
+        Code.INVALID_ENVIRONMENT,
+        f"{attachment}: {attachment.ifname} in {path} is the interface of the {owner}",
+        "remove one of the two attachments, then run again",
+    )
 
 
 def _name_conflict(attachment: Attachment, link: Link | None, path: str) -> CniError:

@@ -42,7 +42,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
 from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLinkFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import IptablesRuleFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import (
     NftMasqueradeFinder,
@@ -119,6 +119,7 @@ class Collector:
             not names,
             self._configurations(records, names),
             tuple(self._networks.networks.values()),
+            node.unlisted,
         )
         finders = [make(run) for make in FINDERS]
         with self._exclusive():
@@ -181,14 +182,19 @@ class Collector:
             part = functools.partial(report_errors, run.leaks, name, name, "some checks of this network did not finish")
             with part(), contextlib.nullcontext() if run.policy.dry_run else self._runtime.exclusion.lock_network(name):
                 owners = self._records.collect(name, run.leaks)
-                with part():
-                    self._collect_leases(owners, run)
+                before = len(run.leaks)
                 read_again = call_once(functools.partial(take_new_snapshot, owners))
                 collect_each(listed, owners, read_again, run, part)
+                # Only now: a rule that leads to an address must not outlive its lease. Results list leases first.
+                rules, run.leaks[before:] = run.leaks[before:], []
+                with part():
+                    self._collect_leases(owners, run, _find_failed_rule(rules) or run.unlisted)
+                run.leaks.extend(rules)
                 if may_run_plugins and not run.policy.dry_run:
                     self._run_plugin_gc(owners)
 
-    def _collect_leases(self, owners: Owners, run: GcRun) -> None:
+    def _collect_leases(self, owners: Owners, run: GcRun, doubt: str) -> None:
+        """Collect the leases of a network; `doubt` is a reason to keep all of them, or an empty string."""
         network = self._networks.networks.get(owners.network)
         reason = self._possible_configuration(owners.network)
         known = [network] if network else []
@@ -198,7 +204,7 @@ class Collector:
         ):
             with lease_directory.hold(path) as directory:
                 if directory is not None:
-                    finder = LeaseFinder(run.policy, directory, network is not None, reason)
+                    finder = LeaseFinder(run.policy, directory, network is not None, reason, doubt)
                     items, read_again = finder.snapshot(), functools.partial(take_new_snapshot, owners)
                     with finder.lock(owners, self._timeout):
                         run.leaks.extend(collect_leaks(finder, items, owners, read_again, run.policy))
@@ -250,6 +256,12 @@ class Collector:
 
 def _select_by_scope(finders: t.Iterable[Finder[t.Any]], *scopes: Scope) -> list[Finder[t.Any]]:
     return [finder for finder in finders if finder.scope in scopes]
+
+
+def _find_failed_rule(leaks: t.Iterable[Leak]) -> str:
+    """Return which rule could not be removed, or an empty string."""
+    failed = (leak.subject for leak in leaks if leak.action == FAILED and leak.kind in (Kind.CHAIN, Kind.NETWORK))
+    return next((f"{subject} could not be removed" for subject in failed), "")
 
 
 def _lock_names(records: t.Iterable[Record], networks: t.Iterable[str]) -> set[str]:

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, nftables, program
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
@@ -28,7 +28,13 @@ Items = t.Mapping[t.Hashable, Item]
 
 
 class NodeSnapshot:
-    """The node's firewall and links at one moment. Each part is listed once, when it is first needed."""
+    """The node's firewall and links at one moment. Each part is listed once, when it is first needed.
+
+    Attributes:
+        unlisted: Why rules of containers may exist that `list_firewall` could not list, or an empty string.
+    """
+
+    unlisted = ""
 
     @functools.cached_property
     def iptables(self) -> iptables.Listing:
@@ -48,14 +54,31 @@ class NodeSnapshot:
 
     def list_firewall(self) -> list[Leak]:
         """List the whole firewall now. Return an entry for each part that cannot be listed; it counts as empty."""
+        errors = list(self.iptables.errors.values())
         failures = {iptables.tool(family): f"its chains: {exc}" for family, exc in self.iptables.errors.items()}
         for part in ("nft_rules", "spoof_checks"):
             try:
                 getattr(self, part)
             except CniError as exc:
                 setattr(self, part, [])
+                errors.append(exc)
                 failures.setdefault("nft", f"its rules: {exc}")
+        errors = [error for error in errors if not program.is_unsupported(error)]
+        self.unlisted = str(errors[0]) if errors else _find_missing_program()
         return [Leak(Kind.CHAIN, "", tool, f"cannot list {failure}") for tool, failure in failures.items()]
+
+
+def _find_missing_program() -> str:
+    """Return which program is missing although the kernel has chains of plugins, or an empty string."""
+    try:
+        for family in iptables.FAMILIES:
+            iptables.require_no_chain(family, nat.TABLE, firewall_names.is_container_chain)
+            iptables.require_no_chain(family, "filter", firewall_names.FORWARD_CHAIN.__eq__)
+        for table in (firewall_names.MASQUERADE_TABLE, firewall_names.PORTS_TABLE):
+            nftables.require_no_chain(table)
+    except CniError as exc:
+        return str(exc)
+    return ""
 
 
 class GcRun(t.NamedTuple):
@@ -68,6 +91,7 @@ class GcRun(t.NamedTuple):
         all_networks: Whether these are all networks of the node.
         configurations: The configurations of these networks, those in files and those in records.
         current: All configurations in files.
+        unlisted: Why rules of containers may exist that cannot be listed, or an empty string.
     """
 
     policy: GcPolicy
@@ -77,6 +101,7 @@ class GcRun(t.NamedTuple):
     all_networks: bool = True
     configurations: tuple[NetworkConfiguration, ...] = ()
     current: tuple[NetworkConfiguration, ...] = ()
+    unlisted: str = ""
 
     def list_collected(self, *kinds: Kind) -> set[str]:
         """Return the subjects of the leaks that are collected, or would be in a dry run.

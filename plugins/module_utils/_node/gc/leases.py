@@ -22,16 +22,20 @@ class LeaseFinder:
 
     scope = Scope.NETWORK
 
-    def __init__(self, policy: GcPolicy, directory: LeaseDirectory, is_configured: bool, reason: str) -> None:
+    def __init__(
+        self, policy: GcPolicy, directory: LeaseDirectory, is_configured: bool, reason: str, doubt: str = ""
+    ) -> None:
         """
         Args:
             is_configured: Whether the network has a configuration.
             reason: Why the network may have a configuration although none is found, or an empty string.
+            doubt: Why a rule of the firewall may still lead to an address without an owner, or an empty string.
         """
         self._policy = policy
         self._directory = directory
         self._is_configured = is_configured
         self._reason = reason
+        self._doubt = doubt
         self._changed = 0.0
 
     def snapshot(self, node: NodeSnapshot | None = None) -> Items[Lease]:
@@ -58,7 +62,8 @@ class LeaseFinder:
             if lease.container_id and not _names_container(lease):
                 return "its content may have been written by hand"
             age = self._policy.reason_for_age(lease.changed)
-            return age or owners.reason_to_keep(lease.container_id, [lease.address])
+            doubt = f"a rule of the firewall may lead to its address: {self._doubt}" if self._doubt else ""
+            return age or owners.reason_to_keep(lease.container_id, [lease.address]) or doubt
         return self._reason or owners.reason_to_keep("", ()) or self._policy.reason_for_age(self._changed)
 
     def remove(self, suspect: Suspect[Lease]) -> None:

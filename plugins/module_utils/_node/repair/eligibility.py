@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
@@ -82,6 +82,37 @@ def reason_by_interface(record: Record) -> str:
     return ""
 
 
+def find_rivals(records: t.Iterable[Record]) -> dict[Key, str]:
+    """Return the attachments whose interface another record describes, each with the reason to leave it alone.
+
+    A record is a claim: it may name the network namespace of another container.
+    """
+    groups: dict[tuple[str, str], dict[Key, Record]] = {}
+    for record in records:
+        attachment = record.attachment
+        identity = netns_identity(attachment.netns)
+        if identity:
+            groups.setdefault((identity, attachment.ifname), {})[attachment.key] = record
+    rivals: dict[Key, str] = {}
+    for (dummy, ifname), group in groups.items():
+        proven = [key for key, record in group.items() if len(group) > 1 and _has_recorded_mac(record)]
+        for key in group if proven else ():
+            if key not in proven:
+                rivals[key] = f"the record of container {proven[0][1]} describes interface {ifname}"
+    return rivals
+
+
+def _has_recorded_mac(record: Record) -> bool:
+    attachment = record.attachment
+    own = (item for item in _interfaces_inside(record) if item.get("name") == attachment.ifname)
+    macs = {str(item.get("mac") or "").lower() for item in own} - {""}
+    try:
+        link = rtnetlink.link(attachment.ifname, attachment.netns) if macs else None
+    except CniError:
+        return False
+    return link is not None and link.mac in macs
+
+
 def _interfaces_inside(record: Record) -> list[t.Mapping[str, t.Any]]:
     interfaces = (record.result.keys.get("interfaces") if record.result else None) or ()
     return [item for item in interfaces if item.get("sandbox")]
@@ -91,4 +122,4 @@ def _may_change_mac(network: NetworkConfiguration) -> bool:
     return any(catalogue.find_plugin_type(plugin.type).tunes_interface for plugin in network.plugins)
 
 
-__all__ = ("reason_by_interface", "reason_to_skip")
+__all__ = ("find_rivals", "reason_by_interface", "reason_to_skip")

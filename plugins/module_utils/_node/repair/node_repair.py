@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
+from ansible_collections.cni.node.plugins.module_utils._node.repair.eligibility import find_rivals
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
@@ -77,8 +78,13 @@ def repair_node(
     repairer = Repairer(timeout, locks, paths.lease_dir, is_attached, dry_run=dry_run)
     wanted = [record for record in map(Record.with_netns_of_result, records) if selection.has(record)]
     interrupted = [record for record in wanted if intents.may_have(record.attachment.key)]
-    targets = [selection.target(record) for record in wanted if record not in interrupted]
-    skipped = [Repair(record, reason="an operation on it was interrupted or is in progress") for record in interrupted]
+    rivals = find_rivals(map(Record.with_netns_of_result, records))
+    others = [record for record in wanted if record not in interrupted]
+    targets = [selection.target(record) for record in others if record.attachment.key not in rivals]
+    skipped = [
+        Repair(record, reason=rivals[record.attachment.key]) for record in others if record.attachment.key in rivals
+    ]
+    skipped += [Repair(record, reason="an operation on it was interrupted or is in progress") for record in interrupted]
     return [*repairer.repair(targets), *skipped], list(broken.values())
 
 

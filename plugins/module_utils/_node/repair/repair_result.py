@@ -51,6 +51,7 @@ class Repair(t.NamedTuple):
         error: Why something could not be put back.
         is_deferred: Whether another run has to try: another repair does not end, the lock cannot be used, or a plugin of
             another runtime is running for the container.
+        rules_error: Why rules could not be written. An ADD could not write them either.
     """
 
     record: Record
@@ -61,6 +62,7 @@ class Repair(t.NamedTuple):
     reason: str = ""
     error: CniError | None = None
     is_deferred: bool = False
+    rules_error: CniError | None = None
 
     @property
     def changed(self) -> bool:

@@ -32,6 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift
     FirewallSnapshot,
     PartDrift,
     compare,
+    missing_program,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import LinkDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import (
@@ -77,6 +78,7 @@ class _Item:
         self.parts = parts
         self.links = links or LinkDrift((), ())
         self.errors: list[CniError] = []
+        self.rules_error: CniError | None = None
         self.reason = ""
         self.unlisted = unlisted
         self.not_undone: CniError | None = None
@@ -169,7 +171,9 @@ class Repairer:
             _put_back_interfaces(item)
         lost = {id(part.part): (part.part, item) for item in items for part in item.lost_parts}
         for part, error in firewall_repair.put_back([part for part, dummy in lost.values()]):
-            lost[id(part)][1].errors.append(error)
+            item = lost[id(part)][1]
+            item.errors.append(error)
+            item.rules_error = error
         return self._undo_repairs(items)
 
     def _undo_repairs(self, items: t.Sequence[_Item]) -> list[_Item]:
@@ -233,8 +237,12 @@ def _compare(target: Target, snapshot: _Snapshot) -> _Item | Repair:
         network = record.network()
         parts = firewall_state(record, network)
         drifts = [compare(part, snapshot.firewall) for part in parts]
-        errors = [snapshot.firewall.find_error(part) for part, drift in zip(parts, drifts) if drift is None]
-        unlisted = next((f"its rules cannot be compared: {error}" for error in errors if error), "")
+        errors = [
+            snapshot.firewall.find_error(part) or missing_program(part)
+            for part, drift in zip(parts, drifts)
+            if drift is None
+        ]
+        unlisted = next((f"its rules cannot be compared: {error}" for error in errors), "")
         links = interface_drift.find_drift(record, network, snapshot.node)
         return _Item(target, [drift for drift in drifts if drift is not None], links, unlisted)
     except UnreadableRules as exc:
@@ -282,7 +290,9 @@ def _result(item: _Item, after: _Snapshot) -> Repair:
         return now
     changes = tuple(command for command in item.commands if command not in now.commands)
     error = item.errors[0] if item.errors and now.drift else None
-    return Repair(item.record, item.drift, now.drift, changes, item.lacks_library, item.unlisted, error)
+    rules_error = item.rules_error if now.lost_parts else None
+    result = Repair(item.record, item.drift, now.drift, changes, item.lacks_library, item.unlisted, error)
+    return result._replace(rules_error=rules_error)
 
 
 def _look_again(item: _Item, after: _Snapshot) -> _Item | Repair:
@@ -293,8 +303,8 @@ def _look_again(item: _Item, after: _Snapshot) -> _Item | Repair:
     parts, links = item.parts, item.links
     try:
         if item.lost_parts:
-            found = (compare(part.part, after.firewall) for part in parts)
-            parts = [drift for drift in found if drift is not None]
+            # What cannot be listed any more may still be missing.
+            parts = [compare(part.part, after.firewall) or part for part in parts]
         if item.differences:
             links = interface_drift.find_drift(item.record, item.record.network(), after.node) or links
     except Exception as exc:  # its namespace may be gone by now

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 from ansible_collections.cni.node.plugins.module_utils._reference import (
     firewall_names,
     firewall_removal,
@@ -78,6 +79,7 @@ def remove_spoof_checks(attachment: Attachment) -> None:
         CniError: ``IO_FAILURE``.
     """
     owner = firewall_names.spoof_owner(*attachment.key[1:])
+    nftables.require_no_chain(firewall_names.SPOOF_TABLE, firewall_names.spoof_chains(owner).__contains__)
     for check in spoof_checks.listing():
         if check.owner == owner:
             check.remove()
@@ -102,7 +104,8 @@ def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exc
         try:
             drifts = [require_comparison(part, snapshot) for part in group]
         except CniError as exc:
-            errors[number] = exc
+            # A runtime that takes this for drift would make the attachment anew, without rules.
+            errors[number] = CniError(Code.NOT_AVAILABLE, exc.msg, exc.details)
             continue
         messages = [message for drift in drifts for message in drift.messages]
         if messages:

@@ -140,6 +140,17 @@ class LinkClaim(t.NamedTuple):
     def is_identifiable(self) -> bool:
         return bool(self.mac) or (bool(self.addresses) and not self.is_unknown_plugin)
 
+    def is_proven_by(self, inside: Link, path: str) -> bool:
+        """Return whether a link of a container has the recorded MAC, or is the other end of a pair that the claim names.
+
+        Args:
+            path: The container's network namespace.
+
+        Raises:
+            CniError: ``IO_FAILURE``.
+        """
+        return self.mac == inside.mac != "" or any(is_pair(end, inside, path) for end in self._find_named_host_ends())
+
     def find_links(self, path: str, records: AllRecords | None = None) -> OwnLinks:
         """Return the attachment's links.
 

@@ -60,10 +60,25 @@ def test_a_node_without_the_tool_has_no_rules(prints: t.Callable[..., None]) -> 
     assert nftables.rules("hosts") == []
 
 
-def test_output_that_is_not_json_is_an_error(prints: t.Callable[..., None]) -> None:
-    prints("nft", **{"-j_list_tables": "no json here"})
+@pytest.mark.parametrize(
+    ("output", "problem"),
+    [
+        ("no json here", "is not JSON"),
+        ("{}", "is not a listing"),
+        ("[1]", "is not a listing"),
+        ('{"nftables": [1]}', "is not a listing"),
+    ],
+)
+def test_output_that_is_not_a_listing_is_an_error(prints: t.Callable[..., None], output: str, problem: str) -> None:
+    prints("nft", **{"-j_list_tables": output})
     error = error_of(nftables.rules, "hosts")
-    assert (error.code, "is not JSON" in error.msg) == (Code.DECODE_FAILURE, True)
+    assert (error.code, problem in error.msg) == (Code.IO_FAILURE, True)
+
+
+def test_a_program_that_prints_something_instead_of_writing_is_an_error(prints: t.Callable[..., None]) -> None:
+    prints("nft", **{"-f_-": "nonsense"})
+    error = error_of(nftables.change, ["add table ip net"])
+    assert (error.code, error.details) == (Code.IO_FAILURE, "nonsense")
 
 
 def test_only_veths_whose_peer_is_in_another_namespace_count(monkeypatch: pytest.MonkeyPatch) -> None:

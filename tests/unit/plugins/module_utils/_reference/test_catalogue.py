@@ -34,6 +34,7 @@ OTHER_MEANINGS = {
     "module_utils/_linux/link_message.py": {  # the kernel's kinds of links
         *("bridge", "ipvlan", "macvlan", "vlan", "vrf"),
     },
+    "module_utils/_linux/nf_tables.py": {"bridge"},  # a family of the kernel
     "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/gc/network_users.py": {"bridge"},  # a key
     "module_utils/_node/gc/shared_bridges.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key

@@ -59,7 +59,7 @@ def tool(program_dir: pathlib.Path) -> t.Callable[..., pathlib.Path]:
 def test_del_fails_for_a_family_that_the_node_lacks_only_if_the_attachment_has_addresses_of_it(
     tool: t.Callable[..., pathlib.Path], records: RecordStore
 ) -> None:
-    tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)
+    tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE, "COMMIT")
     removed = tool("iptables-restore")
     tool("ip6tables-save", "can't initialize ip6tables table `nat': Table does not exist", status=3)
     assert remove_leaked_rules(record(), records) == 1
@@ -81,7 +81,7 @@ def test_an_attachment_does_not_keep_its_own_rules_and_another_of_the_container_
     tool: t.Callable[..., pathlib.Path], records: RecordStore
 ) -> None:
     """The attachment's own record is recognized even without a network namespace, as libcni before 1.2.0 wrote it."""
-    tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)
+    tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE, "COMMIT")
     tool("iptables-restore")
     own = record("10.1.0.2/16")
     records.write(own._replace(attachment=own.attachment.with_netns("")))

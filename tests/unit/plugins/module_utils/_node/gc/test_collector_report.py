@@ -55,19 +55,23 @@ def failures(leaks: t.Iterable[Leak]) -> dict[str, str]:
 UNEXPECTED = "unexpected RuntimeError: nothing is prepared for this"
 
 
-def test_a_firewall_that_cannot_be_listed_is_reported_and_the_rest_is_collected(
+def test_a_firewall_that_cannot_be_listed_is_reported_and_keeps_addresses_without_a_record(
     gc: GcFixture, program_dir: pathlib.Path
 ) -> None:
     for tool in ("iptables-save", "nft"):
         (program_dir / tool).write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
         (program_dir / tool).chmod(0o755)
+    gc.node.make_namespace("blue")
+    assert gc.node.ensure(gc.node.attachment("blue")).action == "added"
+    gc.node.drop_namespace("blue")
     gc.lease("10.1.9.1", "lost\r\neth0")
     leaks = gc.collect("net")
     assert [(leak.kind, leak.subject, leak.action) for leak in leaks[:2]] == [
         (Kind.CHAIN, "iptables", "kept"),
         (Kind.CHAIN, "nft", "kept"),
     ]
-    assert actions(leaks[2:]) == {"lease 10.1.9.1": "removed"}
+    assert actions(leaks[2:]) == {"record net-blue-eth0": "deleted", "lease 10.1.9.1": "kept"}
+    assert "a rule of the firewall may lead to its address: iptables-save failed" in leaks[-1].evidence
 
 
 @pytest.mark.parametrize(("finder", "method"), METHODS)

@@ -67,7 +67,7 @@ class PrintingTools:
         self._directory = directory
 
     def print_table(self, name: str, *lines: str) -> None:
-        self.print("iptables-save", f"*{name}", *lines)
+        self.print("iptables-save", f"*{name}", *lines, "COMMIT")
 
     def print(self, name: str, *lines: str) -> None:
         text = self._directory / f"{name}.out"

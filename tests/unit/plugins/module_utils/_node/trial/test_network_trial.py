@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Verification
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import fails_at
@@ -73,6 +73,7 @@ def test_a_trial_that_cannot_be_inspected_fails_and_is_removed(
         return True
 
     monkeypatch.setattr(netns, "run_inside", fail_for_net)
+    monkeypatch.setattr(rtnetlink, "link", lambda name, path="": None)
     verification = Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 1)
     net, other = trials = verification.plan([])
     verification.carry_out(trials)

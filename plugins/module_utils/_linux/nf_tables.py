@@ -1,0 +1,66 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The chains of nf_tables in the kernel, for a node that lacks the program which lists them."""
+
+from __future__ import annotations
+
+import struct
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import netlink, program
+
+# linux/netlink.h, linux/netfilter.h, linux/netfilter/nfnetlink.h, linux/netfilter/nf_tables.h
+_NETLINK_NETFILTER: t.Final = 12
+_FAMILIES: t.Final = {1: "inet", 2: "ip", 7: "bridge", 10: "ip6"}
+_GET_CHAIN: t.Final = 10 << 8 | 4
+_TABLE, _NAME = 1, 3
+_HEADER: t.Final = struct.Struct("=BBH")
+
+
+class Chain(t.NamedTuple):
+    """A chain; that of iptables, too, unless it is a legacy one."""
+
+    family: str
+    table: str
+    name: str
+
+
+def list_chains() -> tuple[Chain, ...]:
+    """Return all chains of this thread's network namespace; none if the kernel has no nf_tables."""
+    try:
+        with netlink.Connection(_NETLINK_NETFILTER) as connection:
+            return netlink.list_entries(connection, _GET_CHAIN, _HEADER.pack(0, 0, 0), _decode)
+    except OSError:
+        return ()
+
+
+def _decode(answer: bytes, start: int, end: int) -> Chain | None:
+    family = _FAMILIES.get(answer[start], "")
+    places = netlink.attributes(answer, start + _HEADER.size, end)
+    if not family or not {_TABLE, _NAME} <= places.keys():
+        return None
+    return Chain(family, netlink.text(answer, places[_TABLE]), netlink.text(answer, places[_NAME]))
+
+
+def require_none(name: str, package: str, is_own: t.Callable[[Chain], bool]) -> None:
+    """Raise an error if the kernel has certain chains, and the node lacks the program that lists and removes them.
+
+    Raises:
+        CniError: ``NOT_AVAILABLE``.
+    """
+    if program.find(name):
+        return
+    chain = next(filter(is_own, list_chains()), None)
+    if chain is not None:
+        what = f"{name} is not installed, and the kernel has the chain {chain.name}, which may be the attachment's"
+        advice = f"expected: the program {name}; install the package {package}"
+        raise CniError(Code.NOT_AVAILABLE, what, advice)
+
+
+__all__ = ("Chain", "list_chains", "require_none")

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 
 DEPTH = 60
-ODD = (
+ODD: tuple[t.Any, ...] = (
     -1,
     0,
     2**31,

@@ -147,10 +147,10 @@ class Yard:
             for record in RecordStore.of_records(cache_dir).read_all()[0]
             if record.attachment.container_id != self.green.name
         ]
-        for record in found:
+        for stored in found:
             with contextlib.suppress(CniError):
-                self.runtime.check(record)
-        attachments = [record.attachment for record in found]
+                self.runtime.check(stored)
+        attachments = [stored.attachment for stored in found]
         # An operator requests attachments of the own container only, and removes all.
         own = [each for each in attachments if each.netns == str(self.blue.path)]
         for wanted, is_present in ((own, True), (attachments[::2], False)):

@@ -91,7 +91,7 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
     owner = _find_proven_owner(record, at_name, records) if at_name and not recorded.is_proven_by(at_name) else None
     if owner is not None:
         if is_name_needed:
-            raise _taken(record.attachment, owner, path)
+            raise _make_ownership_error(record.attachment, owner, path)
         without_netns = record._replace(attachment=record.attachment.with_netns(""))
         return Preparation(without_netns, removed_host_end=recorded.own_host_end(records))
     if not recorded.is_identifiable:
@@ -101,6 +101,8 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
     view = rtnetlink.snapshot(path, routes=False)
     host_end = recorded.host_end_in(view) or recorded.own_host_end(records)
     link = recorded.find(view, host_end)
+    if link and not recorded.is_proven_by(link) and _find_proven_owner(record, link, records):
+        link = None  # it only has a recorded address, which another record has, too
     lost_host_end = None if link else host_end
     if at_name is None:
         return Preparation(record, path, renamed=link, removed_host_end=lost_host_end)
@@ -270,7 +272,7 @@ class _RecordedLink(t.NamedTuple):
         return catalogue.find_plugin_type(self.plugin_type).link_kind in ("", link.kind)
 
 
-def _taken(attachment: Attachment, owner: Attachment, path: str) -> CniError:
+def _make_ownership_error(attachment: Attachment, owner: Attachment, path: str) -> CniError:
     return CniError(
         Code.INVALID_ENVIRONMENT,
         f"{attachment}: {attachment.ifname} in {path} is the interface of the {owner}",

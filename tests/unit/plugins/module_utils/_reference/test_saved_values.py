@@ -18,7 +18,7 @@ DEFAULT = "/run/cni/tuning"
 
 
 @pytest.mark.parametrize("directory", [{}, {"a": 1}, [1], 5, "not/absolute"])
-def test_a_directory_that_is_no_path_is_ignored(directory: t.Any) -> None:
+def test_a_directory_that_is_not_a_path_is_ignored(directory: t.Any) -> None:
     plugins = [{"type": "tuning", "dataDir": directory}, {"type": "tuning"}]
     content = json.dumps({"cniVersion": "1.0.0", "name": "net", "plugins": plugins}).encode()
     network = config.parse(content, "net.conflist", recorded=True)

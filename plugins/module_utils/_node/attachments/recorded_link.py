@@ -100,9 +100,7 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
         return Preparation(record)
     view = rtnetlink.snapshot(path, routes=False)
     host_end = recorded.host_end_in(view) or recorded.own_host_end(records)
-    link = recorded.find(view, host_end)
-    if link and not recorded.is_proven_by(link) and _find_proven_owner(record, link, records):
-        link = None  # it only has a recorded address, which another record has, too
+    link = _find_own(record, view, host_end, records)
     lost_host_end = None if link else host_end
     if at_name is None:
         return Preparation(record, path, renamed=link, removed_host_end=lost_host_end)
@@ -112,6 +110,15 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
         raise _name_conflict(record.attachment, link, path)
     without_netns = record._replace(attachment=record.attachment.with_netns(""))
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
+
+
+def _find_own(record: Record, view: View, host_end: Link | None, records: AllRecords) -> Link | None:
+    """Return the link of an attachment in a namespace; None if it only has an address that another record has, too."""
+    recorded = _RecordedLink.from_record(record)
+    link = recorded.find(view, host_end)
+    if link and not recorded.is_proven_by(link) and _find_proven_owner(record, link, records):
+        return None
+    return link
 
 
 def _find_proven_owner(record: Record, at_name: Link, records: AllRecords) -> Attachment | None:

@@ -143,18 +143,18 @@ class Yard:
         for dry_run in (True, False):
             repair_node(NODE_PATHS, cache_dir, LIMIT, Selection(), dry_run=dry_run)
         found = [
-            each
-            for each in RecordStore.of_records(cache_dir).read_all()[0]
-            if each.attachment.container_id != self.green.name
+            record
+            for record in RecordStore.of_records(cache_dir).read_all()[0]
+            if record.attachment.container_id != self.green.name
         ]
-        for each in found:
+        for stored in found:
             with contextlib.suppress(CniError):
-                self.runtime.check(each)
-        attachments = [each.attachment for each in found]
+                self.runtime.check(stored)
+        attachments = [stored.attachment for stored in found]
         # An operator requests attachments of the own container only, and removes all.
-        own = [wanted for wanted in attachments if wanted.netns == str(self.blue.path)]
-        for chosen, is_present in ((own, True), (attachments[::2], False)):
-            desired = [DesiredAttachment(wanted, is_present) for wanted in chosen]
+        own = [each for each in attachments if each.netns == str(self.blue.path)]
+        for wanted, is_present in ((own, True), (attachments[::2], False)):
+            desired = [DesiredAttachment(each, is_present) for each in wanted]
             reconcile_all(Reconciler(self.runtime, networks, Policy()), desired, 1)
         for dry_run in (True, False):
             collector = Collector(self.runtime, cache_dir, networks, ValidAttachments(), GcPolicy(0, dry_run), LIMIT)

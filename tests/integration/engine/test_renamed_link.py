@@ -332,15 +332,19 @@ def test_a_name_taken_during_del_stays_and_no_address_is_freed(
     assert (_holders(blue), links(blue.name)["foo"]["flags"].count("UP")) == (["foo"], 1)
 
 
+@pytest.mark.parametrize("ifname", ["eth0", "eth1"])
 @pytest.mark.parametrize("builtin", ["never", "always"])
 def test_del_leaves_the_interface_of_a_network_namespace_that_another_record_describes(
-    node: EngineNode, blue: Namespace, builtin: str
+    node: EngineNode, blue: Namespace, builtin: str, ifname: str
 ) -> None:
     item = _attach(node, blue)
     victim = node.record_of(item)
     forged = json.loads(victim.read_text(encoding="utf-8"))
-    forged.update(containerId="forged", result={"cniVersion": "1.0.0"})
-    other = {**item, "container_id": "forged"}
+    result = (
+        {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/30"}]} if ifname == "eth1" else {"cniVersion": "1.0.0"}
+    )
+    forged.update(containerId="forged", ifName=ifname, result=result)
+    other = {**item, "container_id": "forged", "ifname": ifname}
     node.record_of(other).write_text(json.dumps(forged), encoding="utf-8")
     before = links(blue.name)
     assert require_success(Engine(node, builtin).ensure(other, present=False))[0] == "removed"

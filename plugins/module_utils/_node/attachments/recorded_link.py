@@ -91,16 +91,17 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
     at_name = None
     with contextlib.nullcontext() if claim.is_identifiable else contextlib.suppress(CniError):
         at_name = rtnetlink.link(record.attachment.ifname, path)
-    is_doubtful = at_name is not None and not claim.is_proven_by(at_name, path)
-    owner = _find_proven_owner(record, at_name, path, records) if at_name and is_doubtful else None
+    owner = _find_other_owner(claim, at_name, path, records)
     if owner is not None:
         if is_name_needed:
-            raise _report_owner(record.attachment, owner, path)
+            raise _make_ownership_error(record.attachment, owner, path)
         without_netns = record._replace(attachment=record.attachment.with_netns(""))
         return Preparation(without_netns, removed_host_end=claim.find_moved_pair(records))
     if not claim.is_identifiable:
         return Preparation(record)
     link, host_end, at_name = claim.find_links(path, records)
+    if _find_other_owner(claim, link, path, records) is not None:
+        link = None  # it only has a recorded address, which another record has, too
     lost_host_end = None if link else host_end
     if at_name is None:
         return Preparation(record, path, renamed=link, removed_host_end=lost_host_end)
@@ -112,18 +113,18 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
 
 
-def _find_proven_owner(record: Record, at_name: Link, path: str, records: AllRecords) -> Attachment | None:
-    """Return the other attachment whose record describes the link with an attachment's name, or None.
+def _find_other_owner(claim: LinkClaim, link: Link | None, path: str, records: AllRecords) -> Attachment | None:
+    """Return the other attachment whose record describes a link, or None if there is none or this record does so, too.
 
     A record is a claim: it may name the network namespace of another container.
     """
-    if not at_name.mac:
+    if link is None or not link.mac or claim.is_proven_by(link, path):
         return None
-    for other in records.read_containing(at_name.mac)[0]:
+    for other in records.read_containing(link.mac)[0]:
         attachment = other.attachment
-        if attachment.key != record.attachment.key and attachment.ifname == at_name.name:
+        if attachment.key != claim.attachment.key and attachment.ifname == link.name:
             with contextlib.suppress(CniError):  # without a configuration that can be read, nothing is proven
-                if LinkClaim.from_record(other).is_proven_by(at_name, path):
+                if LinkClaim.from_record(other).is_proven_by(link, path):
                     return attachment
     return None
 
@@ -157,7 +158,7 @@ def _prepare_device(record: Record, claim: DeviceClaim, path: str, *, is_name_ne
     return Preparation(record, path, renamed=None if at_name else device.link, device=device)
 
 
-def _report_owner(attachment: Attachment, owner: Attachment, path: str) -> CniError:
+def _make_ownership_error(attachment: Attachment, owner: Attachment, path: str) -> CniError:
     return CniError(
         Code.INVALID_ENVIRONMENT,
         f"{attachment}: {attachment.ifname} in {path} is the interface of the {owner}",

@@ -99,6 +99,13 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
         return Preparation(without_netns, removed_host_end=claim.find_moved_pair(records))
     if not claim.is_identifiable:
         return Preparation(record)
+    return _prepare_link(record, claim, path, records, is_name_needed=is_name_needed)
+
+
+def _prepare_link(
+    record: Record, claim: LinkClaim, path: str, records: AllRecords, *, is_name_needed: bool
+) -> Preparation:
+    """Prepare the link that a record describes for DEL, as `prepare`."""
     link, host_end, at_name = claim.find_links(path, records)
     if _find_other_owner(claim, link, path, records) is not None:
         link = None  # it only has a recorded address, which another record has, too

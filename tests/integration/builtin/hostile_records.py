@@ -85,6 +85,11 @@ class Generator:
                 "portMappings": [{"hostPort": self._maybe_odd(8080), "containerPort": 80, "protocol": "tcp"}]
             },
         }
+        if document["netns"].endswith("green"):
+            # With the network namespace and the pair of the other container, no proof is left that tells the two records apart.
+            for interface in _objects(document["result"]):
+                interface.pop("name", None)
+                interface.pop("mac", None)
         if self._is(0.5) or restores:
             own: JsonObject = {"cniVersion": "1.0.0", "netns": "", "command": ""}
             if restores:
@@ -197,6 +202,11 @@ class Generator:
         }
         kind = choose(sorted(kinds))
         return {"type": kind, **self._keys(**kinds[kind])}
+
+
+def _objects(result: t.Any) -> list[JsonObject]:
+    interfaces = result.get("interfaces") if isinstance(result, dict) else None
+    return [each for each in interfaces if isinstance(each, dict)] if isinstance(interfaces, list) else []
 
 
 def file_name(record: JsonObject) -> str | None:

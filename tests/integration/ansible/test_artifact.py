@@ -55,17 +55,17 @@ VARIABLES: JsonObject = {
 }
 # KiB of a module's payload, as the file that goes to a node, and arguments with which it is sent.
 BUDGETS = {
-    "attachments": 700,
-    "conflists": 600,
-    "gc": 730,
-    "kernel": 300,
-    "metrics": 760,
+    "attachments": 720,
+    "conflists": 620,
+    "gc": 740,
+    "kernel": 310,
+    "metrics": 770,
     "netns": 220,
-    "node_info": 640,
-    "plugins": 650,
-    "preflight_info": 310,
-    "repair": 690,
-    "verify": 660,
+    "node_info": 660,
+    "plugins": 680,
+    "preflight_info": 320,
+    "repair": 700,
+    "verify": 670,
 }
 ARGUMENTS: dict[str, JsonObject] = {
     **{module: {} for module in BUDGETS},

@@ -177,9 +177,9 @@ TYPES["host-device"] = {"type": "host-device", "device": "eth0"}
 def test_del_leaves_the_links_of_the_nodes_own_namespace(plugin_type: str, path: str) -> None:
     with _veth("eth0"):
         run("ip link set lo up", "ip link set eth0 up")
-        before = {name: link["flags"] for name, link in links().items()}
+        before = {name: "UP" in link["flags"] for name, link in links().items()}
         call("DEL", TYPES[plugin_type], path)
-        assert {name: link["flags"] for name, link in links().items()} == before
+        assert {name: "UP" in link["flags"] for name, link in links().items()} == before
 
 
 def test_cni_netns_override_does_not_concern_plugins_in_the_process_of_a_module(

@@ -24,7 +24,13 @@ from ansible_collections.cni.node.tests.support.build import REPOSITORY
 
 SOURCES = REPOSITORY / "tests/interop/reference-suites"
 # The places of the plugins in the checkout.
-SUITES = {"loopback": "plugins/main/loopback", "static": "plugins/ipam/static"}
+SUITES = {
+    "host-local": "plugins/ipam/host-local",
+    "loopback": "plugins/main/loopback",
+    "portmap": "plugins/meta/portmap",
+    "static": "plugins/ipam/static",
+    "tap": "plugins/main/tap",
+}
 COMMANDS = {"cmdAdd": "ADD", "cmdCheck": "CHECK", "cmdDel": "DEL", "cmdStatus": "STATUS", "cmdGC": "GC"}
 FUNCTION = re.compile(rf"^func ({'|'.join(COMMANDS)})\(", re.MULTILINE)
 # The specs that fail with the built-in plugins, by the plugin: a pattern of their names, and the reason.

@@ -161,12 +161,9 @@ def test_an_attachment_without_its_namespace_is_named_and_not_repaired(
     assert "CNI-" not in rules()
 
 
-@pytest.mark.parametrize(
-    ("has_host_end", "reason"),
-    [(True, "is another link than the recorded one"), (False, "belongs to another container")],
-)
+@pytest.mark.parametrize("has_host_end", [True, False])
 def test_a_namespace_of_another_container_at_the_path_is_not_changed(
-    node: EngineNode, attached: JsonObject, green: Namespace, has_host_end: bool, reason: str
+    node: EngineNode, attached: JsonObject, green: Namespace, has_host_end: bool
 ) -> None:
     as_other_runtime(node, attached)
     node.attach(map_port(green, 1))
@@ -179,7 +176,7 @@ def test_a_namespace_of_another_container_at_the_path_is_not_changed(
     flush()
     entries = {entry["container_id"]: entry for entry in node.run("repair").succeeded().entries}
     assert entries["green"]["action"] == "repaired"
-    assert reason in entries["blue"]["reason"]
+    assert entries["blue"]["reason"] == "the record of container green describes interface eth0"
 
 
 BUSY = "a plugin is running for its container"

@@ -38,8 +38,11 @@ def is_pair(host_end: Link, inside: Link, path: str) -> bool:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    if host_end.kind != VETH or host_end.peer != inside.ifindex or not host_end.is_peer_elsewhere:
+    if host_end.kind != VETH or host_end.peer != inside.ifindex:
         return False
+    if not host_end.is_peer_elsewhere:
+        # An executable may have been told that the node is the container, with CNI_NETNS_OVERRIDE.
+        return netns.is_own(path) and find_peer(inside, host_end) is not None
     return host_end.is_peer_of(inside, rtnetlink.netns_id(path))
 
 

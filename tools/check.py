@@ -36,9 +36,9 @@ class Suite(t.NamedTuple):
 # The longest parts first, so that no processor waits at the end. What needs no packages begins while they are installed.
 SUITES = {
     "vm": Suite(vm.suite, 1, ("node", "fleet", "vm")),
+    "uml": Suite(pytests.uml, 1, ("node", "uml")),
     "ansible": Suite(pytests.ansible, 8, ("node", "interop", "fleet", "release")),
     "integration": Suite(pytests.integration, 6, ("node", "interop", *pytests.FIREWALLD)),
-    "uml": Suite(pytests.uml, 1, ("node", "uml")),
     "molecule": Suite(molecule.suite, len(molecule.select()), ("node", "fleet")),
     "newest": Suite(pytests.newest, 6, ("node", "interop")),
     "sanity": Suite(sanity.suite),

@@ -107,8 +107,12 @@ def _prepare_link(
 ) -> Preparation:
     """Prepare the link that a record describes for DEL, as `prepare`."""
     link, host_end, at_name = claim.find_links(path, records)
+    without_netns = record._replace(attachment=record.attachment.with_netns(""))
     if _find_other_owner(claim, link, path, records) is not None:
-        link = None  # it only has a recorded address, which another record has, too
+        # It only has a recorded address, which another record has, too. Built-in plugins would find it by that.
+        if at_name is not None and is_name_needed:
+            raise _name_conflict(record.attachment, None, path)
+        return Preparation(without_netns, removed_host_end=host_end)
     lost_host_end = None if link else host_end
     if at_name is None:
         return Preparation(record, path, renamed=link, removed_host_end=lost_host_end)
@@ -116,7 +120,6 @@ def _prepare_link(
         return Preparation(record)
     if is_name_needed:
         raise _name_conflict(record.attachment, link, path)
-    without_netns = record._replace(attachment=record.attachment.with_netns(""))
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
 
 

@@ -60,9 +60,9 @@ def reason_by_interface(record: Record) -> str:
     """
     attachment = record.attachment
     inside = _interfaces_inside(record)
-    if inside and attachment.ifname not in {item.get("name") for item in inside}:
-        return ""  # the loopback interface, which every namespace has
     try:
+        if all(catalogue.find_plugin_type(plugin.type).is_loopback for plugin in record.network().plugins[:1]):
+            return ""  # every namespace has the loopback interface
         links = {link.name: link for link in rtnetlink.snapshot(attachment.netns, routes=False).links}
         link = links.get(attachment.ifname)
         if link is None:

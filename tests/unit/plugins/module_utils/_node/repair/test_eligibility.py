@@ -177,6 +177,14 @@ def test_the_loopback_interface_needs_no_identification(links: FakeLinks) -> Non
     assert reason_by_interface(make_record({"type": "loopback"}, result=result)) == ""
 
 
+def test_a_result_that_lists_other_interfaces_identifies_none(links: FakeLinks) -> None:
+    """It may name the node's end of another container."""
+    listed = [{"name": "veth7"}, {"name": "lo", "mac": MAC, "sandbox": "/run/netns/blue"}]
+    links.inside, links.on_node = [], [VETH7]
+    record = make_record(result={**RESULT, "interfaces": listed})
+    assert reason_by_interface(record) == "interface eth0 is gone"
+
+
 def test_a_namespace_that_cannot_be_read_is_a_reason(links: FakeLinks, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(dummy: str, *, routes: bool) -> t.NoReturn:
         raise CniError(Code.IO_FAILURE, "cannot enter /run/netns/blue", "it is gone")

@@ -180,7 +180,7 @@ def test_the_loopback_interface_needs_no_identification(links: FakeLinks) -> Non
 def test_a_result_that_lists_other_interfaces_identifies_none(links: FakeLinks) -> None:
     """It may name the node's end of another container."""
     listed = [{"name": "veth7"}, {"name": "lo", "mac": MAC, "sandbox": "/run/netns/blue"}]
-    links.inside, links.on_node = [], [VETH7]
+    links.inside = ()
     record = make_record(result={**RESULT, "interfaces": listed})
     assert reason_by_interface(record) == "interface eth0 is gone"
 

@@ -21,17 +21,20 @@ def repetitions(outer: int, inner: int) -> int:
     return outer if IS_OUTER else inner
 
 
-def sample(items: t.Sequence[Item], inner: int, key: t.Callable[[Item], object] = lambda item: None) -> list[Item]:
+def sample(
+    items: t.Sequence[Item], inner: int, key: t.Callable[[Item], object] = lambda item: None, *, seed: int = SEED
+) -> list[Item]:
     """Return all items in the outer ring, else a sample in their order.
 
     Args:
         items: The items.
         inner: Take one of so many in the inner ring.
         key: Of each value of this function, at least one item is in the sample.
+        seed: Makes the same sample each time.
     """
     if IS_OUTER:
         return list(items)
-    choice = random.Random(SEED)
+    choice = random.Random(seed)
     chosen = set(range(choice.randrange(inner), len(items), inner))
     indexes: dict[object, list[int]] = {}
     for index, item in enumerate(items):

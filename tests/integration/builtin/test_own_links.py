@@ -90,6 +90,14 @@ def test_del_of_host_device_never_confuses_two_devices_that_were_swapped(
     red: Namespace, are_aliases_swapped: bool
 ) -> None:
     run("ip link add hd2 type veth peer name e2 netns wire")
+    try:
+        _swap_devices(red, are_aliases_swapped)
+    finally:
+        # The kernel would remove it some time after its namespace.
+        subprocess.run(["ip", "-n", "wire", "link", "del", "e2"], check=False)
+
+
+def _swap_devices(red: Namespace, are_aliases_swapped: bool) -> None:
     devices = {"eth0": DEVICE, "eth1": {**DEVICE, "device": "hd2"}}
     before = {name: links()[keys["device"]]["address"] for name, keys in devices.items()}
     results = {name: call("ADD", keys, str(red.path), ifname=name) for name, keys in devices.items()}

@@ -20,10 +20,9 @@ from ansible_collections.cni.node.plugins.module_utils._linux.netlink import att
 
 _UDP: t.Final = 17
 
-# linux/netlink.h, linux/netfilter/nfnetlink.h, linux/netfilter/nfnetlink_conntrack.h
-_NETLINK_NETFILTER, _NESTED = 12, 0x8000
+# linux/netlink.h, linux/netfilter/nfnetlink_conntrack.h
+_NESTED: t.Final = 0x8000
 _GET, _DELETE = 0x101, 0x102
-_HEADER: t.Final = struct.Struct("=BBH")
 _ORIGINAL, _REPLY, _ID, _ZONE, _FILTER = 1, 2, 12, 18, 25
 _IP, _PROTOCOL = 1, 2
 _SOURCES: t.Final = {4: 1, 6: 3}
@@ -47,11 +46,11 @@ def forget_udp(family: int, ports: t.Collection[int], addresses: t.Iterable[str]
     packed = None if addresses is None else {ipaddress.ip_address(address).packed for address in addresses}
     if not ports or packed == set():
         return
-    header = _HEADER.pack(socket.AF_INET if family == 4 else socket.AF_INET6, 0, 0)
+    header = netlink.NETFILTER_HEADER.pack(socket.AF_INET if family == 4 else socket.AF_INET6, 0, 0)
 
     def decode(answer: bytes, start: int, end: int) -> bytes | None:
         """Return the attributes that identify a flow, or None if it stays."""
-        places = attributes(answer, start + _HEADER.size, end)
+        places = attributes(answer, start + netlink.NETFILTER_HEADER.size, end)
         protocol = _find_nested(answer, places, _ORIGINAL, _PROTOCOL)
         if (
             answer[protocol[_NUMBER][0]] != _UDP
@@ -69,7 +68,7 @@ def forget_udp(family: int, ports: t.Collection[int], addresses: t.Iterable[str]
             if kind & ~_NESTED in places
         )
 
-    with contextlib.suppress(OSError), netlink.Connection(_NETLINK_NETFILTER) as connection:
+    with contextlib.suppress(OSError), netlink.Connection(netlink.NETFILTER) as connection:
         for flow in netlink.list_entries(connection, _GET, header + _filter(ports), decode):
             with contextlib.suppress(OSError):  # it has just ended
                 connection.change(_DELETE, header + flow)

@@ -23,6 +23,9 @@ _SOL_NETLINK, _NETLINK_GET_STRICT_CHK = 270, 12
 _ATTRIBUTE_TYPE: t.Final = 0x3FFF
 _HEADER: t.Final = struct.Struct("=IHHII")
 ATTRIBUTE: t.Final = struct.Struct("=HH")
+# struct nfgenmsg of linux/netfilter/nfnetlink.h, and its protocol.
+NETFILTER: t.Final = 12
+NETFILTER_HEADER: t.Final = struct.Struct("=BBH")
 _NUMBER: t.Final = struct.Struct("=I")
 _SIGNED: t.Final = struct.Struct("=i")
 _TIME: t.Final = struct.Struct("@ll")

@@ -9,18 +9,18 @@
 
 from __future__ import annotations
 
-import struct
+import errno
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import netlink, program
 
-# linux/netlink.h, linux/netfilter.h, linux/netfilter/nfnetlink.h, linux/netfilter/nf_tables.h
-_NETLINK_NETFILTER: t.Final = 12
+# linux/netfilter.h, linux/netfilter/nf_tables.h
 _FAMILIES: t.Final = {1: "inet", 2: "ip", 7: "bridge", 10: "ip6"}
 _GET_CHAIN: t.Final = 10 << 8 | 4
 _TABLE, _NAME = 1, 3
-_HEADER: t.Final = struct.Struct("=BBH")
+# The kernel was built without nfnetlink, or without nf_tables.
+_WITHOUT: t.Final = (errno.EPROTONOSUPPORT, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class Chain(t.NamedTuple):
@@ -32,17 +32,23 @@ class Chain(t.NamedTuple):
 
 
 def list_chains() -> tuple[Chain, ...]:
-    """Return all chains of this thread's network namespace; none if the kernel has no nf_tables."""
+    """Return all chains of this thread's network namespace; none if the kernel has no nf_tables.
+
+    Raises:
+        CniError: ``IO_FAILURE``: the kernel does not list them.
+    """
     try:
-        with netlink.Connection(_NETLINK_NETFILTER) as connection:
-            return netlink.list_entries(connection, _GET_CHAIN, _HEADER.pack(0, 0, 0), _decode)
-    except OSError:
-        return ()
+        with netlink.Connection(netlink.NETFILTER) as connection:
+            return netlink.list_entries(connection, _GET_CHAIN, netlink.NETFILTER_HEADER.pack(0, 0, 0), _decode)
+    except OSError as exc:
+        if exc.errno in _WITHOUT:
+            return ()
+        raise io_error("list", "the chains of nf_tables", exc) from exc
 
 
 def _decode(answer: bytes, start: int, end: int) -> Chain | None:
     family = _FAMILIES.get(answer[start], "")
-    places = netlink.attributes(answer, start + _HEADER.size, end)
+    places = netlink.attributes(answer, start + netlink.NETFILTER_HEADER.size, end)
     if not family or not {_TABLE, _NAME} <= places.keys():
         return None
     return Chain(family, netlink.text(answer, places[_TABLE]), netlink.text(answer, places[_NAME]))
@@ -52,7 +58,7 @@ def require_none(name: str, package: str, is_own: t.Callable[[Chain], bool]) -> 
     """Raise an error if the kernel has certain chains, and the node lacks the program that lists and removes them.
 
     Raises:
-        CniError: ``NOT_AVAILABLE``.
+        CniError: ``NOT_AVAILABLE``; or as `list_chains`.
     """
     if program.find(name):
         return

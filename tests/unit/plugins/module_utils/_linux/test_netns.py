@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import resource
 import typing as t
 
 import pytest
@@ -17,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
+from ansible_collections.cni.node.tests.support.descriptors import no_more_files
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
 OWN = "/proc/self/ns/net"
@@ -42,12 +42,8 @@ def test_this_process_is_in_a_network_namespace() -> None:
 
 
 def test_a_namespace_that_cannot_be_opened_for_now_is_not_gone() -> None:
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
-    try:
+    with no_more_files():
         error = error_of(netns.is_foreign, "/run/netns/blue")
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert error.code == Code.IO_FAILURE
 
 

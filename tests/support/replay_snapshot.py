@@ -95,9 +95,10 @@ def _links_at_rest(namespaces: t.Sequence[str]) -> dict[str, list[JsonObject]]:
 def _awaits_an_address(link: JsonObject) -> bool:
     """Return whether the kernel is about to assign or to confirm an IPv6 address of the link."""
     addresses = [address for address in link["addr_info"] if address["family"] == "inet6"]
-    if any("tentative" in address and "dadfailed" not in address for address in addresses):
-        return True
     is_running = {"UP", "LOWER_UP"} <= set(link["flags"]) and "LOOPBACK" not in link["flags"]
+    # Without a carrier, such as that of a tap device that no program has opened, an address stays tentative.
+    if is_running and any("tentative" in address and "dadfailed" not in address for address in addresses):
+        return True
     disabled = read_sysctl(f"net/ipv6/conf/{link['ifname']}/disable_ipv6")
     return is_running and disabled == "0" and not any(address["scope"] == "link" for address in addresses)
 

@@ -161,13 +161,8 @@ def value(words: t.Sequence[str], option: str) -> str:
 
 
 def change(family: int, name: str, *commands: t.Sequence[str]) -> None:
-    """Apply commands to a table in one transaction; do nothing if the tool is not installed.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    if program.find(f"{tool(family)}-restore"):
-        restore(family, {name: [" ".join(map(_quote, command)) for command in commands]})
+    """Apply commands, each a list of arguments, to a table in one transaction; errors as `restore`."""
+    restore(family, {name: [" ".join(map(_quote, command)) for command in commands]})
 
 
 def restore(family: int, tables: t.Mapping[str, t.Iterable[str]]) -> None:

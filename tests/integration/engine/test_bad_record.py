@@ -128,6 +128,24 @@ def test_an_invalid_recorded_configuration_is_tolerated(
     assert before.difference(node.state()) == ""
 
 
+def test_a_roll_back_writes_no_lease_to_a_directory_of_another_program(
+    node: EngineNode, attached: RecordedAttachment, tmp_path: pathlib.Path
+) -> None:
+    notes = tmp_path / "net" / "notes"
+    notes.parent.mkdir()
+    notes.touch()
+    item, dummy, record = attached
+    bridge = reference_networks.bridge(ipam=reference_networks.host_local("10.1.0.0/16", dataDir=str(tmp_path)))
+    recorded = json.dumps(reference_networks.network(bridge)).encode()
+    _keys(config=base64.b64encode(recorded).decode())(record)
+    node.write(reference_networks.network(reference_networks.bridge(bridge="lo")))
+    error = Engine(node, "always").ensure(item).error  # host-local itself writes its lock there
+    assert f"could not be added again as it was before: {notes.parent} is not used: only a record names it" in str(
+        error
+    )
+    assert list(tmp_path.rglob("*")) == [notes.parent, notes]
+
+
 def test_the_module_reports_the_broken_record(node: EngineNode, attached: RecordedAttachment) -> None:
     _half(attached.record)
     (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries

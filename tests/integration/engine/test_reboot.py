@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -136,6 +137,25 @@ def test_an_address_that_was_allocated_since_is_replaced(clean: EngineNode) -> N
         assert boot() == output
         assert node.leases("net") == ["10.1.0.2", "10.1.0.3"]
         assert interface_addresses("blue") == ["10.1.0.3/16"]
+
+
+def test_no_lease_is_restored_to_a_directory_of_another_program(clean: EngineNode, tmp_path: pathlib.Path) -> None:
+    node = clean
+    ipam = reference_networks.host_local("10.1.0.0/16", dataDir=str(tmp_path))
+    node.write(reference_networks.network(reference_networks.bridge(ipam=ipam)))
+    make(node, "blue")
+    node.attach(item())
+    leases = tmp_path / "net"
+    shutil.rmtree(leases)
+    notes = leases / "notes"
+    notes.parent.mkdir()
+    notes.touch()
+    with reboot():
+        assert f"{leases} is not used: only a record names it, and it has files of another program" in boot(status=1)
+    assert list(leases.iterdir()) == [notes]
+    shutil.rmtree(leases)
+    with reboot():
+        assert boot() == "recreated: the attachment of blue (eth0) to network net, 10.1.0.2\n"
 
 
 @in_both_modes

@@ -24,6 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Check,
     DesiredAttachment,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import should_repeat_add, with_advice
 
 _REPETITIONS: t.Final = 3
@@ -101,7 +102,9 @@ def add(
 
 def add_as_recorded(runtime: Runtime, record: Record) -> CniResult:
     """Add an attachment again with its recorded configuration and arguments; return its CNI result."""
-    return add(runtime, record.network(), record.attachment, record.restoration, is_replacement=True).keys
+    network = record.network()
+    host_local.require_own(network, runtime.paths.lease_dir)
+    return add(runtime, network, record.attachment, record.restoration, is_replacement=True).keys
 
 
 class Prediction(Transition):

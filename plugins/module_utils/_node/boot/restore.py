@@ -148,7 +148,9 @@ class RecordReconciler(Reconciler):
 
     def _network(self, attachment: Attachment) -> NetworkConfiguration:
         netns.require_foreign(attachment.netns)
-        return self._records[attachment.key].network()
+        network = self._records[attachment.key].network()
+        host_local.require_own(network, self._runtime.paths.lease_dir)
+        return network
 
 
 class _AddressRequest(Execution):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, program
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
 SAVED = """\
@@ -54,6 +54,11 @@ def test_a_table_has_rules_and_jumps_by_chain() -> None:
 )
 def test_output_that_is_not_a_complete_listing_is_an_error(output: str) -> None:
     assert error_of(iptables.parse, output).code == Code.IO_FAILURE
+
+
+def test_a_change_without_the_program_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "find", lambda dummy: None)
+    assert error_of(iptables.change, 4, "nat", ["-F", "CNI-1"]).msg == "iptables-restore is not installed"
 
 
 def test_a_table_that_the_tool_cannot_show_is_empty() -> None:

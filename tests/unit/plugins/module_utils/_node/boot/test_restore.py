@@ -152,7 +152,8 @@ def test_a_taken_address_is_not_requested(node: FakeNode) -> None:
     with_host_local(node)
     attach(node)
     (node.cache_dir / "net").mkdir()
-    (node.cache_dir / "net" / "10.1.0.2").touch()
+    for name in ("10.1.0.2", "last_reserved_ip.0"):
+        (node.cache_dir / "net" / name).touch()
     node.drop_namespace()
     assert restore(node).error is None
     assert read_add_request(node) is None

@@ -14,6 +14,7 @@ import typing as t
 import jinja2
 import yaml
 from ansible.errors import AnsibleError
+from ansible.module_utils.common.yaml import yaml_load
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
@@ -164,7 +165,7 @@ def _make_choice_check(name: str, choices: t.Sequence[str]) -> t.Callable[[t.Any
 def _choices() -> dict[str, list[str]]:
     """Return the allowed values of variables with choices, by variable."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    specs = yaml.safe_load(durable.read(os.path.join(root, *_SPECS)) or b"")
+    specs = yaml_load(durable.read(os.path.join(root, *_SPECS)) or b"")
     options = specs["argument_specs"]["main"]["options"]
     return {name: option["choices"] for name, option in options.items() if "choices" in option}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import hashlib
 import ipaddress
 import os
@@ -139,13 +140,16 @@ def tree_lines(top: str | os.PathLike[str], identity: bool = False) -> Lines:
 def file_line(path: pathlib.Path, top: str, identity: bool) -> str:
     status = path.lstat()
     owner = f"{status.st_uid}:{status.st_gid}"
-    facts = [os.path.relpath(path, top), stat.filemode(status.st_mode), owner, _content(path)]
+    # Plugins are large, and read for each task of a playbook.
+    version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    facts = [os.path.relpath(path, top), stat.filemode(status.st_mode), owner, _content(path, version)]
     if identity:
         facts += [f"inode {status.st_ino}", f"mtime {status.st_mtime_ns}"]
     return " ".join(filter(None, facts))
 
 
-def _content(path: pathlib.Path) -> str:
+@functools.lru_cache(maxsize=10_000)
+def _content(path: pathlib.Path, dummy_version: tuple[int, ...]) -> str:
     if path.is_symlink():
         return f"-> {os.readlink(path)}"
     if not path.is_file():

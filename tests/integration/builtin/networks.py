@@ -23,7 +23,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
 )
 from ansible_collections.cni.node.tests.integration.engine.reference_networks import DEFAULT_ROUTES, host_local, network
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
-from ansible_collections.cni.node.tests.support import state
+from ansible_collections.cni.node.tests.support import ring, state
 from ansible_collections.cni.node.tests.support.key_case import in_other_case
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 
@@ -180,12 +180,22 @@ BUILT_IN_CASES = {
 }
 
 
-def parameters(cases: t.Mapping[str, Case]) -> list[t.Any]:
-    """Return the parameters of a test that runs once for each case."""
+def parameters(cases: t.Mapping[str, Case], way: int | None = None) -> list[t.Any]:
+    """Return the parameters of a test that runs once for each case.
+
+    Args:
+        way: Which of two tests of the same cases it is, 0 or 1. The inner ring runs a case that needs another kernel in one.
+    """
     return [
-        pytest.param(case, id=name, marks=reference_networks.other_kernel_marks(case.plugins))
-        for name, case in cases.items()
+        pytest.param(case, id=name, marks=_marks(case, way is not None and (number + ring.SEED) % 2 != way))
+        for number, (name, case) in enumerate(cases.items())
     ]
+
+
+def _marks(case: Case, is_other_way: bool) -> list[pytest.MarkDecorator]:
+    marks = reference_networks.other_kernel_marks(case.plugins)
+    repetition = [pytest.mark.outer("repetition: the inner ring takes one way")] if is_other_way else []
+    return [*marks, *repetition] if marks else []
 
 
 def prepare(node: EngineNode, namespace: Namespace, case: Case) -> JsonObject:

@@ -70,7 +70,7 @@ def repair_each_damage(
         require_check(here, item)
 
 
-@pytest.mark.parametrize("case", parameters(CASES))
+@pytest.mark.parametrize("case", parameters(CASES, 0))
 def test_executables_check_and_delete_attachments_of_the_engine(
     node: EngineNode, here: Engine, there: Engine, blue: Namespace, case: Case
 ) -> None:
@@ -85,7 +85,7 @@ def test_executables_check_and_delete_attachments_of_the_engine(
     assert before.difference(complete_state(node, blue)) == ""
 
 
-@pytest.mark.parametrize("case", parameters(CASES))
+@pytest.mark.parametrize("case", parameters(CASES, 1))
 def test_the_engine_checks_repairs_and_deletes_attachments_of_executables(
     node: EngineNode, here: Engine, there: Engine, blue: Namespace, case: Case
 ) -> None:

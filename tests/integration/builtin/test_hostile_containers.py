@@ -56,11 +56,17 @@ DEEDS: dict[str, tuple[str, ...]] = {
     "moved to a namespace below": ("ip netns add nested", DOWN, "ip link set eth0 netns nested"),
 }
 HEADLINES = ("---", "+++", "@@ ")
-PAIRS = ring.sample(list(itertools.product(KINDS, DEEDS)), 3, key=lambda pair: pair[0])
-CASES = [
-    pytest.param(kind, deed, id=f"{kind}, {deed}", marks=reference_networks.other_kernel_marks([KINDS[kind]]))
-    for kind, deed in PAIRS
+MARKS = {kind: reference_networks.other_kernel_marks([plugin]) for kind, plugin in KINDS.items()}
+PAIRS = [
+    pair
+    for needs_other_kernel, inner in ((False, 3), (True, 9))
+    for pair in ring.sample(
+        [pair for pair in itertools.product(KINDS, DEEDS) if bool(MARKS[pair[0]]) == needs_other_kernel],
+        inner,
+        key=lambda pair: pair[0],
+    )
 ]
+CASES = [pytest.param(kind, deed, id=f"{kind}, {deed}", marks=MARKS[kind]) for kind, deed in PAIRS]
 
 
 def do(inside_of: Namespace, deed: str, **known: str) -> None:

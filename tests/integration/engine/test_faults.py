@@ -44,7 +44,7 @@ LOG = logging.getLogger(__name__)  # `--log-cli-level=INFO` shows the number of 
 # No program reads them, and gc removes them.
 UNFINISHED = r"\.cni\.node-\w+\.tmp"
 DISKS = {"full for a moment": ("ENOSPC", False), "read-only from then on": ("EROFS", True)}
-SAMPLED = 5  # the inner ring takes one of so many boundaries
+SAMPLED = 8  # the inner ring takes one of so many boundaries
 PROBLEMS = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system"}
 
 

@@ -68,7 +68,7 @@ class CallbackModule(CallbackBase):
         self._write(task.name, task.action, status, keys)
 
     def _write(self, name: str, module: str, status: str, result: t.Any) -> None:
-        if module not in ELSEWHERE:
+        if module not in ELSEWHERE and status != "skipped":
             self._state = whole_state().sections
         line = {"name": name, "module": module, "status": status, "result": result, "state": self._state}
         with open(os.environ["CNI_TEST_RECORD"], "a", encoding="utf-8") as record:

@@ -83,7 +83,7 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
     is_own_netns = bool(path) and netns.is_own(path)
     if not path or is_own_netns or not netns.is_namespace(path):
         if is_own_netns:
-            record = record._replace(attachment=record.attachment.with_netns(""))
+            record = _without_netns(record)
         return Preparation(record, removed_host_end=claim.find_moved_pair(records))
     device_claim = DeviceClaim.from_record(record)
     if device_claim is not None:
@@ -95,8 +95,7 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
     if owner is not None:
         if is_name_needed:
             raise _make_ownership_error(record.attachment, owner, path)
-        without_netns = record._replace(attachment=record.attachment.with_netns(""))
-        return Preparation(without_netns, removed_host_end=claim.find_moved_pair(records))
+        return Preparation(_without_netns(record), removed_host_end=claim.find_moved_pair(records))
     if not claim.is_identifiable:
         return Preparation(record)
     return _prepare_link(record, claim, path, records, is_name_needed=is_name_needed)
@@ -107,12 +106,11 @@ def _prepare_link(
 ) -> Preparation:
     """Prepare the link that a record describes for DEL, as `prepare`."""
     link, host_end, at_name = claim.find_links(path, records)
-    without_netns = record._replace(attachment=record.attachment.with_netns(""))
     if _find_other_owner(claim, link, path, records) is not None:
         # It only has a recorded address, which another record has, too. Built-in plugins would find it by that.
         if at_name is not None and is_name_needed:
             raise _name_conflict(record.attachment, None, path)
-        return Preparation(without_netns, removed_host_end=host_end)
+        return Preparation(_without_netns(record), removed_host_end=host_end)
     lost_host_end = None if link else host_end
     if at_name is None:
         return Preparation(record, path, renamed=link, removed_host_end=lost_host_end)
@@ -120,7 +118,12 @@ def _prepare_link(
         return Preparation(record)
     if is_name_needed:
         raise _name_conflict(record.attachment, link, path)
-    return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
+    return Preparation(_without_netns(record), path, removed=link, removed_host_end=lost_host_end)
+
+
+def _without_netns(record: Record) -> Record:
+    """Return a record with which DEL leaves the links of the network namespace alone."""
+    return record._replace(attachment=record.attachment.with_netns(""))
 
 
 def _find_other_owner(claim: LinkClaim, link: Link | None, path: str, records: AllRecords) -> Attachment | None:
@@ -162,7 +165,7 @@ def _prepare_device(record: Record, claim: DeviceClaim, path: str, *, is_name_ne
             return Preparation(record)
         if is_name_needed:
             raise _name_conflict(record.attachment, None, path)
-        return Preparation(record._replace(attachment=record.attachment.with_netns("")))
+        return Preparation(_without_netns(record))
     if at_name is not None and at_name.ifindex != device.link.ifindex:
         raise _name_conflict(record.attachment, device.link, path)
     return Preparation(record, path, renamed=None if at_name else device.link, device=device)

@@ -258,8 +258,16 @@ networks:
           keys are left out, because they may hold secrets.
       type: dict
       returned: when the file can be read
+    refused:
+      description:
+        - Why this collection does not use a network that container runtimes read, such as a single plugin's configuration at version
+          1.0.0, or V(none).
+      type: dict
+      returned: when the file can be read
     error:
-      description: Why the file cannot be read, or V(none).
+      description:
+        - Why the file cannot be read, or why container runtimes find no network in a file that this collection reads, such as a list of
+          plugins in a file whose name ends with C(.conf); V(none) for a working network.
       type: dict
       returned: always
 attachments:

@@ -31,6 +31,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "too-large": (SCHEMA, ERROR),
     "not-json": (SCHEMA, ERROR),
     "not-yaml": (SCHEMA, ERROR),
+    "wrong-file-name": (SCHEMA, ERROR),
     "config-on-node": (SCHEMA, INFO),
     "skipped-documents": (SCHEMA, INFO),
     "duplicate-key": (SCHEMA, ERROR),
@@ -45,6 +46,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "unknown-key": (SCHEMA, WARNING),
     "key-case": (SCHEMA, WARNING),
     "null-value": (SCHEMA, WARNING),
+    "unrendered-value": (SCHEMA, WARNING),
     "invalid-name": (SPECIFICATION, ERROR),
     "unsupported-version": (SPECIFICATION, ERROR),
     "missing-version": (SPECIFICATION, WARNING),
@@ -105,6 +107,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "shadowed-network": (NODE, WARNING),
     "other-file-first": (NODE, WARNING),
     "broken-file": (NODE, WARNING),
+    "refused-file": (NODE, WARNING),
     "leftover-file": (NODE, WARNING),
     "unread-directory": (NODE, WARNING),
     "unsearched-plugins": (NODE, WARNING),
@@ -130,6 +133,7 @@ class Finding(t.NamedTuple):
         is_tolerated: In check mode, an earlier task may create the missing item; an error becomes a warning.
         is_unchanged: The node has this network already, and only the node has changed; an error becomes a warning.
         is_accepted: Built-in plugins accept it, and they may be those that run; an error becomes a warning.
+        is_conditional: Another program may accept or complete what this engine refuses; an error becomes a warning.
         manifest: Namespace and name of the Kubernetes manifest in the file, whose network configuration ``path`` points into.
     """
 
@@ -144,6 +148,7 @@ class Finding(t.NamedTuple):
     is_tolerated: bool = False
     is_unchanged: bool = False
     is_accepted: bool = False
+    is_conditional: bool = False
     manifest: str = ""
 
     @property
@@ -152,7 +157,7 @@ class Finding(t.NamedTuple):
 
     @property
     def severity(self) -> str:
-        is_warning = self.is_tolerated or self.is_unchanged or self.is_accepted
+        is_warning = self.is_tolerated or self.is_unchanged or self.is_accepted or self.is_conditional
         return WARNING if is_warning else CODES[self.code][1]
 
     def as_dict(self) -> JsonObject:

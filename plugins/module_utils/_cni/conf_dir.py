@@ -7,18 +7,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text, printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
-from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni import config, runtime_reading
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
-
-LIST_ENDING: t.Final = ".conflist"
-SINGLE_ENDINGS: t.Final = (".conf", ".json")
-ENDINGS: t.Final = (LIST_ENDING, *SINGLE_ENDINGS)
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime_reading import (
+    ENDINGS,
+    LIST_ENDING,
+    SINGLE_ENDINGS,
+)
 
 
 class ConfDir(t.NamedTuple):
@@ -27,13 +29,27 @@ class ConfDir(t.NamedTuple):
     Attributes:
         networks: The winning file of each name: lists come before single plugins, then the lower file name wins.
         shadowed: Networks whose name an earlier file already uses.
-        broken: The error of each unreadable file, by path.
+        broken: The error of each file that this engine does not read, by path.
+        refused: The networks of those broken files that container runtimes read, by path.
+        misnamed: The error of each file that this engine reads and container runtimes do not, by path.
     """
 
     path: str
     networks: dict[str, NetworkConfiguration]
     shadowed: tuple[NetworkConfiguration, ...]
     broken: dict[str, CniError]
+    refused: t.Mapping[str, NetworkConfiguration] = {}
+    misnamed: t.Mapping[str, CniError] = {}
+
+    @property
+    def of_runtimes(self) -> list[NetworkConfiguration]:
+        """The networks that container runtimes find, one of each name."""
+        known = {
+            network.name: network
+            for network in (*self.refused.values(), *reversed(self.shadowed), *self.networks.values())
+            if network.source not in self.misnamed
+        }
+        return list(known.values())
 
     def get(self, name: str) -> NetworkConfiguration:
         """Return a network by its name.
@@ -54,7 +70,9 @@ def load(path: str) -> ConfDir:
     Raises:
         CniError: ``IO_FAILURE`` when the directory cannot be listed.
     """
-    directory = ConfDir(path, {}, (), {})
+    refused: dict[str, NetworkConfiguration] = {}
+    misnamed: dict[str, CniError] = {}
+    directory = ConfDir(path, {}, (), {}, refused, misnamed)
     shadowed = []
     for name in sorted(list_files(path), key=precedence):
         file = os.path.join(path, name)
@@ -62,7 +80,12 @@ def load(path: str) -> ConfDir:
             network = load_file(file)
         except CniError as exc:
             directory.broken[file] = exc
+            with contextlib.suppress(CniError):
+                refused[file] = _load_as_runtimes(file)
             continue
+        fault = runtime_reading.find_misnamed(name, is_list=network.is_list)
+        if fault:
+            misnamed[file] = _misnamed(file, fault)
         if directory.networks.setdefault(network.name, network) is not network:
             shadowed.append(network)
     return directory._replace(shadowed=tuple(shadowed))
@@ -77,6 +100,53 @@ def load_file(path: str) -> NetworkConfiguration:
     # A file name may contain line breaks.
     network = complete(config.parse(_read(path), printable.line(path)), os.path.dirname(path))
     return network if network.source == path else dataclasses.replace(network, source=path)
+
+
+def find_misnamed(path: str) -> dict[str, CniError]:
+    """Return an error for each network in a file whose name no runtime reads, such as ``10-net.yaml``, by path.
+
+    Hidden files and copies that were set aside, such as ``10-net.conflist.bak``, have none.
+    """
+    found = {}
+    for name in list_files(path, ("",)):
+        is_copy = name.endswith("~") or any(f"{ending}{mark}" in name for ending in ENDINGS for mark in ".-_~@ ")
+        if name.endswith(ENDINGS) or is_copy:
+            continue
+        file = os.path.join(path, name)
+        network = _read_network(file)
+        fault = runtime_reading.find_misnamed(name, is_list="plugins" in network) if network else None
+        if fault:
+            found[file] = _misnamed(file, fault)
+    return found
+
+
+def _read_network(path: str) -> json_text.JsonObject:
+    """Return the network configuration in a file of any name, or an empty object if it has none."""
+    try:
+        value = json_text.decode(_read(path), path)
+    except CniError:
+        return {}
+    is_network = isinstance(value, dict) and "cniVersion" in value and ("plugins" in value or "type" in value)
+    return value if is_network else {}
+
+
+def _misnamed(path: str, fault: runtime_reading.Misnamed) -> CniError:
+    return CniError(Code.INVALID_CONFIG, f"{printable.line(path)}: {fault.message}", fault.hint)
+
+
+def _load_as_runtimes(path: str) -> NetworkConfiguration:
+    """Return the network that container runtimes find in a file that this engine refuses.
+
+    Raises:
+        CniError: They find none.
+    """
+
+    def read_plugin_directory(name: str) -> list[tuple[str, bytes]]:
+        below = os.path.join(os.path.dirname(path), name)
+        files = [os.path.join(below, file) for file in list_files(below, SINGLE_ENDINGS[:1])]
+        return [(printable.line(file), _read(file)) for file in files]
+
+    return runtime_reading.read(_read(path), path, read_plugin_directory)
 
 
 def complete(network: NetworkConfiguration, directory: str) -> NetworkConfiguration:
@@ -137,6 +207,7 @@ __all__ = (
     "SINGLE_ENDINGS",
     "ConfDir",
     "complete",
+    "find_misnamed",
     "list_files",
     "load",
     "load_file",

@@ -17,6 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name, check_plugin_type
 
+# The first version of the specification without the form of a single plugin.
+SINCE_LISTS_ONLY: t.Final = "1.0.0"
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PluginConfiguration:
@@ -118,7 +121,9 @@ def parse(content: bytes, source: str, *, recorded: bool = False) -> NetworkConf
     document = json_text.decode(content, source, unique_keys=not recorded, recorded=recorded)
     if not isinstance(document, dict):
         raise _invalid(source, "", f"found {kind(document)}", "an object")
-    name = check_network_name(document.get("name"), f"{source}: /name")
+    if document.get("name") is None:
+        raise _invalid(source, "/name", "the key 'name' is missing", "the name of the network")
+    name = check_network_name(document["name"], f"{source}: /name")
     versions = parse_versions(document, source, recorded=recorded)
     is_list = "plugins" in document or "type" not in document
     if not is_list and not recorded:
@@ -142,13 +147,19 @@ def check_single(highest: str, source: str) -> None:
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    if version.at_least(highest, "1.0.0"):
+    if version.at_least(highest, SINCE_LISTS_ONLY):
         raise _invalid(
             source,
             "/type",
             f"a single plugin's configuration at version {highest}",
             "a list, as the specification only has lists since 1.0.0; move the plugin into 'plugins'",
         )
+
+
+def is_refused_single(network: NetworkConfiguration) -> bool:
+    """Return whether this engine refuses a network only because it is a single plugin's configuration."""
+    highest = network.version
+    return not network.is_list and highest in version.KNOWN and version.at_least(highest, SINCE_LISTS_ONLY)
 
 
 def parse_plugin(keys: object, index: int, source: str, pointer: str) -> PluginConfiguration:
@@ -302,6 +313,7 @@ __all__ = (
     "check_version_entry",
     "check_well_known_keys",
     "encode",
+    "is_refused_single",
     "parse",
     "parse_flag",
     "parse_plugin",

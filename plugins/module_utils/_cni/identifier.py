@@ -11,13 +11,15 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 
 _ALPHANUMERIC = "a letter or digit, then letters, digits, '_', '.' or '-'"
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.\-]*", re.ASCII)
 _IFNAME_BYTES = 15
 # A record's file is named <network>-<container id>-<interface>. The engine appends ":<length>.<length>" if two attachments
 # have the same file name. A file name has up to 255 bytes, and the ids of container runtimes have 64.
-NETWORK_NAME_LIMIT: t.Final = 255 - len("-") - 64 - len("-") - _IFNAME_BYTES - len(":167.64")
+NETWORK_NAME_LIMIT_OF_RUNTIMES: t.Final = 255 - len("-") - 64 - len("-") - _IFNAME_BYTES
+NETWORK_NAME_LIMIT: t.Final = NETWORK_NAME_LIMIT_OF_RUNTIMES - len(":167.64")
 # The kernel takes a name with % for a template of names.
 _IFNAME_FORBIDDEN = re.compile(r"[/:%\s\x00-\x1f\x7f]")
 # Names of directories in /proc/sys/net/ipv4/conf that are not those of links.
@@ -141,12 +143,14 @@ def _check(pattern: re.Pattern[str], value: object, code: Code, where: str, what
 
 
 def _invalid(code: Code, where: str, value: object, what: str, rule: str) -> CniError:
-    return CniError(code, f"{where}: {value!r} is not {what}", f"expected: {rule}")
+    shown = repr(value) if isinstance(value, str) else kind(value)
+    return CniError(code, f"{where}: {shown} is not {what}", f"expected: {rule}")
 
 
 __all__ = (
     "IFNAME_RULE",
     "NETWORK_NAME_LIMIT",
+    "NETWORK_NAME_LIMIT_OF_RUNTIMES",
     "check_args",
     "check_container_id",
     "check_ifname",

@@ -55,8 +55,11 @@ def with_planned(directory: ConfDir, files: t.Iterable[PlannedFile]) -> ConfDir:
     for network in sorted([*unchanged, *written], key=_precedence):
         if networks.setdefault(network.name, network) is not network:
             shadowed.append(network)
-    broken = {path: error for path, error in directory.broken.items() if path not in paths}
-    return ConfDir(directory.path, networks, tuple(shadowed), broken)
+    broken, refused, misnamed = (
+        {path: value for path, value in known.items() if path not in paths}
+        for known in (directory.broken, directory.refused, directory.misnamed)
+    )
+    return ConfDir(directory.path, networks, tuple(shadowed), broken, refused, misnamed)
 
 
 def _precedence(network: NetworkConfiguration) -> tuple[bool, str]:

@@ -174,14 +174,14 @@ _OTHERS: t.Final = (
     PluginType("flannel", link_kind=VETH, delegation=Delegation("delegate", False, "bridge", True, "host-local")),
     PluginType("multus", delegation=Delegation("delegates", is_list=True), selects_networks=True),
     PluginType("multus-shim", selects_networks=True),
-    PluginType("ovs"),
-    PluginType("sriov"),
+    PluginType("ovs", passes_ipam=True),
+    PluginType("sriov", passes_ipam=True),
     PluginType("tc-redirect-tap"),
-    PluginType("whereabouts"),
+    PluginType("whereabouts", has_cluster_ranges=True),
 )
 
 CATALOGUE: t.Final[t.Mapping[str, PluginType]] = {
-    **{row.name: row._replace(is_reference=True) for row in _REFERENCE},
+    **{row.name: row._replace(is_reference=True, passes_ipam=True) for row in _REFERENCE},
     **{row.name: row for row in _OTHERS},
 }
 _UNKNOWN: t.Final = PluginType()

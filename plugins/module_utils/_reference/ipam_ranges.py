@@ -34,6 +34,7 @@ class Range(t.NamedTuple):
         group: Number of its set; host-local assigns an address of each set.
         is_valid: Whether host-local accepts its ends and its gateway. A default replaces each rejected address, so that
             the other addresses can still be checked.
+        pool: Ranges of one pool assign each address once, even if they overlap; empty for a range by itself.
     """
 
     subnet: IpNetwork
@@ -43,6 +44,7 @@ class Range(t.NamedTuple):
     path: str
     group: int = 0
     is_valid: bool = True
+    pool: str = ""
 
     def holds(self, address: IpAddress) -> bool:
         return address.version == self.subnet.version and int(self.first) <= int(address) <= int(self.last)

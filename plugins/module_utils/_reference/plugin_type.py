@@ -126,7 +126,9 @@ class PluginType(t.NamedTuple):
         vrf_key: The key that names the VRF to which it adds the interface.
         leaves_down_key: The key with which the container's interface stays down.
         assigns_addresses: Whether it is an IPAM plugin.
+        passes_ipam: Whether it gives its IPAM plugin the configuration as it is written.
         has_ranges: Whether it is an IPAM plugin with ``subnet`` or ``ranges``.
+        has_cluster_ranges: Whether it is an IPAM plugin with the ranges of whereabouts.
         has_addresses: Whether it is an IPAM plugin with ``addresses``.
         address_capability: The capability by which a runtime adds addresses to those of the configuration.
         delegation: How it runs other plugins, None if it does not.
@@ -161,7 +163,9 @@ class PluginType(t.NamedTuple):
     vrf_key: str = ""
     leaves_down_key: str = ""
     assigns_addresses: bool = False
+    passes_ipam: bool = False
     has_ranges: bool = False
+    has_cluster_ranges: bool = False
     has_addresses: bool = False
     address_capability: str = ""
     delegation: Delegation | None = None

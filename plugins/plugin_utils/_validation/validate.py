@@ -24,6 +24,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
     consistency,
     neighbours,
     nested_plugins,
+    placeholders,
     schema_level,
     specification,
 )
@@ -90,7 +91,9 @@ def _validate_document(document: Document, levels: t.Collection[str]) -> list[Fi
         reported = {finding.path for finding in errors(results)} if level == SPECIFICATION else set()
         results += [finding for finding in _DOCUMENT_RULES[level](document) if finding.path not in reported]
     for delegate in nested_plugins.delegates(document):
-        results += delegate.to_outer(_validate_document(delegate.document, levels))
+        nested = _validate_document(delegate.document, levels)
+        # The outer document has these values, too.
+        results += delegate.to_outer(finding for finding in nested if finding.code != placeholders.CODE)
     return results
 
 

@@ -20,9 +20,11 @@ class ConflistDirectory:
     """A directory of network configurations as it is on disk.
 
     Attributes:
-        networks: By name, the networks that runtimes use.
-        all_networks: These networks, and those in files that another file shadows.
-        broken: By path, the error of each file that cannot be read.
+        networks: By name, the networks that this engine uses.
+        all_networks: These networks, those in files that another file shadows, and those that only runtimes read.
+        broken: By path, the error of each file that this engine does not read.
+        refused: By path, the networks of those broken files that container runtimes read.
+        misnamed: By path, the error of each file that this engine reads and container runtimes do not.
         ownership: Which files this collection has written.
         own: The names of these files, each with the name of its network.
     """
@@ -33,8 +35,10 @@ class ConflistDirectory:
         loaded = conf_dir.load(path)
         self.path = path
         self.networks = loaded.networks
-        self.all_networks = [*loaded.networks.values(), *loaded.shadowed]
+        self.all_networks = [*loaded.networks.values(), *loaded.shadowed, *loaded.refused.values()]
         self.broken = loaded.broken
+        self.refused = loaded.refused
+        self.misnamed = loaded.misnamed
         self.ownership = Ownership.load(path)
         self.own = self.ownership.networks_by_file()
 
@@ -53,6 +57,8 @@ class ConflistDirectory:
             broken=self.broken,
             removed=frozenset(),
             own=frozenset(self.own),
+            refused=self.refused,
+            misnamed=self.misnamed,
         )
 
 
@@ -63,9 +69,11 @@ class PlannedDirectory(t.NamedTuple):
         desired: The networks of the task, to be written or unchanged.
         others: The networks of all other remaining files.
         before: The current networks, by name.
-        broken: By path, the error of each remaining file that cannot be read.
+        broken: By path, the error of each remaining file that this engine does not read.
         removed: Paths of the files that will be removed.
         own: Names of the files that this collection has written.
+        refused: By path, the networks of those broken files that container runtimes read.
+        misnamed: By path, the error of each remaining file that this engine reads and container runtimes do not.
     """
 
     path: str
@@ -75,6 +83,8 @@ class PlannedDirectory(t.NamedTuple):
     broken: t.Mapping[str, CniError]
     removed: frozenset[str]
     own: frozenset[str]
+    refused: t.Mapping[str, NetworkConfiguration] = {}
+    misnamed: t.Mapping[str, CniError] = {}
 
     def is_new(self, network: NetworkConfiguration) -> bool:
         """Return whether the configuration differs from the one on disk, so that no attachment has it yet."""

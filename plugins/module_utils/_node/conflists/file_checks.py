@@ -13,8 +13,9 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
@@ -55,31 +56,67 @@ def check(planned: PlannedDirectory, find: t.Callable[[], t.Iterable[FoundRuntim
         return [runtime for runtime in present if not runtime.through] or _USUAL
 
     for network in planned.desired:
-        yield from _find_shadowed(planned, network, readers)
+        if network.source not in planned.misnamed:
+            yield from _find_shadowed(planned, network, readers)
     names = _names(planned)
     read = [name for name in names if name.endswith(conf_dir.ENDINGS)]
     first = read[0] if read else ""
     if planned.desired:
         yield from _find_preferred(planned, next((name for name in read if name[0] != "."), ""), readers)
-    for file, error in planned.broken.items():
-        hint = _describe_effects(readers(), is_first=os.path.basename(file) == first)
-        yield Finding("broken-file", file, "", error.msg.replace(f"{printable.line(file)}: ", ""), hint)
+    yield from _find_unused(planned, first, readers)
     for name in names:
         yield from _find_leftover(planned, name, is_first=name == first)
 
 
-def _describe_effects(readers: t.Iterable[ContainerRuntime], *, is_first: bool) -> str:
-    """Return what to do about a broken file, and what it does to the runtimes that read it."""
+def _find_unused(planned: PlannedDirectory, first: str, readers: _Readers) -> t.Iterator[Finding]:
+    """Find files in which runtimes, or this engine, find no network."""
+    for file, error in planned.broken.items():
+        refused = planned.refused.get(file)
+        if refused is not None:
+            yield _describe_refused(refused, error, readers())
+        else:
+            yield _describe_broken(file, error, "fix or remove it", readers(), is_first=os.path.basename(file) == first)
+    for file, error in planned.misnamed.items():
+        is_first = os.path.basename(file) == first
+        yield _describe_broken(file, error, f"{error.details}, or remove it", readers(), is_first=is_first)
+    for file, error in conf_dir.find_misnamed(planned.path).items():
+        if file not in planned.removed:
+            yield _describe_broken(file, error, f"{error.details}, or remove it", (), is_first=False)
+
+
+def _describe_broken(
+    file: str, error: CniError, advice: str, readers: t.Iterable[ContainerRuntime], *, is_first: bool
+) -> Finding:
+    """Return the finding of a file in which runtimes find no network, with what that does to each of them."""
     effects = [
         f"{runtime.title}: {runtime.setup.broken}"
         for runtime in readers
         if runtime.setup.broken != SKIPPED and (is_first or runtime.setup.takes != FIRST_FILE)
     ]
-    return "; ".join(["fix or remove it", *effects])
+    return Finding("broken-file", file, "", _message(file, error), "; ".join([advice, *effects]))
+
+
+def _describe_refused(network: NetworkConfiguration, error: CniError, readers: t.Iterable[ContainerRuntime]) -> Finding:
+    """Return the finding of a file that runtimes read and this engine refuses."""
+    if config.is_refused_single(network):
+        message = (
+            f"a single plugin's configuration at version {network.version}: container runtimes read it,"
+            " this collection does not"
+        )
+        hint = f"write it as a list, into a file whose name ends with {conf_dir.LIST_ENDING}"
+        return Finding("single-plugin", network.source, "/type", message, hint, is_conditional=True)
+    titles = [runtime.title for runtime in readers if network.source.endswith(runtime.setup.endings)]
+    subject = " and ".join(titles) or "container runtimes"
+    message = f"{_message(network.source, error)}; {subject} read this file nevertheless, this collection does not"
+    return Finding("refused-file", network.source, "", message, error.details or "correct or remove it")
+
+
+def _message(file: str, error: CniError) -> str:
+    return error.msg.replace(f"{printable.line(file)}: ", "")
 
 
 def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration, readers: _Readers) -> t.Iterator[Finding]:
-    others = [other.source for other in planned.others if other.name == network.name]
+    others = [other.source for other in _read_by_runtimes(planned) if other.name == network.name]
     if not others:
         return
     files = sorted([network.source, *others], key=conf_dir.precedence)
@@ -93,7 +130,8 @@ def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration, rea
 
 def _find_preferred(planned: PlannedDirectory, first: str, readers: _Readers) -> t.Iterator[Finding]:
     """Find a network of another file that runtimes which take the first one prefer to those of the task."""
-    winner = next((network for network in planned.others if os.path.basename(network.source) == first), None)
+    others = _read_by_runtimes(planned)
+    winner = next((network for network in others if os.path.basename(network.source) == first), None)
     if winner is None or first in planned.own or catalogue.find_plugin_type(winner.plugins[0].type).selects_networks:
         return
     if any(winner.name == network.name for network in planned.desired):  # reported as shadowed-network
@@ -104,6 +142,11 @@ def _find_preferred(planned: PlannedDirectory, first: str, readers: _Readers) ->
     message = f"{takers} the network {winner.name} for pods, because the name of this file sorts first"
     hint = "remove it, or give the preferred network a lower priority number"
     yield Finding("other-file-first", winner.source, "/name", message, hint, winner.name)
+
+
+def _read_by_runtimes(planned: PlannedDirectory) -> list[NetworkConfiguration]:
+    """Return the networks of other files, without those that runtimes do not find."""
+    return [network for network in planned.others if network.source not in planned.misnamed]
 
 
 def _find_leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t.Iterator[Finding]:

@@ -65,6 +65,8 @@ def make_plan(directory: ConflistDirectory, desired: DesiredFiles, *, purge: boo
         broken={path: error for path, error in directory.broken.items() if path not in replaced},
         removed=frozenset(removed),
         own=frozenset(directory.own),
+        refused={path: network for path, network in directory.refused.items() if path not in replaced},
+        misnamed={path: error for path, error in directory.misnamed.items() if path not in replaced},
     )
     return ConflistPlan(directory, changes, after, is_needed)
 

@@ -211,11 +211,15 @@ class Collector:
 
     def _possible_configuration(self, name: str) -> str:
         """Return why a network may have a configuration although none was read, or an empty string."""
-        if self._networks.broken:
-            return f"an unreadable configuration may define this network: {next(iter(self._networks.broken))}"
+        unreadable = [path for path in self._networks.broken if path not in self._networks.refused]
+        if unreadable:
+            return f"an unreadable configuration may define this network: {unreadable[0]}"
         is_planned = self._policy.dry_run and self._networks.path == self._paths.conf_dir
-        usual = (self._networks if is_planned else conf_dir.load(self._paths.conf_dir)).networks
-        return f"{usual[name].source} configures this network" if name in usual else ""
+        usual = self._networks if is_planned else conf_dir.load(self._paths.conf_dir)
+        for network in (*usual.networks.values(), *usual.refused.values(), *self._networks.refused.values()):
+            if network.name == name:
+                return f"{network.source} configures this network"
+        return ""
 
     def _run_plugin_gc(self, owners: Owners) -> None:
         """Run GC of the network's plugins."""

@@ -102,7 +102,13 @@ def list_networks(path: str, plugin_dirs: t.Sequence[str], builtin: str = MISSIN
     directory = conf_dir.load(path)
     described = [_network(network, executor, shadowed=False) for network in directory.networks.values()]
     described += [_network(network, executor, shadowed=True) for network in directory.shadowed]
-    described += [_broken(file, error) for file, error in directory.broken.items()]
+    described += [_network(network, executor, shadowed=False) for network in directory.refused.values()]
+    for facts in described:
+        refused, error = directory.broken.get(facts["path"]), directory.misnamed.get(facts["path"])
+        facts["refused"] = refused.as_dict() if refused else None
+        facts["error"] = error.as_dict() if error else None
+    unread = {**directory.broken, **conf_dir.find_misnamed(path)}
+    described += [_broken(file, error) for file, error in unread.items() if file not in directory.refused]
     return sorted(described, key=lambda facts: t.cast(str, facts["path"]))
 
 

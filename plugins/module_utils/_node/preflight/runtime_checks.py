@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -107,18 +108,21 @@ class RuntimeChecks:
 
     def _check_networks(self, directory: ConfDir) -> t.Iterator[Check]:
         setup = self._setup
-        for path, error in sorted(directory.broken.items()):
-            state = WARNING if setup.broken == SKIPPED else MISSING
-            yield self._make(
-                "network file", "valid", error.msg, state, f"fix or remove {path}; until then, {setup.broken}"
-            )
+        for path, error in sorted({**directory.broken, **directory.misnamed}.items()):
+            yield self._check_file(path, error, directory)
+        for path, error in sorted(conf_dir.find_misnamed(directory.path).items()):
+            hint = f"{error.details}, or remove {path}"
+            yield self._make("network file", "a name that runtimes read", error.msg, WARNING, hint)
         if setup.takes == BY_NAME:
-            for network in directory.networks.values():
+            for network in directory.of_runtimes:
                 yield self._check_name(network)
             return
         names = conf_dir.list_files(directory.path, setup.endings)
+        readable = (*directory.networks.values(), *directory.shadowed, *directory.refused.values())
         valid = {
-            os.path.basename(network.source): network for network in (*directory.networks.values(), *directory.shadowed)
+            os.path.basename(network.source): network
+            for network in readable
+            if network.source not in directory.misnamed
         }
         taken = next((valid[name] for name in names if name in valid), None)
         if taken is None:
@@ -126,6 +130,15 @@ class RuntimeChecks:
             yield self._make("network", "one valid file", f"none in {directory.path}", MISSING, hint)
         else:
             yield self._make("network", setup.takes, f"{taken.name}, from {taken.source}")
+
+    def _check_file(self, path: str, error: CniError, directory: ConfDir) -> Check:
+        """Return the check of a file that this collection does not read, or that runtimes do not."""
+        if path in directory.refused:
+            hint = f"{self._runtime.title} reads it, but this collection does not: {error.details or 'correct it'}"
+            return self._make("network file", "readable by this collection", error.msg, WARNING, hint)
+        state = WARNING if self._setup.broken == SKIPPED else MISSING
+        advice = error.details if path in directory.misnamed else f"fix or remove {path}"
+        return self._make("network file", "valid", error.msg, state, f"{advice}; until then, {self._setup.broken}")
 
     def _check_name(self, network: NetworkConfiguration) -> Check:
         subject, name = f"network {network.name}", os.path.basename(network.source)
@@ -154,7 +167,7 @@ class RuntimeChecks:
 
     def _check_plugins(self, directory: ConfDir) -> t.Iterator[Check]:
         lowest = dict(self._setup.plugins)
-        for network in directory.networks.values():
+        for network in directory.of_runtimes:
             for executable in executables(network):
                 lowest.setdefault(executable.type, "")
         for name, release in sorted(lowest.items()):
@@ -207,7 +220,7 @@ class RuntimeChecks:
     def _check_routers(self, directory: ConfDir) -> t.Iterator[Check]:
         """Check that the node keeps the IPv6 routers that it learns."""
         needs = Needs(values=dict(self._setup.sysctls))
-        for network in directory.networks.values():
+        for network in directory.of_runtimes:
             add_network(needs, network)
         if needs.values.get(router_advertisements.FORWARDING) != "1":
             return
@@ -226,7 +239,7 @@ class RuntimeChecks:
                     yield self._make("leases after a boot", "kept", f"{path} removes them", WARNING, hint)
                 break
         if self._runtime.name == "crio" and _numbers(self._found.version)[:2] >= _COLLECTS_SINCE:
-            for network in directory.networks.values():
+            for network in directory.of_runtimes:
                 if not network.disable_gc:
                     found = "CRI-O deletes attachments that are not its own when it starts"
                     hint = f'if others use the network, set "disableGC": true in {network.source}'

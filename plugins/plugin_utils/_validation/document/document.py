@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import positions
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.placeholder import find_placeholder
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import Positions, join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import SIZE_LIMIT, Manifest, Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
@@ -61,12 +62,20 @@ class Document:
         is_list: Whether it is a configuration list, not a single plugin's configuration.
         noticed: Findings about keys.
         manifest: The manifest that contains it, if any.
+        is_file: Whether it is a file, such as runtimes read.
     """
 
     def __init__(
-        self, file: str, network: dict[str, t.Any], text: str | None, manifest: Manifest | None = None
+        self,
+        file: str,
+        network: dict[str, t.Any],
+        text: str | None,
+        manifest: Manifest | None = None,
+        *,
+        is_file: bool = False,
     ) -> None:
         self.file = file
+        self.is_file = is_file
         self.manifest = manifest
         self._label = manifest.label if manifest else ""
         self.network = network
@@ -145,7 +154,8 @@ def _read_network(source: Source, network: JsonObject, is_unique: bool) -> tuple
     text = source.manifest.written if source.manifest else source.content.decode("utf-8")
     if source.manifest and network.get("name", "") == "":
         network["name"] = source.manifest.network
-    document = Document(source.file, network, text if source.is_text else None, source.manifest)
+    written = text if source.is_text else None
+    document = Document(source.file, network, written, source.manifest, is_file=source.is_file)
     repeated = [] if is_unique else positions.scan(text).repeated_keys
     return document, [_report_repeated_key(document, key) for key in repeated]
 
@@ -163,7 +173,9 @@ def _report_broken_text(source: Source, exc: CniError) -> Finding:
         # The text of the file has the same error, with the line and column of the file.
         exc, line = _find_error(source.manifest.written) or exc, source.line
     line = getattr(exc.__cause__, "lineno", line) if source.is_text else None
-    return Finding("not-json", source.file, source.path, exc.msg, exc.details, line=line, manifest=source.label)
+    placeholder = find_placeholder(source.content.decode("utf-8", "replace"))
+    hint = f"render the template first: it has the placeholder {placeholder[:80]!r}" if placeholder else exc.details
+    return Finding("not-json", source.file, source.path, exc.msg, hint, line=line, manifest=source.label)
 
 
 def _find_error(written: str) -> CniError | None:

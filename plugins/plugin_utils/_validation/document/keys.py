@@ -21,6 +21,7 @@ _LIKENESS: t.Final = 0.75
 _READ_AS_WRITTEN: t.Final = ("type", "capabilities")
 
 # Keys of every plugin. Lists of a plugin's own keys omit them.
+_CHECKED_IN_ANY_PLUGIN: t.Final = {"capabilities", "ipam", "prevResult", "runtimeConfig"}
 _OF_ANY_PLUGIN: t.Final = {"args", "capabilities", "cniVersion", "dns", "name", "prevResult", "runtimeConfig", "type"}
 
 
@@ -91,11 +92,14 @@ class Keys:
             self.report("key-case", join(path, key), message, f"write {proper}", value[key])
 
     def _report_unknown(self, key: str, value: t.Any, schema: Schema, path: str) -> None:
-        closed = schema.get("additionalProperties") is False
-        if key.startswith("cni.dev/") or not (closed or schema.get("x-spelling")):
+        closed, known = schema.get("additionalProperties") is False, schema["properties"].keys()
+        is_complete = closed or bool(schema.get("x-spelling"))
+        if key.startswith("cni.dev/") or not (is_complete or known >= _CHECKED_IN_ANY_PLUGIN):
             return
-        suggestion = nearest(key, schema["properties"])
-        if suggestion:
+        suggestion = nearest(key, known if is_complete else sorted(_CHECKED_IN_ANY_PLUGIN))
+        # An unknown plugin may have keys of its own, such as ipams.
+        is_own = not is_complete and len(key) > len(suggestion) and key.lower().startswith(suggestion.lower())
+        if suggestion and not is_own:
             message = f"the key {key!r} is unknown{_to(schema)}"
             self.report("misspelled-key", join(path, key), message, f"did you mean {suggestion}?", value)
         elif closed:

@@ -42,12 +42,14 @@ class Source:
         content: Its text.
         is_text: Whether a person has written this text, so that line numbers are useful.
         manifest: The manifest that contains it, if the file is not the configuration itself.
+        is_file: Whether it is a file, such as runtimes read.
     """
 
     file: str
     content: bytes
     is_text: bool = True
     manifest: Manifest | None = None
+    is_file: bool = False
 
     @property
     def label(self) -> str:

@@ -22,6 +22,7 @@ _FORMATS: t.Final = {
     "ip": ("an IP address", "an address such as 10.1.0.1 or fd00::1, without a prefix length"),
     "ip-or-cidr": ("an IP address", "an address such as 10.1.0.5 or 10.1.0.5/16"),
     "cidr": ("an address with its prefix length", "a value such as 10.1.0.0/16 or fd00::/64"),
+    "cluster-range": ("a range", "a subnet such as 10.1.0.0/16, or 10.1.0.10-10.1.0.99/16"),
     "mac": ("a MAC address", "an address such as 02:00:00:00:00:01, and not of a group"),
     "subnet": ("a subnet", "a network such as 10.1.0.0/16 or fd00::/64"),
     "chain": (

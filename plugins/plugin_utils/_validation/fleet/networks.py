@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, cluster_ranges
 
 # Keys of IPAM that may differ between the nodes of one network.
 OWN_KEYS: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
@@ -60,7 +60,7 @@ def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
         members_with_ranges, 2
     ):
         for pool, other in itertools.product(ranges, others):
-            if node != other_node and pool.overlaps(other):
+            if node != other_node and pool.overlaps(other) and not (pool.pool and pool.pool == other.pool):
                 message = (
                     f"{other.first} to {other.last} of the network {name!r} on {other_node} overlaps with"
                     f" {pool.first} to {pool.last} on {node} ({document.file})"
@@ -78,7 +78,7 @@ def _is_on_shared_link(plugin: Plugin) -> bool:
 
 
 def _ranges(document: Document) -> list[Range]:
-    return [pool for plugin in document.plugins for pool in addresses.ranges(plugin)]
+    return [pool for plugin in document.plugins for pool in (*addresses.ranges(plugin), *cluster_ranges.ranges(plugin))]
 
 
 def _shape(document: Document) -> str:

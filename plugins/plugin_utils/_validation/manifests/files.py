@@ -30,10 +30,10 @@ def split(file: str, content: bytes) -> tuple[list[Source], list[Finding]]:
     if file.endswith(_EXTENSIONS):
         return _split_yaml(file, content)
     if len(content) > SIZE_LIMIT or not (b'"apiVersion"' in content and b'"kind"' in content):
-        return [Source(file, content)], []
+        return [Source(file, content, is_file=True)], []
     manifest = tree.from_json(content.decode("utf-8-sig", "replace"))
     if manifest is None or not _is_manifest(manifest):
-        return [Source(file, content)], []
+        return [Source(file, content, is_file=True)], []
     return _read_definitions(file, [manifest])
 
 
@@ -47,7 +47,9 @@ def _split_yaml(file: str, content: bytes) -> tuple[list[Source], list[Finding]]
         return [], [_not_yaml(file, BrokenYaml(f"byte {exc.start} is not UTF-8", None), "save the file in UTF-8")]
     in_json = tree.from_json(text)
     if in_json is not None:
-        return _read_definitions(file, [in_json]) if _is_manifest(in_json) else ([Source(file, content)], [])
+        return (
+            _read_definitions(file, [in_json]) if _is_manifest(in_json) else ([Source(file, content, is_file=True)], [])
+        )
     trees, broken = yaml_trees.read(text)
     sources, findings = _read_definitions(file, trees)
     hint = "the documents from there on are not validated" + ("; render templates first" if "{{" in text else "")

@@ -14,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import cluster_ranges
 
 
 def range_objects(plugin: Plugin) -> t.Iterator[tuple[int, JsonObject, str]]:
@@ -30,11 +31,12 @@ def ranges(plugin: Plugin) -> list[Range]:
 
 def subnets(plugin: Plugin) -> list[IpNetwork]:
     """Return the networks of the addresses that the configuration gives to a container."""
-    if catalogue.find_plugin_type(plugin.ipam.get("type")).has_addresses:
+    ipam = catalogue.find_plugin_type(plugin.ipam.get("type"))
+    if ipam.has_addresses or ipam.has_cluster_ranges:
         written = [keys.get("address") for keys, dummy in list_objects(plugin.ipam.get("addresses"), "")]
     else:
         written = [keys.get("subnet") for dummy, keys, dummy_path in range_objects(plugin)]
-    return [subnet for subnet in map(parse_network, written) if subnet]
+    return [*cluster_ranges.subnets(plugin), *(subnet for subnet in map(parse_network, written) if subnet)]
 
 
 def subnets_before(document: Document, plugin: Plugin) -> list[IpNetwork]:

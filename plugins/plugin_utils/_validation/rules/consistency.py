@@ -14,10 +14,12 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.docu
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import (
     backends,
     chain,
+    cluster_pools,
     gateways,
     kernel_routes,
     links,
     pools,
+    preparation,
     routes,
     tuned_values,
 )
@@ -25,9 +27,14 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 
 def findings(document: Document) -> t.Iterator[Finding]:
     """Find values that are valid one by one but do not work together."""
+    yield from preparation.qualify(document, _findings(document))
+
+
+def _findings(document: Document) -> t.Iterator[Finding]:
     yield from chain.findings(document)
     for plugin in document.plugins:
         yield from pools.findings(document, plugin)
+        yield from cluster_pools.findings(document, plugin)
         yield from gateways.findings(document, plugin)
         yield from routes.findings(document, plugin)
         yield from kernel_routes.findings(document, plugin)

@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import Segment, is_routed, l2_segment
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, cluster_ranges
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +24,7 @@ class _Span:
         segment: The link that connects the containers. Networks on one segment share it.
         routed: Whether the node routes to the addresses.
         subnet: Whether this is a whole subnet, not only its range.
+        pool: Ranges of one pool assign each address once; empty for a range by itself.
     """
 
     document: Document
@@ -35,6 +36,7 @@ class _Span:
     version: int
     first: int
     last: int
+    pool: str
 
 
 def duplicates(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
@@ -61,12 +63,17 @@ def _duplicate(document: Document, original: Document, name: str) -> Finding:
 def overlaps(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
     """Find networks on one link with overlapping ranges, and routed networks with overlapping subnets."""
     spans = [span for document in documents for plugin in document.plugins for span in _spans(document, plugin)]
+    reported: set[tuple[bool, tuple[int, str, int, str]]] = set()
     for subnet in (False, True):
         for span, other in _overlapping_pairs([span for span in spans if span.subnet is subnet]):
-            same = span.segment == other.segment
-            if span.document.name != other.document.name and (
-                same if not subnet else not same and span.routed and other.routed
-            ):
+            same, place = span.segment == other.segment, (id(span.document), span.path, id(other.document), other.path)
+            is_conflict = (
+                same and not (span.pool and span.pool == other.pool)
+                if not subnet
+                else not same and span.routed and other.routed
+            )
+            if span.document.name != other.document.name and is_conflict and (subnet, place) not in reported:
+                reported.add((subnet, place))
                 yield _finding(span, other)
 
 
@@ -88,11 +95,11 @@ def _spans(document: Document, plugin: Plugin) -> t.Iterator[_Span]:
     segment, routed = l2_segment(plugin.type, plugin.keys), is_routed(plugin.type, plugin.keys)
     if segment is None:
         return
-    for pool in addresses.ranges(plugin):
+    for pool in (*addresses.ranges(plugin), *cluster_ranges.ranges(plugin)):
         kept = (document, pool.path, segment, routed)
         version = pool.subnet.version
-        yield _Span(*kept, False, f"{pool.first} to {pool.last}", version, int(pool.first), int(pool.last))
-        yield _Span(*kept, True, str(pool.subnet), version, int(pool.subnet[0]), int(pool.subnet[-1]))
+        yield _Span(*kept, False, f"{pool.first} to {pool.last}", version, int(pool.first), int(pool.last), pool.pool)
+        yield _Span(*kept, True, str(pool.subnet), version, int(pool.subnet[0]), int(pool.subnet[-1]), "")
 
 
 def _overlapping_pairs(spans: list[_Span]) -> t.Iterator[tuple[_Span, _Span]]:

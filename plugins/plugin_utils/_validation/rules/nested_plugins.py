@@ -44,7 +44,8 @@ class Delegate:
                 rest = finding.path[len(inside) :]
                 if finding.path.startswith(inside) and rest[:1] in ("", "/"):
                     path = f"{outside}{rest}"
-                    yield self._outer.finding(finding.code, path, finding.message, finding.hint, finding.value)
+                    own = self._outer.finding(finding.code, path, finding.message, finding.hint, finding.value)
+                    yield own._replace(is_conditional=finding.is_conditional)
                     break
 
 

@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    IpAddress,
     IpInterface,
     IpNetwork,
     parse_address,
@@ -35,7 +36,8 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     yield from _compare_ranges(document, ranges)
     yield from _find_full_ranges(document, ranges)
     yield from _find_assigned_gateways(document, ranges)
-    if catalogue.find_plugin_type(plugin.ipam.get("type")).has_addresses:
+    ipam = catalogue.find_plugin_type(plugin.ipam.get("type"))
+    if ipam.has_addresses or ipam.has_cluster_ranges:
         known: dict[IpInterface, str] = {}
         for keys, path in list_objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
             yield from _check_static(document, plugin, keys, path)
@@ -66,11 +68,11 @@ def _check_ends(document: Document, keys: dict[str, t.Any], path: str, subnet: I
         if end is None:
             continue
         if end.version != subnet.version:
-            yield _family_mismatch(document, join(path, key), keys[key], subnet)
+            yield family_mismatch(document, join(path, key), keys[key], subnet)
         elif end not in subnet:
             message = f"{end} is not in the subnet {subnet}"
             yield document.finding(
-                "range-outside-subnet", join(path, key), message, _expected_address(subnet), keys[key]
+                "range-outside-subnet", join(path, key), message, expected_address(subnet), keys[key]
             )
         else:
             inside[key] = int(end)
@@ -89,18 +91,19 @@ def _check_gateway(
     if gateway is None:
         return
     if gateway.version != subnet.version:
-        yield _family_mismatch(document, place, keys["gateway"], subnet)
+        yield family_mismatch(document, place, keys["gateway"], subnet)
     elif (
         gateway not in subnet and not gateway.is_link_local and catalogue.find_plugin_type(plugin.type).gateway_on_link
     ):
         message = f"the gateway {gateway} is not in the subnet {subnet}"
-        yield document.finding("gateway-outside-subnet", place, message, _expected_address(subnet), keys["gateway"])
+        yield document.finding("gateway-outside-subnet", place, message, expected_address(subnet), keys["gateway"])
     elif gateway in subnet:
-        yield from _check_host(document, ipaddress.ip_interface((gateway, subnet.prefixlen)), place)
+        yield from check_host(document, gateway, subnet, place)
 
 
-def _check_host(document: Document, interface: IpInterface, path: str) -> t.Iterator[Finding]:
+def check_host(document: Document, address: IpAddress, subnet: IpNetwork, path: str) -> t.Iterator[Finding]:
     """Check an address that the node or every container gets."""
+    interface = ipaddress.ip_interface((address, subnet.prefixlen))
     reason = ipam_ranges.unusable_reason(interface)
     if reason:
         hint = "expected: an address that a host can have"
@@ -126,7 +129,7 @@ def _compare_ranges(document: Document, ranges: list[Range]) -> t.Iterator[Findi
     families = {pool.group: pool.subnet for pool in reversed(ranges)}
     for pool in ranges:
         if pool.subnet.version != families[pool.group].version:
-            yield _family_mismatch(document, join(pool.path, "subnet"), str(pool.subnet), families[pool.group])
+            yield family_mismatch(document, join(pool.path, "subnet"), str(pool.subnet), families[pool.group])
     for pool, other in itertools.combinations(ranges, 2):
         if pool.overlaps(other):
             message = f"the range {other.first} to {other.last} overlaps with {pool.first} to {pool.last}"
@@ -175,20 +178,22 @@ def _check_static_address(
     own = parse_interface(keys.get("address"))
     if own is None:
         return
-    yield from _check_host(document, own, path)
-    first = known.setdefault(own, path)
+    yield from check_host(document, own.ip, own.network, path)
+    # A link has an IPv6 address once, whatever its prefix length.
+    key = own if own.version == 4 else ipaddress.ip_interface(own.ip)
+    first = known.setdefault(key, path)
     if first != path:
         message = f"the address {own} is given twice"
         yield document.finding("address-twice", path, message, f"remove it; the other one is at {first}", str(own))
 
 
-def _family_mismatch(document: Document, path: str, value: str, subnet: IpNetwork) -> Finding:
+def family_mismatch(document: Document, path: str, value: str, subnet: IpNetwork) -> Finding:
     message = f"{value} and {subnet} belong to different address families"
     return document.finding("family-mismatch", path, message, f"expected: IPv{subnet.version}", value)
 
 
-def _expected_address(subnet: IpNetwork) -> str:
+def expected_address(subnet: IpNetwork) -> str:
     return f"expected: an address in {subnet}"
 
 
-__all__ = ("findings",)
+__all__ = ("check_host", "expected_address", "family_mismatch", "findings")

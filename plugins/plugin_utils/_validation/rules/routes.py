@@ -40,10 +40,11 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
 
 
 def _known_subnets(plugin: Plugin) -> list[IpNetwork]:
-    capability = catalogue.find_plugin_type(plugin.ipam.get("type")).address_capability
+    ipam = catalogue.find_plugin_type(plugin.ipam.get("type"))
     declared = plugin.keys.get("capabilities")
-    has_capability = isinstance(declared, dict) and declared.get(capability)
-    return addresses.subnets(plugin) if capability and not has_capability else []
+    has_capability = isinstance(declared, dict) and declared.get(ipam.address_capability)
+    is_known = ipam.has_cluster_ranges or (ipam.address_capability and not has_capability)
+    return addresses.subnets(plugin) if is_known else []
 
 
 def _check_target(document: Document, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:

@@ -7,20 +7,24 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni import runtime_reading
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import violation
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import placeholders, preparation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 # A type at least this similar to a known one, and at most one letter longer or shorter, counts as a misspelling of it.
 # Known types of four letters are left out, because real plugins have similar names: vxlan, wlan.
 _LIKENESS: t.Final = 0.8
 _LONG_ENOUGH: t.Final = 5
+_CLUSTER_RANGES: t.Final = ("range", "ipRanges", "addresses")
 
 
 def findings(document: Document) -> t.Iterator[Finding]:
@@ -29,7 +33,10 @@ def findings(document: Document) -> t.Iterator[Finding]:
     Raises:
         AnsibleError: jsonschema is missing on the controller.
     """
-    yield from document.noticed
+    yield from preparation.qualify(document, document.noticed)
+    yield from placeholders.findings(document)
+    yield from _find_missing_type(document)
+    yield from _check_file_name(document)
     if document.is_list:
         yield from _find_violations(document, "network-list", document.keys, "")
     for plugin in document.plugins:
@@ -76,10 +83,44 @@ def _check_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     if name is None:
         yield from _find_untyped_ipam(document, plugin)
         return
-    yield from _find_violations(document, name, plugin.ipam, plugin.ipam_path)
-    if catalogue.find_plugin_type(plugin.ipam["type"]).has_ranges and not _has_ranges(plugin):
+    violations = _find_violations(document, name, plugin.ipam, plugin.ipam_path)
+    yield from preparation.qualify(document, violations)
+    ipam = catalogue.find_plugin_type(plugin.ipam["type"])
+    if ipam.has_ranges and not _has_ranges(plugin) and not preparation.gets_ranges(plugin):
         hint = 'set "ranges" or "subnet", or declare the capability ipRanges so that the runtime supplies them'
         yield document.finding("missing-key", plugin.ipam_path, "host-local has no address range", hint)
+    if ipam.has_cluster_ranges and not any(plugin.ipam.get(key) for key in _CLUSTER_RANGES):
+        hint = 'set "range" or "ipRanges", or give "addresses"'
+        finding = document.finding("missing-key", plugin.ipam_path, "whereabouts has no address range", hint)
+        yield finding._replace(is_conditional="configuration_path" in plugin.ipam)
+
+
+def _find_missing_type(document: Document) -> t.Iterator[Finding]:
+    """Find a single plugin's configuration without a type or a name."""
+    keys = plugin_keys(document)
+    if keys:
+        hint = f"expected: the name of the plugin's executable, because {', '.join(keys)} configure a plugin; or a list 'plugins'"
+        yield document.finding("missing-key", "/type", "the key 'type' is missing", hint)
+    if not document.is_list and document.network.get("name", "") in ("", None):
+        yield document.finding("missing-key", "/name", "the key 'name' is missing", "expected: name of the network")
+
+
+def plugin_keys(document: Document) -> list[str]:
+    """Return the keys of a plugin in a document that has neither a type nor a list of plugins."""
+    if not document.is_list or "plugins" in document.network:
+        return []
+    own = set(document.network) - set(schemas.load("network-list")["properties"])
+    known = {key for name in schemas.plugin_types() for key in schemas.load(f"plugins/{name}")["properties"]}
+    return sorted(own & known)
+
+
+def _check_file_name(document: Document) -> t.Iterator[Finding]:
+    """Find a file in which container runtimes find no network because of its name."""
+    name = os.path.basename(document.file)
+    fault = runtime_reading.find_misnamed(name, is_list=document.is_list) if document.is_file else None
+    has_plugin = "type" in document.network or "plugins" in document.network
+    if fault and has_plugin:
+        yield document.finding("wrong-file-name", "", fault.message, fault.hint)
 
 
 def _find_untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -122,4 +163,4 @@ def _find_violations(document: Document, schema: str, value: t.Any, path: str) -
         yield document.finding(problem.code, f"{path}{problem.path}", problem.message, problem.hint, problem.value)
 
 
-__all__ = ("findings", "result_findings")
+__all__ = ("findings", "plugin_keys", "result_findings")

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import ki
 from ansible_collections.cni.node.plugins.module_utils._cni import config, identifier, version
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.schema_level import plugin_keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 _FLAGS: t.Final = ("disableCheck", "disableGC", "loadOnlyInlinedPlugins")
@@ -57,7 +58,8 @@ def _check_length(document: Document) -> t.Iterator[Finding]:
             f"expected: at most {identifier.NETWORK_NAME_LIMIT}, so that the file name of a record has room for"
             " a container ID of 64 and an interface name of 15 characters"
         )
-        yield document.finding("invalid-name", "/name", f"the name has {length} characters", hint, document.name)
+        finding = document.finding("invalid-name", "/name", f"the name has {length} characters", hint, document.name)
+        yield finding._replace(is_conditional=document.is_file and length <= identifier.NETWORK_NAME_LIMIT_OF_RUNTIMES)
 
 
 def _check_versions(document: Document) -> t.Iterator[Finding]:
@@ -79,7 +81,8 @@ def _check_versions(document: Document) -> t.Iterator[Finding]:
 def _check_highest_version(document: Document, highest: str) -> t.Iterator[Finding]:
     # Multus runs a single plugin of any version.
     if not document.is_list and not document.manifest:
-        yield from _run_rule(document, "/type", "single-plugin", lambda: config.check_single(highest, ""))
+        for finding in _run_rule(document, "/type", "single-plugin", lambda: config.check_single(highest, "")):
+            yield finding._replace(is_conditional=document.is_file)
     for plugin in document.plugins:
         oldest = schemas.annotation(plugin.type, "x-oldest-version")
         if oldest and not version.at_least(highest, oldest):
@@ -110,7 +113,7 @@ def _check_inlined(document: Document) -> t.Iterator[Finding]:
     elif plugins == [] or ((only is True or document.manifest) and not plugins):
         hint = "expected: at least one plugin configuration"
         yield document.finding("no-plugins", "/plugins", "the network has no plugin", hint)
-    elif not plugins:
+    elif not plugins and not plugin_keys(document):
         hint = (
             f"runtimes then read them from the directory {document.name or 'named after the network'} beside the file"
         )

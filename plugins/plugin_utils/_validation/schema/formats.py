@@ -70,11 +70,18 @@ def _is_ifname(text: str) -> bool:
     return not text or (is_ifname(text) and text != "lo")
 
 
+def _is_cluster_range(text: str) -> bool:
+    """Return whether whereabouts reads a range: a subnet, or ``FIRST-LAST/PREFIX``."""
+    first, dash, rest = text.partition("-")
+    return is_cidr(text) if not dash else is_address(first.strip()) and is_cidr(rest.strip())
+
+
 # The values of "format" in the schemas. Plugins treat an empty interface name or MAC address as unset.
 FORMATS: t.Final[t.Mapping[str, t.Callable[[str], bool]]] = {
     "admin-chain": _is_admin_chain,
     "chain": _is_chain,
     "cidr": is_cidr,
+    "cluster-range": _is_cluster_range,
     "ifname": _is_ifname,
     "ip": is_address,
     "ip-or-cidr": _is_address_or_cidr,

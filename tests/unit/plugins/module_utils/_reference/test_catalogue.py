@@ -180,7 +180,13 @@ SETS = {
     "requires_master": {"vlan"},
     "moves_routes": {"sbr", "vrf"},
     "selects_networks": {"multus", "multus-shim"},
+    "has_cluster_ranges": {"whereabouts"},
 }  # fmt: skip
+
+
+def test_reference_plugins_and_some_others_pass_the_ipam_configuration_on() -> None:
+    passing = {row.name for row in CATALOGUE.values() if row.passes_ipam}
+    assert passing == {row.name for row in CATALOGUE.values() if row.is_reference} | {"ovs", "sriov"}
 
 
 @pytest.mark.parametrize("trait", SETS)

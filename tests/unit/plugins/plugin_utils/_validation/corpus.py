@@ -5,8 +5,9 @@
 """The corpus: real-world network configurations that pass, and broken ones with exactly the findings expected.
 
 A case in broken/CODE.yml has a `name`, its `findings` as "CODE PATH", and what is validated: the `plugins` of a network
-of version 1.0.0, a whole `config`, several `configs`, a `text`, a file of manifests (`manifest`), or a file that is hard to
+of version 1.0.0, a whole `config`, in a file of this name (`file`), several `configs`, a `text`, a file of manifests (`manifest`), or a file that is hard to
 read (`make`). A case may also have the `line` of a finding, and a part of its `message` or `hint`. The files in manifests/ pass.
+Those in runtimes/ work with container runtimes, although this collection refuses them: they have no error.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.validate impo
 
 CORPUS: t.Final = pathlib.Path(__file__).parents[4] / "corpus"
 GOOD: t.Final = sorted((CORPUS / "good").iterdir())
+OF_RUNTIMES: t.Final = sorted((CORPUS / "runtimes").iterdir())
 MANIFESTS: t.Final = sorted((CORPUS / "manifests").iterdir())
 
 Case = JsonObject
@@ -43,6 +45,9 @@ def find_in(case: Case, directory: pathlib.Path) -> list[Finding]:
         return inputs.findings([str(_MAKERS[case["make"]](directory))], levels, files=True)
     if "manifest" in case:
         return inputs.findings([str(_write_manifests(case, directory))], levels, files=True)
+    if "file" in case:
+        (directory / case["file"]).write_bytes(contents(case)[0])
+        return inputs.findings([str(directory / case["file"])], levels, files=True)
     sources = [Source(f"file {number}", content) for number, content in enumerate(contents(case))]
     return validate(sources, levels, case.get("attachments", ()))
 

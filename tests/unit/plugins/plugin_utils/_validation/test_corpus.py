@@ -44,8 +44,20 @@ def test_good_configurations_have_no_error_and_are_parsed() -> None:
     check_each({path.name: path for path in corpus.GOOD}, require_valid_configuration)
 
 
+def require_warning(path: pathlib.Path) -> None:
+    findings = inputs.findings([str(path)], files=True)
+    assert findings != []
+    assert errors(findings) == []
+    with pytest.raises(CniError):
+        config.parse(path.read_bytes(), str(path))
+
+
+def test_files_that_runtimes_read_and_this_collection_refuses_have_warnings_only() -> None:
+    check_each({path.name: path for path in corpus.OF_RUNTIMES}, require_warning)
+
+
 def test_a_configuration_with_windows_line_ends_has_no_error(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "10-net.conflist"
+    path = tmp_path / corpus.GOOD[0].name
     path.write_bytes(corpus.GOOD[0].read_bytes().replace(b"\n", b"\r\n"))
     assert errors(inputs.findings([str(path)], files=True)) == []
 

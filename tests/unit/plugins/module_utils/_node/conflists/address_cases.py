@@ -131,8 +131,8 @@ BROKEN: t.Final[Corpus] = {
         "what Multus runs in the other file": on(
             PLAIN,
             bridge("10.1.0.0/16"),
-            expected=[expect("overlaps-network", RANGE, "'multus'", "00-multus.conf")],
-            files={"00-multus.conf": network("multus", {"type": "multus", "delegates": [ptp("10.0.0.0/8")]})},
+            expected=[expect("overlaps-network", RANGE, "'multus'", "00-multus.conflist")],
+            files={"00-multus.conflist": network("multus", {"type": "multus", "delegates": [ptp("10.0.0.0/8")]})},
         ),
         "two others": on(
             PLAIN,

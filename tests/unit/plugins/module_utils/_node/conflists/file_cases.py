@@ -45,6 +45,10 @@ def broken(name: str, content: bytes | str, *words: str) -> NodeCase:
     return among({name: content}, expected=[expect("broken-file", "", *words, file=name)])
 
 
+def refused(name: str, content: bytes, *words: str) -> NodeCase:
+    return among({name: content}, expected=[expect("refused-file", "", *words, file=name)])
+
+
 def leftover(name: str, *words: str, content: bytes = b"", age: float = 3600) -> NodeCase:
     return among({name: content}, expected=[expect("leftover-file", "", *words, file=name)], age=age)
 
@@ -114,16 +118,50 @@ BROKEN: t.Final[Corpus] = {
         "a plugin without a type": broken(
             "20-lab.conflist", network("lab", {"bridge": "cni0"}), "/plugins/0: the plugin has no 'type'"
         ),
-        "a version that there is not": broken(
-            "20-lab.conflist", network("lab", {"type": "a"}, version="2.0.0"), "2.0.0"
+        "a list in a file for a single plugin": broken(
+            "20-lab.conf", text("lab"), "do not load a list", "rename it to 20-lab.conflist", "or remove it"
         ),
-        "a single plugin's since 1.0.0": broken(
-            "20-lab.conf", b'{"cniVersion": "1.0.0", "name": "lab", "type": "a"}', "/type", "a single plugin's"
+        "the same, and the first": broken("00-lab.json", text("lab"), "containerd: pods have no network"),
+        "a single plugin in a file for a list": broken(
+            "20-lab.conflist", single("lab"), "has to have a list", "rename it to 20-lab.conf"
         ),
+        "with the ending of YAML": broken("20-lab.yaml", text("lab"), "no file with such a name", "20-lab.conflist"),
+        "without an ending": broken("lab", single("lab"), "no file with such a name", "rename it to lab.conf"),
+        "with an ending in capitals": broken("20-lab.CONFLIST", text("lab"), "rename it to 20-lab.conflist"),
         "a link to nothing": broken(
             "10-lab.conflist", "/opt/cni/conf/gone.conflist", "no longer exists", "containerd: pods have no network"
         ),
-        "in Latin-1": broken("20-lab.conflist", text("lab").replace(b'"a"', b'"\xe9"'), "fix or remove it"),
+    },
+    "refused-file": {
+        "a version that there is not": refused(
+            "20-lab.conflist", network("lab", {"type": "a"}, version="2.0.0"), "unknown version '2.0.0'"
+        ),
+        "in Latin-1": refused("20-lab.conflist", text("lab").replace(b'"a"', b'"\xe9"'), "is not UTF-8"),
+        "a key twice": refused(
+            "20-lab.conflist", text("lab").replace(b'"name"', b'"name": "x", "name"'), "containerd and CRI-O read"
+        ),
+        "a name that is none": refused("20-lab.conflist", text("my lab"), "'my lab' is not a network name"),
+        "a type that is a path": refused(
+            "20-lab.conf", single("lab").replace(b'"a"', b'"/bin/a"'), "not a plugin type"
+        ),
+        "a type in another case": refused("20-lab.conflist", network("lab", {"Type": "a"}), "has no 'type'"),
+        "a single plugin, and twice a key": refused(
+            "20-lab.json", single("lab").replace(b'"name"', b'"name": "x", "name"'), "this collection does not"
+        ),
+        "the first one of a single plugin since 1.0.0": among(
+            {"00-lab.conf": single("lab").replace(b"0.4.0", b"1.0.0")},
+            expected=[
+                expect("single-plugin", "/type", "container runtimes read it", "as a list", file="00-lab.conf"),
+                expect("other-file-first", "/name", "containerd and CRI-O use the network lab", file="00-lab.conf"),
+            ],
+        ),
+        "the same network": among(
+            {"20-net.conf": single("net").replace(b"0.4.0", b"1.1.0")},
+            expected=[
+                expect("single-plugin", "/type", "at version 1.1.0", file="20-net.conf"),
+                expect("shadowed-network", "/name", "20-net.conf define network net"),
+            ],
+        ),
     },
     "leftover-file": {
         "a copy of Ansible's, that runtimes read": leftover(
@@ -150,8 +188,8 @@ FINE: t.Final[Corpus] = {
         "the file that is replaced": among({"10-net.conflist": text("net")}),
     },
     "other-file-first": {
-        "Multus, which runs the others": among({"00-multus.conf": MULTUS}),
-        "Multus' newer plugin": among({"00-multus.conf": MULTUS.replace(b'"multus"', b'"multus-shim"')}),
+        "Multus, which runs the others": among({"00-multus.conflist": MULTUS}),
+        "Multus' newer plugin": among({"00-multus.conflist": MULTUS.replace(b'"multus"', b'"multus-shim"')}),
         "one that this collection has written": among({}, ours=[present("first", priority=5)]),
         "CRI-O's, by the order of letters": among(
             {"100-crio-bridge.conflist": text("crio"), "200-loopback.conflist": LOOPBACK}
@@ -170,6 +208,20 @@ FINE: t.Final[Corpus] = {
         "to be written anew": among({"10-net.conflist": b"{"}),
         "to be removed": among({"20-lab.conf": b"{"}, present("net"), absent(filename="20-lab.conf")),
         "a link to a right one": among({"20-lab.conflist": "lab.json.orig", "lab.json.orig": text("lab")}),
+        "another program's configuration": among(
+            {"multus.yaml": b'{"cniVersion": "1.0.0"}', "nerdctl": b'{"type": "a"}'}
+        ),
+        "hidden": among({".lab": text("lab")}),
+    },
+    "refused-file": {
+        "an old single plugin": among({"20-lab.conf": single("lab")}),
+        "a key in another case that plugins read": among({"20-lab.conflist": network("lab", {"type": "a", "MTU": 1})}),
+        "to be removed": among(
+            {"20-lab.conf": single("lab").replace(b"0.4.0", b"1.0.0")}, present("net"), absent(filename="20-lab.conf")
+        ),
+        "to be removed by the network's name": among(
+            {"20-lab.conf": single("lab").replace(b"0.4.0", b"1.0.0")}, present("net"), absent("lab")
+        ),
     },
     "leftover-file": {
         "somebody may be writing it": among({"10-calico.conflist.tmp": b"", ".cni.node-8f3b.tmp": b""}, age=YOUNG),

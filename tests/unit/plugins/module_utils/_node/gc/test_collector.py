@@ -143,6 +143,16 @@ def test_a_lease_directory_is_kept_while_the_default_conf_dir_has_its_network(
     assert gc.collect_as_predicted(min_age=0) == {"lease directory other": "removed"}
 
 
+def test_a_lease_directory_is_kept_while_runtimes_read_its_network(gc: GcFixture) -> None:
+    for name in ("other", "third"):
+        (gc.leases / name).mkdir(parents=True)
+        (gc.leases / name / "lock").touch()
+    file = gc.node.conf_dir / "20-other.conf"
+    file.write_text('{"cniVersion": "1.0.0", "name": "other", "type": "bridge"}', encoding="utf-8")
+    done = gc.collect_as_predicted(min_age=0)
+    assert done == {"lease directory other": "kept", "lease directory third": "removed"}
+
+
 def test_a_foreign_file_keeps_a_lease_directory(gc: GcFixture) -> None:
     gc.lease("notes.txt", "mine", network="other")
     assert gc.collect_as_predicted(min_age=0) == {}

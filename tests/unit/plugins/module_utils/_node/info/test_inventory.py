@@ -64,6 +64,31 @@ def test_networks_are_sorted_by_path_including_shadowed_and_broken_ones(tmp_path
     assert inventory.list_networks(str(tmp_path / "none"), []) == []
 
 
+def test_a_network_that_only_runtimes_read_is_listed_with_what_this_engine_refuses(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "10-bridge.conf").write_text(json.dumps({**SINGLE, "cniVersion": "1.0.0"}), encoding="utf-8")
+    (network,) = inventory.list_networks(str(tmp_path), [])
+    assert (network["name"], network["plugins"], network["versions"]) == ("single", ["bridge"], ["1.0.0"])
+    assert (network["error"], network["shadowed"]) == (None, False)
+    assert "only has lists since 1.0.0" in network["refused"]["details"]
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "message"),
+    [
+        ("10-a.conf", LIST, "do not load a list of plugins"),
+        ("10-a.json", LIST, "do not load a list of plugins"),
+        ("10-a.conflist", SINGLE, "find no plugins in it"),
+        ("10-a.yaml", LIST, "read no file with such a name"),
+    ],
+)
+def test_a_network_in_a_file_that_runtimes_do_not_read_has_an_error(
+    tmp_path: pathlib.Path, name: str, document: object, message: str
+) -> None:
+    (tmp_path / name).write_text(json.dumps(document), encoding="utf-8")
+    (network,) = inventory.list_networks(str(tmp_path), [])
+    assert (network["path"], message in network["error"]["msg"]) == (str(tmp_path / name), True)
+
+
 def test_a_plugin_that_is_built_in_is_not_missing(tmp_path: pathlib.Path) -> None:
     (tmp_path / "05-single.conf").write_text(json.dumps(SINGLE), encoding="utf-8")
     (network,) = inventory.list_networks(str(tmp_path), [str(tmp_path / "none")])

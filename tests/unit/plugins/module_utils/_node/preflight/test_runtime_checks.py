@@ -118,6 +118,37 @@ def test_a_broken_file_is_reported_by_its_effect_on_the_runtime(node: PreflightF
     assert check.hint.endswith(ROWS[name].setup.broken)
 
 
+@pytest.mark.parametrize("name", ["containerd", "crio", "nomad"])
+def test_a_file_that_only_this_collection_refuses_works_for_the_runtime(node: PreflightFixture, name: str) -> None:
+    content = '{"cniVersion": "1.0.0", "name": "bridge", "type": "tuning"}'
+    (node.conf_dir / "00-bridge.conf").write_text(content, encoding="utf-8")
+    checks = node.check(name)
+    file = checks["network file"]
+    assert (file.state, ROWS[name].title in file.hint, ROWS[name].setup.broken in file.hint) == (WARNING, True, False)
+    network = checks["network bridge" if name == "nomad" else "network"]
+    assert (network.state, "00-bridge.conf" in network.found) == (OK, True)
+    assert checks["plugin tuning"].state == MISSING
+
+
+@pytest.mark.parametrize(("name", "state"), [("containerd", MISSING), ("crio", WARNING)])
+def test_a_list_in_a_file_for_a_single_plugin_is_broken_for_the_runtime(
+    node: PreflightFixture, name: str, state: str
+) -> None:
+    node.write("00-lab.conf", "lab")
+    checks = node.check(name)
+    assert (checks["network file"].state, "rename it to 00-lab.conflist" in checks["network file"].hint) == (
+        state,
+        True,
+    )
+    assert checks["network"].found.startswith("pods")
+
+
+def test_a_network_in_a_file_that_no_runtime_reads_is_a_warning(node: PreflightFixture) -> None:
+    node.write("20-lab.yaml", "lab")
+    check = node.check("containerd")["network file"]
+    assert (check.state, "rename it to 20-lab.conflist" in check.hint) == (WARNING, True)
+
+
 def test_a_runtime_that_takes_the_first_file_needs_one(node: PreflightFixture) -> None:
     assert node.check("containerd")["network"].found == f"pods, from {node.conf_dir}/10-pods.conflist"
     (node.conf_dir / "10-pods.conflist").unlink()

@@ -52,6 +52,22 @@ def test_on_one_link_the_same_range_on_two_nodes_gives_out_addresses_twice(share
     assert [code for code, *dummy in find_codes(**nodes)] == ["node-subnets-collide"]
 
 
+def _whereabouts(**keys: t.Any) -> Document:
+    return network("", type="macvlan", master="eth0", ipam={"type": "whereabouts", **keys})
+
+
+def test_whereabouts_assigns_an_address_once_in_the_cluster() -> None:
+    whole, half = _whereabouts(range="192.0.2.0/24"), _whereabouts(range="192.0.2.0/25")
+    assert "node-subnets-collide" not in [code for code, *dummy in find_codes(a=whole, b=whole, c=half)]
+
+
+def test_ranges_of_whereabouts_without_a_common_pool_may_not_overlap_on_two_nodes() -> None:
+    apart = {"enable_overlapping_ranges": False}
+    whole, half = (_whereabouts(range=f"192.0.2.0/{length}", **apart) for length in (24, 25))
+    collisions = [file for code, file, dummy in find_codes(a=whole, b=whole, c=half) if code == "node-subnets-collide"]
+    assert collisions == ["c: 10-pods.conflist"] * 2
+
+
 def test_one_name_for_two_networks_is_a_finding() -> None:
     (finding,) = fleet_networks.findings({"a": [network("10.1.0.0/24")], "b": [network("10.1.0.0/24", mtu=1400)]})
     assert (finding.code, finding.level, finding.file) == ("network-differs", "fleet", "b: 10-pods.conflist")

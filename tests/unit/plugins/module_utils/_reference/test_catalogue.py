@@ -24,6 +24,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import
 PLUGINS = pathlib.Path(error.__file__).parents[2]
 # Files other than the catalogue that have such words, and why.
 OWN_MODULES = {
+    "plugin_utils/_validation/rules/preparation.py": {"bridge"},  # the link kube-bridge of kube-router
     "module_utils/_reference/host_local.py": {"host-local"},  # where this plugin keeps its leases
     "module_utils/_reference/saved_values.py": {"tuning"},  # where this plugin keeps the values it changed
 }

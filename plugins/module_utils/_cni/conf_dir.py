@@ -42,7 +42,7 @@ class ConfDir(t.NamedTuple):
     misnamed: t.Mapping[str, CniError] = {}
 
     @property
-    def of_runtimes(self) -> list[NetworkConfiguration]:
+    def runtime_networks(self) -> list[NetworkConfiguration]:
         """The networks that container runtimes find, one of each name."""
         known = {
             network.name: network
@@ -85,7 +85,7 @@ def load(path: str) -> ConfDir:
             continue
         fault = runtime_reading.find_misnamed(name, is_list=network.is_list)
         if fault:
-            misnamed[file] = _misnamed(file, fault)
+            misnamed[file] = _make_error(file, fault)
         if directory.networks.setdefault(network.name, network) is not network:
             shadowed.append(network)
     return directory._replace(shadowed=tuple(shadowed))
@@ -116,7 +116,7 @@ def find_misnamed(path: str) -> dict[str, CniError]:
         network = _read_network(file)
         fault = runtime_reading.find_misnamed(name, is_list="plugins" in network) if network else None
         if fault:
-            found[file] = _misnamed(file, fault)
+            found[file] = _make_error(file, fault)
     return found
 
 
@@ -130,7 +130,7 @@ def _read_network(path: str) -> json_text.JsonObject:
     return value if is_network else {}
 
 
-def _misnamed(path: str, fault: runtime_reading.Misnamed) -> CniError:
+def _make_error(path: str, fault: runtime_reading.Misnamed) -> CniError:
     return CniError(Code.INVALID_CONFIG, f"{printable.line(path)}: {fault.message}", fault.hint)
 
 

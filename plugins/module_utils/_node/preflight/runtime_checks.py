@@ -114,7 +114,7 @@ class RuntimeChecks:
             hint = f"{error.details}, or remove {path}"
             yield self._make("network file", "a name that runtimes read", error.msg, WARNING, hint)
         if setup.takes == BY_NAME:
-            for network in directory.of_runtimes:
+            for network in directory.runtime_networks:
                 yield self._check_name(network)
             return
         names = conf_dir.list_files(directory.path, setup.endings)
@@ -167,7 +167,7 @@ class RuntimeChecks:
 
     def _check_plugins(self, directory: ConfDir) -> t.Iterator[Check]:
         lowest = dict(self._setup.plugins)
-        for network in directory.of_runtimes:
+        for network in directory.runtime_networks:
             for executable in executables(network):
                 lowest.setdefault(executable.type, "")
         for name, release in sorted(lowest.items()):
@@ -220,7 +220,7 @@ class RuntimeChecks:
     def _check_routers(self, directory: ConfDir) -> t.Iterator[Check]:
         """Check that the node keeps the IPv6 routers that it learns."""
         needs = Needs(values=dict(self._setup.sysctls))
-        for network in directory.of_runtimes:
+        for network in directory.runtime_networks:
             add_network(needs, network)
         if needs.values.get(router_advertisements.FORWARDING) != "1":
             return
@@ -239,7 +239,7 @@ class RuntimeChecks:
                     yield self._make("leases after a boot", "kept", f"{path} removes them", WARNING, hint)
                 break
         if self._runtime.name == "crio" and _numbers(self._found.version)[:2] >= _COLLECTS_SINCE:
-            for network in directory.of_runtimes:
+            for network in directory.runtime_networks:
                 if not network.disable_gc:
                     found = "CRI-O deletes attachments that are not its own when it starts"
                     hint = f'if others use the network, set "disableGC": true in {network.source}'

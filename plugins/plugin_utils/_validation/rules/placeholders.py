@@ -5,7 +5,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Values of a template that nobody has filled in."""
+"""Values of a template that are not filled in."""
 
 from __future__ import annotations
 

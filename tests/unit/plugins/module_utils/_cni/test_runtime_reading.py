@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What container runtimes read in a file of the conf dir."""
+"""Files of the conf dir as container runtimes read them."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def broken(name: str, content: bytes | str, *words: str) -> NodeCase:
     return among({name: content}, expected=[expect("broken-file", "", *words, file=name)])
 
 
-def refused(name: str, content: bytes, *words: str) -> NodeCase:
+def refuse(name: str, content: bytes, *words: str) -> NodeCase:
     return among({name: content}, expected=[expect("refused-file", "", *words, file=name)])
 
 
@@ -133,19 +133,17 @@ BROKEN: t.Final[Corpus] = {
         ),
     },
     "refused-file": {
-        "a version that there is not": refused(
+        "a version that there is not": refuse(
             "20-lab.conflist", network("lab", {"type": "a"}, version="2.0.0"), "unknown version '2.0.0'"
         ),
-        "in Latin-1": refused("20-lab.conflist", text("lab").replace(b'"a"', b'"\xe9"'), "is not UTF-8"),
-        "a key twice": refused(
+        "in Latin-1": refuse("20-lab.conflist", text("lab").replace(b'"a"', b'"\xe9"'), "is not UTF-8"),
+        "a key twice": refuse(
             "20-lab.conflist", text("lab").replace(b'"name"', b'"name": "x", "name"'), "containerd and CRI-O read"
         ),
-        "a name that is none": refused("20-lab.conflist", text("my lab"), "'my lab' is not a network name"),
-        "a type that is a path": refused(
-            "20-lab.conf", single("lab").replace(b'"a"', b'"/bin/a"'), "not a plugin type"
-        ),
-        "a type in another case": refused("20-lab.conflist", network("lab", {"Type": "a"}), "has no 'type'"),
-        "a single plugin, and twice a key": refused(
+        "a name that is none": refuse("20-lab.conflist", text("my lab"), "'my lab' is not a network name"),
+        "a type that is a path": refuse("20-lab.conf", single("lab").replace(b'"a"', b'"/bin/a"'), "not a plugin type"),
+        "a type in another case": refuse("20-lab.conflist", network("lab", {"Type": "a"}), "has no 'type'"),
+        "a single plugin, and twice a key": refuse(
             "20-lab.json", single("lab").replace(b'"name"', b'"name": "x", "name"'), "this collection does not"
         ),
         "the first one of a single plugin since 1.0.0": among(

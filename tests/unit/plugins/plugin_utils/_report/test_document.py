@@ -169,7 +169,7 @@ def test_two_networks_with_one_subnet_overlap() -> None:
 
 def test_nodes_that_share_a_link_and_assign_the_same_addresses_collide() -> None:
     (collision,) = fleet({"one": facts(), "two": facts()})["fleet"]["collisions"]
-    assert "192.0.2.100 to 192.0.2.254 of the network 'lan' on two overlaps" in collision
+    assert "192.0.2.100 to 192.0.2.254 of the network 'lan' is on 2 nodes: one and two" in collision
     assert "(/etc/cni/net.d/10-lan.conflist)" in collision
 
 

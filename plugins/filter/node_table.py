@@ -116,7 +116,7 @@ def _row(name: str, facts: JsonMapping) -> Row:
         ",".join(network["name"] for network in list_used_networks(facts)) or "-",
         str(len(facts["attachments"])) if "attachments" in facts else "-",
         _drift(facts),
-        ", ".join(list_problems(facts)) or "-",
+        ", ".join(problem.text for problem in list_problems(facts)) or "-",
     )
 
 

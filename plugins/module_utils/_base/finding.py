@@ -145,6 +145,7 @@ class Finding(t.NamedTuple):
     is_unchanged: bool = False
     is_accepted: bool = False
     manifest: str = ""
+    nodes: tuple[str, ...] = ()
 
     @property
     def level(self) -> str:
@@ -173,6 +174,7 @@ class Finding(t.NamedTuple):
             "message": self.message,
             "hint": self.hint,
             **({"manifest": self.manifest} if self.manifest else {}),
+            **({"nodes": self.nodes} if self.nodes else {}),
         }
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import typing as t
@@ -19,6 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 LIST_ENDING: t.Final = ".conflist"
 SINGLE_ENDINGS: t.Final = (".conf", ".json")
 ENDINGS: t.Final = (LIST_ENDING, *SINGLE_ENDINGS)
+# With cni.exclusive, its default.
+_SET_ASIDE_BY_CILIUM: t.Final = ".cilium_bak"
 
 
 class ConfDir(t.NamedTuple):
@@ -45,7 +48,8 @@ class ConfDir(t.NamedTuple):
             return self.networks[name]
         known = f"networks in this directory: {', '.join(sorted(self.networks)) or 'none'}"
         broken = [f"a file that cannot be read: {error}" for error in self.broken.values()]
-        raise CniError(Code.INVALID_CONFIG, f"no network {name!r} in {self.path}", "\n".join([known, *broken]))
+        aside = [_describe_set_aside(file) for file in find_set_aside(self.path, name)]
+        raise CniError(Code.INVALID_CONFIG, f"no network {name!r} in {self.path}", "\n".join([known, *broken, *aside]))
 
 
 def load(path: str) -> ConfDir:
@@ -109,6 +113,25 @@ def list_files(path: str, endings: tuple[str, ...] = ENDINGS) -> list[str]:
     )
 
 
+def find_set_aside(path: str, network: str) -> list[str]:
+    """Return the paths of files that define a network, and whose ending keeps runtimes from reading them."""
+    found = []
+    for name in durable.list_directory(path):
+        file = os.path.join(path, name)
+        if any(f"{ending}{mark}" in name for ending in ENDINGS for mark in ".~_-") and not name.endswith(ENDINGS):
+            with contextlib.suppress(CniError):
+                if config.parse(_read(file), printable.line(file)).name == network:
+                    found.append(file)
+    return found
+
+
+def _describe_set_aside(file: str) -> str:
+    name = printable.line(os.path.basename(file))
+    if name.endswith(_SET_ASIDE_BY_CILIUM):
+        return f"it is set aside as {name}: Cilium renames files of others; set cni.exclusive to false in Cilium, and rename it back"
+    return f"it is set aside as {name}: rename it back, or remove it"
+
+
 def precedence(name: str) -> tuple[bool, str]:
     """Return the sort key of a file name: the winning file comes first, lists before single plugins."""
     return not name.endswith(LIST_ENDING), name
@@ -137,6 +160,7 @@ __all__ = (
     "SINGLE_ENDINGS",
     "ConfDir",
     "complete",
+    "find_set_aside",
     "list_files",
     "load",
     "load_file",

@@ -72,11 +72,12 @@ class PlayVariables:
         """Return a finding for each host of the play whose networks or attachments cannot be evaluated without the node."""
         found = {}
         for host in self._play_hosts:
+            variables = self._host_variables(host)
             for name in (CONFLISTS, ATTACHMENTS):
-                variables = self._host_variables(host)
                 reason = _evaluation_error(variables, name) if name in variables else ""
-                if reason and host not in found:
+                if reason:
                     found[host] = Finding("invalid-configuration", name, "", reason, _FACTS_HINT)
+                    break
         return found
 
     def collisions(self, hosts: t.Sequence[str]) -> tuple[list[str], list[str]]:

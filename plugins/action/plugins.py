@@ -59,6 +59,7 @@ class ActionModule(ConflistItemsAction):
 
     def execute(self, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
         try:
+            _require_text_versions(arguments, task_vars or {})
             arguments = _without_credentials(arguments)
             sources = {name: source for name, options in _sets(arguments) if (source := self._source(name, options))}
             if not sources:
@@ -127,6 +128,24 @@ class ActionModule(ConflistItemsAction):
         )
         result.get("invocation", {}).get("module_args", {}).pop("_controller", None)
         return result
+
+
+def _require_text_versions(arguments: JsonObject, variables: JsonObject) -> None:
+    """Refuse versions that YAML has read as numbers, because 1.10 is then 1.1.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    versions = {
+        "version": arguments.get("version"),
+        **{f"sets: {item.get('name')}: version": item.get("version") for item in _items(arguments)},
+        # Before ansible-core 2.19, the template in the role's task makes text of it.
+        **{name: variables.get(name) for name in ("cni_plugins_version", "cni_node_plugins_version")},
+    }
+    for where, version in versions.items():
+        if isinstance(version, float):
+            problem = f"{where}: {version} is a number, whose last digit may be lost, as 1.10 is 1.1"
+            raise CniError(Code.INVALID_CONFIG, problem, 'expected: text, in quotes, such as "1.10"')
 
 
 def _sets(arguments: JsonObject) -> t.Iterator[tuple[str, JsonObject]]:

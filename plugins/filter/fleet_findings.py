@@ -75,6 +75,8 @@ _value:
   description:
     - The findings in the form of P(cni.node.conflist_findings#filter). C(level) is V(fleet), or V(schema) for configurations that
       cannot be read. C(file) begins with the node's name.
+    - Ranges of one network that overlap are one finding, whose place is the second of their nodes, and which has all their names as
+      C(nodes). The message has the first eight.
   type: list
   elements: dict
   sample:
@@ -89,8 +91,9 @@ _value:
       path: /plugins/0/ipam
       value:
       message: >-
-        10.1.0.1 to 10.1.0.254 of the network 'pods' on node-2 overlaps with 10.1.0.1 to 10.1.0.254 on node-1 (conflists[0])
+        10.1.0.1 to 10.1.0.254 of the network 'pods' is on 2 nodes: node-1 and node-2 (conflists[0])
       hint: each node assigns addresses independently; divide the range with the filter cni.node.node_subnets
+      nodes: [node-1, node-2]
 """
 
 import typing as t

@@ -19,7 +19,7 @@ description:
   - The report has no results of plugins, no arguments of attachments except mapped ports, and of network configurations only keys
     that describe the network, because all others may hold secrets.
 
-positional: _input, hosts, info, leaks
+positional: _input, hosts, info, leaks, previous
 
 options:
   _input:
@@ -36,7 +36,8 @@ options:
   info:
     description:
       - The name of the variable with the result of M(cni.node.node_info). Parts that were not gathered are empty in the report. A
-        node without this variable, or without attachments in it, is listed as one that could not be read.
+        node without this variable, or without attachments in it, is listed as one that could not be read, with the C(msg) of the
+        result.
     type: str
     required: true
   leaks:
@@ -44,6 +45,10 @@ options:
       - The name of the variable with the result of M(cni.node.gc) in check mode.
     type: str
     default: ""
+  previous:
+    description:
+      - An earlier report, or its JSON text. A problem that it has, too, keeps its time C(since). Text that is not a report is ignored.
+    type: raw
 
 seealso:
   - plugin: cni.node.report_page
@@ -88,7 +93,9 @@ _value:
       type: str
       sample: "2026-11-26T10:30:00Z"
     summary:
-      description: The numbers of nodes, of nodes that could not be read, and of what was found on all nodes.
+      description:
+        - The numbers of nodes, of nodes that could not be read, and of what was found on all nodes. C(networks) counts different
+          names, C(errors) the errors that validation finds, missing plugins, and plugins, networks and records that are broken.
       type: dict
     fleet:
       description:
@@ -98,14 +105,18 @@ _value:
       type: dict
     nodes:
       description:
-        - The nodes by C(name). C(read) is false for nodes that could not be read. All others have C(problems), C(summary), and the
-          parts of M(cni.node.node_info) and M(cni.node.gc).
+        - The nodes by C(name). C(read) is false for nodes that could not be read, and C(error) then says why. All others have
+          C(summary), C(topology), and the parts of M(cni.node.node_info) and M(cni.node.gc).
+        - Each of their C(problems) has its C(kind), a C(problem) in a few words, the C(command) that mends it or an empty string, and
+          the time C(since) that reports have had it. C(error) is false for what is unknown, and for known flaws.
+        - C(differs) lists what is not as on most nodes.
       type: list
       elements: dict
 """
 
 import collections.abc
 import datetime
+import json
 import typing as t
 
 from ansible.errors import AnsibleFilterError
@@ -114,14 +125,23 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.plugin_utils._report import document
 
 
-def fleet_report(hostvars: object, hosts: object, info: str, leaks: str = "") -> JsonObject:
+def fleet_report(hostvars: object, hosts: object, info: str, leaks: str = "", previous: object = None) -> JsonObject:
     if not isinstance(hostvars, collections.abc.Mapping):
         raise AnsibleFilterError("fleet_report: expected a dictionary of host names to variables, such as hostvars")
     if isinstance(hosts, (str, bytes, collections.abc.Mapping)) or not isinstance(hosts, collections.abc.Iterable):
         raise AnsibleFilterError("fleet_report: hosts: expected a list of host names")
     now = datetime.datetime.now(datetime.timezone.utc)
     results = [document.NodeResults(str(host), *_read(hostvars, host, info, leaks)) for host in hosts]
-    return document.build(results, now)
+    return document.build(results, now, document.read_known(_decode(previous)))
+
+
+def _decode(previous: object) -> object:
+    if not isinstance(previous, str):
+        return previous
+    try:
+        return json.loads(previous)
+    except ValueError:
+        return None
 
 
 def _read(hostvars: t.Mapping[t.Any, t.Any], host: object, *names: str) -> list[t.Any]:

@@ -32,6 +32,23 @@ options:
     type: str
     choices: [all, drifted]
     default: drifted
+  failed:
+    description:
+      - The names of nodes on which a task has failed. Each has a row, also without a result.
+    type: list
+    elements: str
+    default: []
+  hostvars:
+    description:
+      - A dictionary of host names to variables, where the results of tasks on the nodes in O(failed) are looked up.
+    type: dict
+    default: {}
+  steps:
+    description:
+      - A dictionary of names of variables with the results of tasks, in the order of the tasks, to the names of these steps. The first
+        one that failed is shown.
+    type: dict
+    default: {}
 
 seealso:
   - module: cni.node.node_info
@@ -54,7 +71,8 @@ RETURN = r"""
 _value:
   description:
     - A heading, then one line for each node. C(DRIFT) is the number of attachments that have drifted, and of those whose drift is
-      unknown. C(TROUBLE) lists the problems in the gathered parts.
+      unknown. C(TROUBLE) lists the problems in the gathered parts; for a node in O(failed) it begins with the step that failed, and for
+      a node that could not be read it has the reason.
     - If there are attachments to list, an empty line, a heading, and one line for each attachment.
   type: list
   elements: str
@@ -85,7 +103,14 @@ _LIMIT: t.Final = 20
 _T = t.TypeVar("_T")
 
 
-def node_table(nodes: object, attachments: str = _DRIFTED) -> list[str]:
+def node_table(
+    nodes: object,
+    attachments: str = _DRIFTED,
+    *,
+    failed: t.Sequence[str] = (),
+    hostvars: t.Mapping[t.Any, t.Any] | None = None,
+    steps: t.Mapping[str, str] | None = None,
+) -> list[str]:
     if not isinstance(nodes, collections.abc.Mapping) or not all(
         isinstance(facts, collections.abc.Mapping) for facts in nodes.values()
     ):
@@ -93,7 +118,9 @@ def node_table(nodes: object, attachments: str = _DRIFTED) -> list[str]:
     if attachments not in (_ALL, _DRIFTED):
         raise AnsibleFilterError(f"node_table: attachments: {attachments!r}; expected: {_ALL} or {_DRIFTED}")
     named = {str(name): facts for name, facts in nodes.items()}
-    table = lines(_HEADINGS, [_make_row(name, _row, facts) for name, facts in named.items()])
+    failures = {str(name): _find_failure(hostvars or {}, name, steps or {}) for name in failed}
+    read = {**named, **{name: {} for name in failures if name not in named}}
+    table = lines(_HEADINGS, [_make_row(name, _row, facts, failures.get(name, [])) for name, facts in read.items()])
     rows = [row for name, facts in named.items() for row in _make_row(name, _attachment_rows, facts, attachments)]
     limit = len(rows) if attachments == _ALL else _LIMIT
     more = [f"and {len(rows) - limit} more"] if len(rows) > limit else []
@@ -109,14 +136,35 @@ def _make_row(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
         raise AnsibleFilterError(f"node_table: the value of {escaped_name} has an unexpected form; {expected}") from exc
 
 
-def _row(name: str, facts: JsonMapping) -> Row:
+def _find_failure(hostvars: t.Mapping[t.Any, t.Any], name: str, steps: t.Mapping[str, str]) -> list[str]:
+    """Return the step that failed on a node, in a few words; empty if it is none of the steps."""
+    variables = hostvars.get(name, {})
+    for variable, step in steps.items():
+        result = variables.get(variable)
+        if isinstance(result, collections.abc.Mapping) and _has_failed(result):
+            return [_describe_unread(result)] if result.get("unreachable") else [f"failed at: {step}"]
+    return []
+
+
+def _has_failed(result: JsonMapping) -> bool:
+    return bool(result.get("failed") or result.get("unreachable"))
+
+
+def _describe_unread(result: JsonMapping) -> str:
+    lines_of_reason = str(result.get("msg") or "").strip().splitlines()
+    what = "not reached" if result.get("unreachable") else "not read"
+    return ": ".join([what, *lines_of_reason[:1]])
+
+
+def _row(name: str, facts: JsonMapping, failure: t.Sequence[str]) -> Row:
+    unread = [_describe_unread(facts)] if _has_failed(facts) and "attachments" not in facts else []
     return (
         name,
         _plugins(facts),
         ",".join(network["name"] for network in list_used_networks(facts)) or "-",
         str(len(facts["attachments"])) if "attachments" in facts else "-",
         _drift(facts),
-        ", ".join(list_problems(facts)) or "-",
+        ", ".join([*(failure or unread), *(problem.text for problem in list_problems(facts))]) or "-",
     )
 
 

@@ -73,8 +73,8 @@ _value:
   sample:
     errors:
       - >-
-        10.1.0.1 to 10.1.0.254 of the network 'lan' on two overlaps with 10.1.0.1 to 10.1.0.254 on one (conflists[0]); each node assigns
-        addresses independently; divide the range with the filter cni.node.node_subnets (node-subnets-collide)
+        10.1.0.1 to 10.1.0.254 of the network 'lan' is on 2 nodes: one and two (conflists[0]); each node assigns addresses
+        independently; divide the range with the filter cni.node.node_subnets (node-subnets-collide)
     warnings: []
 """
 

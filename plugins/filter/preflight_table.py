@@ -17,7 +17,7 @@ version_added: 1.0.0
 description:
   - Formats results of M(cni.node.preflight_info) as one table. Returns the lines.
 
-positional: _input
+positional: _input, networks
 
 options:
   _input:
@@ -25,6 +25,11 @@ options:
       - A dictionary of node names to results of M(cni.node.preflight_info).
     type: dict
     required: true
+  networks:
+    description:
+      - A dictionary of node names to results of M(cni.node.conflists) in check mode. Its findings, or its error, become lines.
+    type: dict
+    default: {}
 
 seealso:
   - module: cni.node.preflight_info
@@ -60,23 +65,39 @@ from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
 _HEADINGS: t.Final[Row] = ("NODE", "RUNTIME", "STATE", "WHAT", "NEEDED", "FOUND")
 _ORDER: t.Final = ("missing", "warning", "ok")
+_STATES: t.Final = {"error": "missing", "warning": "warning"}
 
 
-def preflight_table(results: t.Mapping[str, JsonMapping]) -> list[str]:
-    """Return the lines of a table of what nodes need."""
+def preflight_table(
+    results: t.Mapping[str, JsonMapping], networks: t.Mapping[str, JsonMapping] | None = None
+) -> list[str]:
+    """Return the lines of a table of what nodes need, and of what would stop their networks."""
     if not isinstance(results, collections.abc.Mapping):
         raise AnsibleFilterError(
             f"preflight_table: expected a dictionary of results by node, got {type(results).__name__}"
         )
-    return lines(_HEADINGS, (row for node, result in results.items() for row in _rows(node, result)))
+    planned = networks or {}
+    return lines(
+        _HEADINGS, (row for node, result in results.items() for row in _rows(node, result, planned.get(node, {})))
+    )
 
 
-def _rows(node: str, result: JsonMapping) -> t.Iterator[Row]:
-    checks = sorted(result.get("checks") or (), key=lambda check: _ORDER.index(check["state"]))
-    for check in checks:
-        yield (node, *(str(check[key]) for key in ("runtime", "state", "subject", "needed", "found")))
-    if not checks:
-        yield (node, "-", "ok", "no container runtime", "-", "-")
+def _rows(node: str, result: JsonMapping, planned: JsonMapping) -> t.Iterator[Row]:
+    checks = [
+        (node, *(str(check[key]) for key in ("runtime", "state", "subject", "needed", "found")))
+        for check in result.get("checks") or ()
+    ]
+    shown = checks or [(node, "-", "ok", "no container runtime", "-", "-")]
+    yield from sorted([*shown, *_network_rows(node, planned)], key=lambda row: _ORDER.index(row[2]))
+
+
+def _network_rows(node: str, planned: JsonMapping) -> t.Iterator[Row]:
+    """Yield a row for each finding about the networks of the variables, or for the error that is none."""
+    findings = [finding for finding in planned.get("findings") or () if finding["severity"] in _STATES]
+    for finding in findings:
+        yield node, "-", _STATES[finding["severity"]], str(finding["file"]), "a network", str(finding["message"])
+    if "msg" in planned and "conflists" not in planned and not findings:
+        yield node, "-", "missing", "cni_node_conflists", "networks", str(planned["msg"])
 
 
 class FilterModule:

@@ -16,7 +16,8 @@ version_added: 1.0.0
 
 description:
   - Formats the result of P(cni.node.fleet_report#filter) as one HTML page. It needs no other file and sends no request.
-  - The page has a drawing of the networks of each node, and tables that can be searched and sorted.
+  - Nodes with problems come first. The page has a drawing of the networks of each node, and tables that can be filtered, searched
+    and sorted. The details of a node are made from data in the page when the node is opened, which needs JavaScript.
 
 options:
   _input:

@@ -16,6 +16,8 @@ description:
   - Creates or removes named network namespaces in C(/run/netns), where C(ip netns) finds them.
   - A new namespace has only a loopback interface, which is down. Add interfaces with M(cni.node.attachments).
   - Network namespaces do not survive a reboot of the node.
+  - Where the node would not see a new namespace, the module fails. This is so in a mount namespace whose mounts do not reach that of
+    the node, such as that of a systemd service with C(PrivateMounts), C(PrivateTmp) or C(ProtectSystem).
   - An empty file or a link of the same name that leads to no namespace is replaced or removed. A file with content, a pipe or a
     socket of the same name is refused.
 

@@ -147,7 +147,10 @@ def _not_found(name: str, where: str, error: AnsibleFileNotFound) -> CniError:
     """Return an error that lists the paths searched. Ansible's advice names an option that the module does not have."""
     places = ", ".join(dict.fromkeys(error.paths or [name]))
     msg = f"{where}: template {name} cannot be rendered: the controller has no such file"
-    return CniError(Code.INVALID_CONFIG, msg, f"looked for {places}")
+    advice = (
+        "" if name.startswith(("/", "~")) else '; for a file beside the inventory, begin with "{{ inventory_dir }}/"'
+    )
+    return CniError(Code.INVALID_CONFIG, msg, f"looked for {places}{advice}")
 
 
 def _replace_by_name(item: JsonObject, source: Source | None) -> JsonObject:

@@ -17,6 +17,7 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.common.yaml import yaml_load
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import refusal, unknown_variables
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
@@ -28,6 +29,7 @@ CONFLISTS: t.Final = f"{_PREFIX}conflists"
 ATTACHMENTS: t.Final = f"{_PREFIX}attachments"
 _CONCERNS: t.Final = ("kernel", "plugins", "networks", "attachments")
 _SPECS: t.Final = ("roles", "cni_node", "meta", "argument_specs.yml")
+_FACTS_HINT: t.Final = "facts of the node are not gathered here: use fact caching, or set the value"
 # How many hosts a message names.
 _HOSTS_SHOWN: t.Final = 5
 
@@ -65,6 +67,18 @@ class PlayVariables:
         for name, choices in _choices().items():
             checks[name] = _make_choice_check(name, choices)
         return refusals + [text for name, check in checks.items() for text in self._check(name, check)]
+
+    def find_unevaluated(self) -> dict[str, Finding]:
+        """Return a finding for each host of the play whose networks or attachments cannot be evaluated without the node."""
+        found = {}
+        for host in self._play_hosts:
+            variables = self._host_variables(host)
+            for name in (CONFLISTS, ATTACHMENTS):
+                reason = _evaluation_error(variables, name) if name in variables else ""
+                if reason:
+                    found[host] = Finding("invalid-configuration", name, "", reason, _FACTS_HINT)
+                    break
+        return found
 
     def collisions(self, hosts: t.Sequence[str]) -> tuple[list[str], list[str]]:
         """Return errors and warnings about networks that collide with those of other hosts.
@@ -112,6 +126,15 @@ class PlayVariables:
         return [
             text if len(hosts) == len(values) else f"{_join(hosts)}: {text}" for text, hosts in by_text.items() if text
         ]
+
+
+def _evaluation_error(variables: JsonMapping, name: str) -> str:
+    """Return why a variable cannot be evaluated, or an empty string."""
+    try:
+        _evaluate(variables[name])
+    except (AnsibleError, jinja2.UndefinedError) as exc:
+        return f"it cannot be evaluated: {exc}"
+    return ""
 
 
 def _evaluate(value: t.Any) -> t.Any:

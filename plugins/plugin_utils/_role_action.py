@@ -18,9 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import prefixes, refusal, unknown_variables
 from ansible_collections.cni.node.plugins.plugin_utils._python_version import PROGRAM, too_old
 
+# This role compares the nodes of a play, and shows all of them once.
+_COMPARING_ROLE: t.Final = "cni.node.cni_node"
+
 
 class RoleAction(ActionBase):
-    """The controller's part of a module. In a role of this collection, it refuses unknown variables of the role.
+    """The controller's part of a module. In a role of this collection, it refuses what the role cannot work with.
 
     A misspelled ``cni_node_attachments`` with ``cni_node_purge`` would remove every attachment. The check runs before the
     first module of a role and needs no task of its own.
@@ -35,12 +38,16 @@ class RoleAction(ActionBase):
         unknown = unknown_variables(variables, prefixes(map(str, roles)))
         if unknown:
             raise AnsibleActionFail(refusal(unknown), result=dict(self.NOTHING))
+        strategy = str(self._task.get_play().strategy) if _COMPARING_ROLE in roles else ""
+        if strategy and not _runs_hosts_together(strategy):
+            raise AnsibleActionFail(_refuse_strategy(strategy), result=dict(self.NOTHING))
         result: JsonObject = super().run(tmp, task_vars)
         return result
 
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         """Run a module. If it fails without an error of its own, check whether the node's Python is too old."""
         result: JsonObject = super()._execute_module(*arguments, **keywords)
+        _name_host_in_warnings(result, keywords.get("task_vars") or {})
         if not result.get("failed") or "error" in result or keywords.get("wrap_async"):
             return result
         refused = self._check_python(keywords.get("task_vars") or {})
@@ -55,6 +62,32 @@ class RoleAction(ActionBase):
         answer = self._low_level_execute_command(f"{interpreter} -c {shlex.quote(PROGRAM)}")
         host = self._task.delegate_to or variables.get("inventory_hostname") or "the node"
         return too_old(str(answer.get("stdout", "")), interpreter, str(host))
+
+
+def _name_host_in_warnings(result: JsonObject, variables: JsonObject) -> None:
+    """Let warnings of a play with several hosts begin with the host. Ansible shows equal ones once, and names none."""
+    warnings = result.get("warnings")
+    if isinstance(warnings, list) and len(variables.get("ansible_play_hosts_all") or ()) > 1:
+        host = variables.get("inventory_hostname", "")
+        result["warnings"] = [f"{host}: {_text_of(warning)}" for warning in warnings]
+
+
+def _text_of(warning: t.Any) -> str:
+    # Since ansible-core 2.19, warnings of modules are objects.
+    return str(getattr(getattr(warning, "event", None), "msg", warning))
+
+
+def _runs_hosts_together(strategy: str) -> bool:
+    """Return whether a play finishes each task on all hosts before the next, as linear and its variants do."""
+    name = strategy.rpartition(".")[2]
+    return name.endswith("linear") or name == "debug"
+
+
+def _refuse_strategy(strategy: str) -> str:
+    return (
+        f"strategy: {strategy}; the role {_COMPARING_ROLE} compares the nodes of a play with each other, so give the play"
+        " strategy: linear"
+    )
 
 
 __all__ = ("RoleAction",)

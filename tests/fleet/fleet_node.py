@@ -19,9 +19,10 @@ import socket
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.tests.fleet.place import FleetNode, FleetRefused, client_key
-from ansible_collections.cni.node.tests.support import sandbox
+from ansible_collections.cni.node.tests.fleet.place import DOOR, PYTHON, FleetNode, FleetRefused, client_key
+from ansible_collections.cni.node.tests.support import ring, sandbox, warm_python
 from ansible_collections.cni.node.tests.support.sandbox import MS_BIND, MS_NODEV, MS_NOSUID, call, mount
+from ansible_collections.cni.node.tests.support.warm_python import WarmProgram
 
 PR_CAPBSET_DROP = 24
 CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_SYS_TIME = 16, 17, 22, 25
@@ -63,6 +64,7 @@ def start(node: FleetNode, wired: int, report: int) -> t.NoReturn:
         if not os.read(wired, 1):
             raise FleetRefused("the process that made the node has ended")
         raise_links(node)
+        server = start_python()
         child = subprocess.Popen([sshd, "-D", "-e", "-f", "/run/fleet/sshd_config"], preexec_fn=_unblock)
         os.write(report, b"up")
         os.close(report)
@@ -70,7 +72,13 @@ def start(node: FleetNode, wired: int, report: int) -> t.NoReturn:
         os.write(report, f"{node.name}: {error}".encode())
         os._exit(1)
     sandbox.wait(child.pid)
+    del server  # which has ended with this process's end of a pipe
     os._exit(0)
+
+
+def start_python() -> WarmProgram | None:
+    """Start the server of the Python with which Ansible runs modules; the outer ring has the node's own, `PYTHON`."""
+    return None if ring.IS_OUTER else WarmProgram(DOOR, warm_python.PYTHON, {}, python=PYTHON)
 
 
 def _unblock() -> None:
@@ -130,7 +138,7 @@ def make_devices(root: pathlib.Path) -> None:
 
 def write_door(node: FleetNode, run: pathlib.Path) -> None:
     """Write sshd's files to /run, so that they are not among the node's files."""
-    door = run / "fleet"
+    door = run / DOOR.name
     door.mkdir(mode=0o700)
     (run / "sshd").mkdir(mode=0o755)
     (run / "lock").mkdir(mode=0o777)

@@ -18,6 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.tests.fleet import archives, life, snapshot
 from ansible_collections.cni.node.tests.fleet.place import (
     DIRECTORY,
+    DOOR,
+    PYTHON,
     FleetNode,
     FleetRefused,
     client_key,
@@ -25,7 +27,7 @@ from ansible_collections.cni.node.tests.fleet.place import (
     place,
     places,
 )
-from ansible_collections.cni.node.tests.support import sandbox
+from ansible_collections.cni.node.tests.support import ring, sandbox, warm_python
 
 
 def inventory(fleet: pathlib.Path) -> JsonObject:
@@ -56,7 +58,7 @@ def _connection(fleet: pathlib.Path) -> JsonObject:
         # Without Ansible's -C: payloads are compressed already, and the nodes are near.
         "ansible_ssh_args": "-o ControlMaster=auto -o ControlPersist=60s",
         "ansible_ssh_common_args": " ".join(["-F none", *(f"-o {name}={value}" for name, value in options.items())]),
-        "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_python_interpreter": PYTHON if ring.IS_OUTER else str(DOOR / warm_python.PYTHON),
     }
 
 

@@ -14,6 +14,9 @@ import pathlib
 SUBNET = ipaddress.IPv4Network("198.18.0.0/16")
 BRIDGE = "fleet0"
 DIRECTORY = pathlib.Path("/run/fleet")
+# On a node: the directory of the fleet's own files, and the Python of the machine.
+DOOR = pathlib.Path("/run/fleet")
+PYTHON = "/usr/bin/python3"
 
 
 class FleetRefused(Exception):

@@ -87,7 +87,7 @@ def _compile(source: pathlib.Path, program: pathlib.Path, cache: pathlib.Path) -
         "GOTOOLCHAIN": "local",
         "CGO_ENABLED": "0",
     }
-    command = ["go", "build", "-trimpath", "-buildvcs=false", "-o", str(unfinished), "."]
+    command = ["go", "build", "-buildvcs=false", "-o", str(unfinished), "."]
     done = subprocess.run(command, cwd=source, env=environment, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise BuildFailed(f"{' '.join(command)} in {source}:\n{done.stderr}")

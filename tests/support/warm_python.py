@@ -26,6 +26,7 @@ import contextlib
 import ctypes
 import gc
 import importlib
+import importlib.util
 import marshal
 import os
 import pathlib
@@ -66,7 +67,10 @@ _CLIENT = f"""\
 import _socket, marshal, os, sys
 def run():
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    connection.connect({{address!r}})
+    try:
+        connection.connect({{address!r}})
+    except OSError:
+        return
     network = os.open({_NETWORK!r}, os.O_RDONLY)
     rights = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, network))
     mask = os.umask(0)
@@ -74,9 +78,9 @@ def run():
     connection.sendmsg([len(request).to_bytes(8, sys.byteorder)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
     while request:
         request = request[connection.send(request):]
-    return int(connection.recv(8) or b"125")
+    sys.exit(int(connection.recv(8) or b"125"))
 if os.stat({_MOUNTS!r}).st_ino == {{mounts}} and os.environ.get("PYTHONPATH", "") in {{paths}}:
-    sys.exit(run())
+    run()
 os.execv({{program!r}}, [{{program!r}}, *sys.argv[1:]])
 """
 
@@ -92,7 +96,12 @@ class WarmProgram:
     """
 
     def __init__(
-        self, directory: pathlib.Path, name: str, environment: t.Mapping[str, str], is_late: bool = False
+        self,
+        directory: pathlib.Path,
+        name: str,
+        environment: t.Mapping[str, str],
+        is_late: bool = False,
+        python: str = sys.executable,
     ) -> None:
         """
         Args:
@@ -100,33 +109,49 @@ class WarmProgram:
             name: The program: `PLAYBOOK` or `PYTHON`.
             environment: The environment in which runs start.
             is_late: Whether the server imports nothing until the first run, and takes the environment from it.
+            python: The interpreter. Another one than that of this process finds no packages of this process's but Ansible.
         """
         self.path = directory / name
-        self.real = sys.executable if name == PYTHON else str(pathlib.Path(sys.executable).with_name(name))
+        self.real = python if name == PYTHON else str(pathlib.Path(python).with_name(name))
         address = f"{self.path}.socket"
         search_path = os.pathsep.join(filter(None, sys.path))
+        if python != sys.executable:
+            search_path = str(_link_ansible(directory / "packages"))
         text = _CLIENT.format(
-            python=sys.executable,
+            python=python,
             program=self.real,
             address=address,
             mounts=os.stat(_MOUNTS).st_ino,
-            paths=(os.environ.get("PYTHONPATH", ""), search_path),
+            paths=("", os.environ.get("PYTHONPATH", ""), search_path),
         )
         self.path.write_text(text, encoding="utf-8")
         self.path.chmod(0o755)
         self._server = subprocess.Popen(
             # Not as a module of the collection, which only Ansible's own loader may import there.
-            [sys.executable, __file__, _SERVE, name, address, self.real, *(["late"] if is_late else [])],
+            [python, __file__, _SERVE, name, address, self.real, *(["late"] if is_late else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd="/",
             env={**environment, "PYTHONPATH": search_path},
         )
+
+    def wait(self) -> None:
+        """Wait until runs start at once; before that, the executable runs the real program."""
         assert self._server.stdout is not None
-        assert self._server.stdout.readline() == b"ready\n", f"the server of {name} has ended"
+        assert self._server.stdout.readline() == b"ready\n", f"the server of {self.path.name} has ended"
 
     def close(self) -> None:
         self._server.communicate()
+
+
+def _link_ansible(directory: pathlib.Path) -> pathlib.Path:
+    """Make a directory in which Python finds Ansible and its collections."""
+    directory.mkdir()
+    for name in ("ansible", "ansible_collections"):
+        spec = importlib.util.find_spec(name)
+        (place,) = (spec.submodule_search_locations if spec else None) or [""]
+        (directory / name).symlink_to(place)
+    return directory
 
 
 class _Request(t.NamedTuple):
@@ -139,6 +164,7 @@ class _Request(t.NamedTuple):
 
 def _serve(name: str, address: str, program: str, is_late: bool) -> None:
     """Fork a process for each connection, until standard input ends."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     warm = {PLAYBOOK: _warm_playbooks, PYTHON: _warm_modules}[name]
     run = None if is_late else warm(program)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -312,6 +338,7 @@ def _import_below(name: str) -> None:
 def _run_with_warm_playbooks(command: list[str]) -> int:
     with tempfile.TemporaryDirectory() as directory:
         program = WarmProgram(pathlib.Path(directory), PLAYBOOK, os.environ, is_late=True)
+        program.wait()
         path = f"{directory}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         status = subprocess.run(command, check=False, env={**os.environ, "PATH": path}).returncode
         program.close()

@@ -150,6 +150,7 @@ class Finding(t.NamedTuple):
     is_accepted: bool = False
     is_conditional: bool = False
     manifest: str = ""
+    nodes: tuple[str, ...] = ()
 
     @property
     def level(self) -> str:
@@ -178,6 +179,7 @@ class Finding(t.NamedTuple):
             "message": self.message,
             "hint": self.hint,
             **({"manifest": self.manifest} if self.manifest else {}),
+            **({"nodes": self.nodes} if self.nodes else {}),
         }
 
     def __str__(self) -> str:

@@ -22,6 +22,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime_reading impo
     SINGLE_ENDINGS,
 )
 
+# With cni.exclusive, its default.
+_SET_ASIDE_BY_CILIUM: t.Final = ".cilium_bak"
+
 
 class ConfDir(t.NamedTuple):
     """The network configurations of a conf dir, in the reference runtime's lookup order.
@@ -61,7 +64,8 @@ class ConfDir(t.NamedTuple):
             return self.networks[name]
         known = f"networks in this directory: {', '.join(sorted(self.networks)) or 'none'}"
         broken = [f"a file that cannot be read: {error}" for error in self.broken.values()]
-        raise CniError(Code.INVALID_CONFIG, f"no network {name!r} in {self.path}", "\n".join([known, *broken]))
+        aside = [_describe_set_aside(file) for file in find_set_aside(self.path, name)]
+        raise CniError(Code.INVALID_CONFIG, f"no network {name!r} in {self.path}", "\n".join([known, *broken, *aside]))
 
 
 def load(path: str) -> ConfDir:
@@ -179,6 +183,25 @@ def list_files(path: str, endings: tuple[str, ...] = ENDINGS) -> list[str]:
     )
 
 
+def find_set_aside(path: str, network: str) -> list[str]:
+    """Return the paths of files that define a network, and whose ending keeps runtimes from reading them."""
+    found = []
+    for name in durable.list_directory(path):
+        file = os.path.join(path, name)
+        if any(f"{ending}{mark}" in name for ending in ENDINGS for mark in ".~_-") and not name.endswith(ENDINGS):
+            with contextlib.suppress(CniError):
+                if config.parse(_read(file), printable.line(file)).name == network:
+                    found.append(file)
+    return found
+
+
+def _describe_set_aside(file: str) -> str:
+    name = printable.line(os.path.basename(file))
+    if name.endswith(_SET_ASIDE_BY_CILIUM):
+        return f"it is set aside as {name}: Cilium renames files of others; set cni.exclusive to false in Cilium, and rename it back"
+    return f"it is set aside as {name}: rename it back, or remove it"
+
+
 def precedence(name: str) -> tuple[bool, str]:
     """Return the sort key of a file name: the winning file comes first, lists before single plugins."""
     return not name.endswith(LIST_ENDING), name
@@ -208,6 +231,7 @@ __all__ = (
     "ConfDir",
     "complete",
     "find_misnamed",
+    "find_set_aside",
     "list_files",
     "load",
     "load_file",

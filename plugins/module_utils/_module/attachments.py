@@ -116,9 +116,11 @@ def _prepares_boot(params: t.Mapping[str, t.Any], paths: NodePaths) -> bool:
     if not any(item["persist"] and item["state"] == "present" for item in params["attachments"]):
         return os.path.lexists(paths.restore_unit)
     # Loaded only where something is restored.
+    from ansible_collections.cni.node.plugins.module_utils._linux import mount_propagation
     from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
 
     systemd_unit.require_systemd(paths.systemd_dir)
+    mount_propagation.require_visible(paths.netns_dir)
     return True
 
 

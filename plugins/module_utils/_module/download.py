@@ -19,7 +19,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.files import privat
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
 
 _CHUNK: t.Final = 64 * 1024
-_ADVICE: t.Final = "check that the node can reach the server, or set source to an archive on the controller"
+_OTHER_SOURCE: t.Final = (
+    "set source to an archive on the controller (in a role: cni_plugins_source or cni_node_plugins_source)"
+)
+_ADVICE: t.Final = f"check that the node can reach the server, or {_OTHER_SOURCE}"
+_TIME_ADVICE: t.Final = (
+    f"raise download_timeout, or {_OTHER_SOURCE}; the roles' time limits are cni_plugins_download_timeout and"
+    " cni_node_download_timeout"
+)
 
 
 def download(url: str, credentials: Credentials, directory: str, timeout: float, limit: float) -> t.IO[bytes]:
@@ -65,10 +72,7 @@ class _Transfer:
         if not self._ended.is_set():
             self._abandoned.set()
             self._file.close()
-            raise self._failure(
-                f"incomplete after {limit:g} s, {self._size} bytes received",
-                "raise download_timeout, or set source to an archive on the controller",
-            )
+            raise self._failure(f"incomplete after {limit:g} s, {self._size} bytes received", _TIME_ADVICE)
         if self._error:
             self._file.close()
             raise self._error

@@ -12,6 +12,7 @@ import functools
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
@@ -20,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_report import report
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_selection import select_releases
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import move_credentials, requested_sets
+from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import (
     BinDirectory,
@@ -94,7 +96,20 @@ def _operate(module: AnsibleModule, store: PluginStore, new_directories: list[st
     if selected.needed:
         what = ", ".join(f"the {what} of {name}" for name, what in selected.needed.items())
         return {"needed": selected.needed, "changed": False, "msg": f"the controller must send {what}"}
-    return report(module, [*installation.change_to(selected.sets), *selected.missing])
+    results = installation.change_to(selected.sets)
+    if any(wanted.releases for wanted in selected.sets.values()):
+        _warn_of_owners(module)
+    return report(module, [*results, *selected.missing])
+
+
+def _warn_of_owners(module: AnsibleModule) -> None:
+    """Warn if users other than root can replace the installed plugins."""
+    path = module.params["bin_dir"]
+    if exposures(path):
+        # Loaded late: most bin dirs are safe.
+        from ansible_collections.cni.node.plugins.module_utils._node.plugins import access
+
+        warn(module, map(str, access.findings([path], (), allow_world_writable=False)))
 
 
 def _require_unneeded(module: AnsibleModule, paths: NodePaths, plugins: t.Collection[str]) -> None:

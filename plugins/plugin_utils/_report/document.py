@@ -12,16 +12,21 @@ Only fields that are named here get into it: results of plugins and arguments of
 
 from __future__ import annotations
 
+import collections
 import datetime
+import shlex
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, REMOVED
-from ansible_collections.cni.node.plugins.plugin_utils._report import fleet, topology
+from ansible_collections.cni.node.plugins.plugin_utils._report import details, fleet, topology
 from ansible_collections.cni.node.plugins.plugin_utils._report.problems import (
+    Problem,
     count_drift,
     list_attachment_problems,
+    list_missing_plugins,
     list_problems,
     list_readable_attachments,
 )
@@ -123,41 +128,81 @@ class NodeResults(t.NamedTuple):
     leaks: JsonMapping | None = None
 
 
-def build(nodes: t.Iterable[NodeResults], generated: datetime.datetime) -> JsonObject:
-    """Return the report."""
-    described = [_describe_node(node) for node in nodes]
+def build(
+    nodes: t.Iterable[NodeResults], generated: datetime.datetime, known: t.Mapping[tuple[str, str], str] | None = None
+) -> JsonObject:
+    """Return the report.
+
+    Args:
+        known: Since when problems are known, as `read_known` returns it of an earlier report.
+    """
+    now = generated.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    described: list[JsonObject] = []
+    parts: list[fleet.NodeParts] = []
+    for node in nodes:
+        entry, read = _describe_node(node)
+        entry["problems"] = [
+            {**problem, "since": (known or {}).get((entry["name"], problem["kind"]), now)}
+            for problem in entry["problems"]
+        ]
+        described.append(entry)
+        parts += [read] if read else []
+    compared = fleet.compare(parts)
+    differing = fleet.list_differing(compared["differences"])
+    for entry in described:
+        entry["differs"] = differing.get(entry["name"], [])
     return {
         "format": FORMAT,
-        "generated": generated.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "generated": now,
         "summary": _sum_up(described),
-        "fleet": fleet.compare(described),
+        "fleet": compared,
         "nodes": described,
     }
 
 
-def _describe_node(node: NodeResults) -> JsonObject:
-    """Return what the report has of a node. A node that answers nonsense does not keep the others from being shown."""
-    unread: JsonObject = {"name": printable.lines(node.name), "read": False, "error": None}
-    if not node.info:
-        return unread
+def read_known(report: object) -> dict[tuple[str, str], str]:
+    """Return since when an earlier report knows each problem, by node and kind; empty if it is not a report."""
+    try:
+        if report["format"] != FORMAT:  # type: ignore[index]
+            return {}
+        return {
+            (node["name"], problem["kind"]): str(problem["since"])
+            for node in report["nodes"]  # type: ignore[index]
+            for problem in node["problems"]
+        }
+    except (LookupError, TypeError):
+        return {}
+
+
+def _describe_node(node: NodeResults) -> tuple[JsonObject, fleet.NodeParts | None]:
+    """Return what the report has of a node, and what is compared with other nodes.
+
+    A node that answers nonsense does not keep the others from being shown.
+    """
     # A node may have been taken over, and then answers anything.
     try:
-        if "attachments" not in node.info:
-            return unread
-        described: JsonObject = printable.escape_all(_describe(node.name, node.info, node.leaks or {}))
+        if not node.info or "attachments" not in node.info:
+            return _unread(node, str((node.info or {}).get("msg") or "")), None
+        described = _describe(node.name, node.info, node.leaks or {})
+        described["topology"] = topology.read(described).as_dict()
         # What is made of all nodes has to work for this one.
-        topology.read(described)
-        fleet.compare([described])
+        details.list_details(described)
+        return described, fleet.read_parts(described)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as exc:
-        return {**unread, "error": printable.lines(f"its results have an unexpected form: {exc!r}")}
-    return described
+        return _unread(node, f"its results have an unexpected form: {exc!r}"), None
+
+
+def _unread(node: NodeResults, reason: str) -> JsonObject:
+    name = printable.lines(node.name)
+    command = f"ansible {shlex.quote(name)} -m ansible.builtin.ping"
+    problem = {"kind": "not read", "problem": "not read", "error": True, "command": command}
+    return {"name": name, "read": False, "error": printable.lines(reason) or None, "problems": [problem]}
 
 
 def _describe(name: str, facts: JsonMapping, leaks: JsonMapping) -> JsonObject:
     node: JsonObject = {
         "name": name,
         "read": True,
-        "problems": list(list_problems(facts)),
         "runtimes": [
             {**_pick(runtime, _RUNTIME), "active": any(unit["active"] for unit in runtime["units"])}
             for runtime in facts.get("runtimes", ())
@@ -174,33 +219,86 @@ def _describe(name: str, facts: JsonMapping, leaks: JsonMapping) -> JsonObject:
         "leaks_error": None if "findings" in leaks or leaks.get("skipped") else str(leaks.get("msg", "")) or None,
         "findings": [_pick(finding, _FINDING) for finding in facts.get("findings", ())],
     }
-    return {**node, "summary": _count(node, facts)}
+    summary = _count(node, facts)
+    problems = [*list_problems(facts), *_list_other_problems(node, summary)]
+    described = {**node, "summary": summary, "problems": [_describe_problem(name, problem) for problem in problems]}
+    # A node has many attachments: they are escaped as they are read.
+    attachments = described.pop("attachments")
+    return {**printable.escape_all(described), "attachments": attachments}
+
+
+def _describe_problem(node: str, problem: Problem) -> JsonObject:
+    name = shlex.quote(printable.lines(node))
+    command = f"ansible-playbook cni.node.{problem.playbook} --limit {name}" if problem.playbook else ""
+    return {"kind": problem.kind, "problem": problem.text, "error": problem.is_error, "command": command}
+
+
+def _list_other_problems(node: JsonMapping, summary: JsonMapping) -> t.Iterator[Problem]:
+    """Yield the problems that are not in the results of the module `node_info` alone."""
+    errors = [finding["severity"] for finding in node["findings"]].count("error")
+    if summary["leaks"]:
+        yield Problem("leak", quantity(summary["leaks"], "leak"), "gc")
+    if errors:
+        yield Problem("error", f"{quantity(errors, 'error')} found by validation")
+    if summary["flaws"]:
+        yield Problem("known flaw", quantity(summary["flaws"], "known flaw"), "upgrade", is_error=False)
+    if summary["drift_unknown"]:
+        yield Problem("drift unknown", f"drift of {summary['drift_unknown']} unknown", is_error=False)
+    if node["leaks_error"]:
+        yield Problem("leaks unknown", "leaks unknown", "gc --check", is_error=False)
 
 
 def _describe_attachment(facts: JsonMapping) -> JsonObject:
     interfaces = (facts.get("result") or {}).get("interfaces") or ()
     on_node = [str(each["name"]) for each in interfaces if each.get("name") and not each.get("sandbox")]
     problems = list(list_attachment_problems(facts))
-    return {**_pick(facts, _ATTACHMENT), "node_interfaces": on_node, "problems": problems}
+    picked = {**_pick(facts, _ATTACHMENT), "node_interfaces": on_node, "problems": problems}
+    return {key: _escape(value) for key, value in picked.items()}
+
+
+def _escape(value: t.Any) -> t.Any:
+    """Return text, or a list of texts, escaped; any other value as it is."""
+    if isinstance(value, str):
+        return printable.lines(value)
+    return [printable.lines(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _count(node: JsonMapping, facts: JsonMapping) -> JsonObject:
     dummy, drifted, unknown = count_drift(facts)
-    severities = [finding["severity"] for finding in node["findings"]]
+    fullest = max(node["pools"], key=lambda pool: (pool["percent"], pool["taken"]), default=None)
     return {
         "networks": len({network["name"] for network in node["networks"] if "name" in network}),
         "attachments": len(node["attachments"]),
         "drifted": drifted,
         "drift_unknown": unknown,
         "leaks": sum(leak["action"] in _COLLECTED for leak in node["leaks"]),
-        "errors": severities.count("error"),
-        "warnings": severities.count("warning"),
+        "errors": _count_errors(node, facts),
+        "warnings": sum(finding["severity"] == "warning" for finding in node["findings"]),
         "leases": sum(pool["taken"] for pool in node["pools"]),
-        "fullest_pool": max((pool["percent"] for pool in node["pools"]), default=0),
+        "fullest_pool": fullest,
         "flaws": len(
             {flaw for part in ("plugins", "releases") for entry in _current(node[part]) for flaw in entry["flaws"]}
         ),
     }
+
+
+def _count_errors(node: JsonMapping, facts: JsonMapping) -> int:
+    """Return the number of errors: what validation finds, missing plugins, and plugins, networks and records that are broken.
+
+    What validation finds, too, counts once.
+    """
+    found = [finding for finding in node["findings"] if finding["severity"] == "error"]
+    files = {finding["file"] for finding in found}
+    codes = collections.Counter(finding["code"] for finding in found)
+    broken = [network["path"] for network in node["networks"] if network["error"] and network["path"] not in files]
+    broken_plugins = sum(bool(plugin["error"]) for plugin in node["plugins"])
+    return (
+        len(found)
+        + len(broken)
+        + len(node["broken_records"])
+        + max(0, broken_plugins - codes["broken-plugin"])
+        + max(0, len(list_missing_plugins(facts)) - codes["missing-plugin"])
+    )
 
 
 def _current(entries: t.Iterable[JsonMapping]) -> list[JsonMapping]:
@@ -215,9 +313,10 @@ def _fill(pool: JsonMapping) -> int:
 
 def _sum_up(nodes: t.Sequence[JsonMapping]) -> JsonObject:
     read = [node["summary"] for node in nodes if node["read"]]
-    keys = ("networks", "attachments", "drifted", "drift_unknown", "leaks", "errors", "warnings", "leases", "flaws")
+    networks = {network["name"] for node in nodes if node["read"] for network in node["networks"] if "name" in network}
+    keys = ("attachments", "drifted", "drift_unknown", "leaks", "errors", "warnings", "leases", "flaws")
     totals = {key: sum(summary[key] for summary in read) for key in keys}
-    return {"nodes": len(nodes), "unread": len(nodes) - len(read), **totals}
+    return {"nodes": len(nodes), "unread": len(nodes) - len(read), "networks": len(networks), **totals}
 
 
 def _pick(facts: JsonMapping, types: _Types) -> JsonObject:
@@ -229,7 +328,7 @@ def _pick(facts: JsonMapping, types: _Types) -> JsonObject:
     picked = {name: facts[name] for name in types if name in facts}
     for name, value in picked.items():
         is_right = isinstance(value, types[name])
-        if not is_right or (isinstance(value, list) and not all(isinstance(entry, str) for entry in value)):
+        if not is_right or (value and isinstance(value, list) and not all(isinstance(entry, str) for entry in value)):
             raise TypeError(f"{name}: {type(value).__name__}")
     return picked
 
@@ -239,4 +338,4 @@ def _with_error(facts: JsonMapping, types: _Types) -> JsonObject:
     return {**_pick(facts, types), "error": str(error["msg"]) if error else None}
 
 
-__all__ = ("FORMAT", "NodeResults", "build")
+__all__ = ("FORMAT", "NodeResults", "build", "read_known")

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import collections
-import itertools
 import json
 import typing as t
 
@@ -22,11 +21,35 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.sour
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
 
-_COLLISION: t.Final = "node-subnets-collide"
 _ABSENT: t.Final = "none"
 
 
-def compare(nodes: t.Sequence[JsonMapping]) -> JsonObject:
+class NodeParts(t.NamedTuple):
+    """The parts of a node that are compared with other nodes.
+
+    Attributes:
+        properties: What should be the same on all nodes, with its value.
+        ranges: Each range of addresses with the name of its network.
+    """
+
+    name: str
+    properties: list[tuple[str, str]]
+    documents: list[Document]
+    ranges: list[tuple[str, Range]]
+
+
+def read_parts(node: JsonMapping) -> NodeParts:
+    """Return what of a node of the report is compared with other nodes."""
+    # Two nodes with the same range have it in different places of their configurations.
+    ranges = [
+        (network["name"], member._replace(path="", group=0))
+        for network in list_used_networks(node)
+        for member in _ranges(network["config"])
+    ]
+    return NodeParts(node["name"], list(_properties(node)), list(_documents(node)), ranges)
+
+
+def compare(nodes: t.Sequence[NodeParts]) -> JsonObject:
     """Return what the report has about the fleet as a whole.
 
     Returns:
@@ -34,19 +57,30 @@ def compare(nodes: t.Sequence[JsonMapping]) -> JsonObject:
         ``collisions``: nodes that may assign the same address in one network.
         ``subnets``: each subnet with its networks and nodes, and the other networks that overlap with it.
     """
-    read = [node for node in nodes if node["read"]]
-    return {"differences": list(_differences(read)), "collisions": _collisions(read), "subnets": _subnets(read)}
+    return {"differences": list(_differences(nodes)), "collisions": _collisions(nodes), "subnets": _subnets(nodes)}
 
 
-def _differences(nodes: t.Sequence[JsonMapping]) -> t.Iterator[JsonObject]:
+def list_differing(differences: t.Iterable[JsonMapping]) -> dict[str, list[str]]:
+    """Return by node what is not as on most nodes. Where no value is the most common one, no node differs."""
+    differing: dict[str, list[str]] = collections.defaultdict(list)
+    for difference in differences:
+        most, *others = difference["values"]
+        if len(most["nodes"]) > len(others[0]["nodes"]):
+            for group in others:
+                for name in group["nodes"]:
+                    differing[name].append(difference["what"])
+    return differing
+
+
+def _differences(nodes: t.Sequence[NodeParts]) -> t.Iterator[JsonObject]:
     values: dict[str, dict[str, str]] = {}
     for node in nodes:
-        for what, value in _properties(node):
-            values.setdefault(what, {})[node["name"]] = value
+        for what, value in node.properties:
+            values.setdefault(what, {})[node.name] = value
     for what, by_node in sorted(values.items()):
         groups: dict[str, list[str]] = {}
         for node in nodes:
-            groups.setdefault(by_node.get(node["name"], _ABSENT), []).append(node["name"])
+            groups.setdefault(by_node.get(node.name, _ABSENT), []).append(node.name)
         if len(groups) > 1:
             listed = sorted(groups.items(), key=lambda group: -len(group[1]))
             yield {"what": what, "values": [{"value": value, "nodes": names} for value, names in listed]}
@@ -82,9 +116,8 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-def _collisions(nodes: t.Iterable[JsonMapping]) -> list[str]:
-    documents = {node["name"]: list(_documents(node)) for node in nodes}
-    collisions = (finding for finding in networks.findings(documents) if finding.code == _COLLISION)
+def _collisions(nodes: t.Iterable[NodeParts]) -> list[str]:
+    collisions = networks.collisions({node.name: node.documents for node in nodes})
     return [f"{finding.message}; {finding.hint}" for finding in collisions]
 
 
@@ -95,35 +128,43 @@ def _documents(node: JsonMapping) -> t.Iterator[Document]:
             yield document
 
 
-def _subnets(nodes: t.Iterable[JsonMapping]) -> list[JsonObject]:
+def _subnets(nodes: t.Iterable[NodeParts]) -> list[JsonObject]:
     users: dict[Range, dict[str, list[str]]] = {}
     for node in nodes:
-        for network in list_used_networks(node):
-            for member in _ranges(network["config"]):
-                # Two nodes with the same range have it in different places of their configurations.
-                key = member._replace(path="", group=0)
-                users.setdefault(key, collections.defaultdict(list))[network["name"]].append(node["name"])
+        for network, member in node.ranges:
+            users.setdefault(member, collections.defaultdict(list))[network].append(node.name)
+    ordered = sorted(users, key=lambda member: (member.subnet.version, int(member.first)))
     overlaps: dict[Range, list[str]] = collections.defaultdict(list)
     for member, by_network in users.items():
         if len(by_network) > 1:
             overlaps[member].append(f"{' and '.join(by_network)} have the same addresses")
-    for first, second in itertools.combinations(users, 2):
-        if first.overlaps(second):
-            for member, other in ((first, second), (second, first)):
-                overlaps[member] += [
-                    f"{name} ({other.subnet})" for name in users[other] if set(users[member]) != {name}
-                ]
+    for first, second in _overlapping_pairs(ordered):
+        for member, other in ((first, second), (second, first)):
+            overlaps[member] += [f"{name} ({other.subnet})" for name in users[other] if set(users[member]) != {name}]
     return [
         {
             "subnet": str(member.subnet),
             "range": f"{member.first}-{member.last}",
-            "networks": [{"network": name, "nodes": names} for name, names in by_network.items()],
+            "networks": [{"network": name, "nodes": names} for name, names in users[member].items()],
             "overlaps": sorted(set(overlaps[member])),
         }
-        for member, by_network in sorted(
-            users.items(), key=lambda entry: (entry[0].subnet.version, int(entry[0].first))
-        )
+        for member in ordered
     ]
+
+
+def _overlapping_pairs(ordered: t.Iterable[Range]) -> t.Iterator[tuple[Range, Range]]:
+    """Yield each two ranges that overlap.
+
+    Args:
+        ordered: Ranges in the order of their families and first addresses.
+    """
+    active: list[Range] = []
+    for member in ordered:
+        if int(member.first) <= int(member.last):
+            # Those that end before this one begins overlap with no later one.
+            active = [other for other in active if other.overlaps(member)]
+            yield from ((other, member) for other in active)
+            active.append(member)
 
 
 def _ranges(config: JsonMapping) -> t.Iterator[Range]:
@@ -132,4 +173,4 @@ def _ranges(config: JsonMapping) -> t.Iterator[Range]:
             yield from members
 
 
-__all__ = ("compare",)
+__all__ = ("NodeParts", "compare", "list_differing", "read_parts")

@@ -10,8 +10,10 @@
 from __future__ import annotations
 
 import base64
+import collections
 import hashlib
 import os
+import re
 import typing as t
 
 import jinja2
@@ -19,16 +21,38 @@ from markupsafe import Markup
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
-from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
-from ansible_collections.cni.node.plugins.plugin_utils._report import drawing, topology
+from ansible_collections.cni.node.plugins.plugin_utils._report import details
 
 # A fleet with at most this many nodes is shown with all details.
 _MOST_OPEN: t.Final = 5
-# How many node names and collisions are listed; the data beside the page has all.
+# How many texts of a list are shown, such as names of nodes; the data beside the page has all.
 _MOST_NAMES: t.Final = 8
 _MOST_COLLISIONS: t.Final = 50
 # A longer table is closed at first.
 _MOST_ROWS: t.Final = 20
+_SCRIPTS: t.Final = ("drawing.js", "details.js", "page.js")
+# What the numbers at the top count: the key in a summary, the label, the class of a number above 0, and what it is.
+_CARDS: t.Final = (
+    ("unread", "Not read", "bad", "nodes that could not be read"),
+    (
+        "errors",
+        "Errors",
+        "bad",
+        "errors that validation finds, missing plugins, and plugins, networks and records that are broken",
+    ),
+    ("drifted", "Drifted", "bad", "attachments that differ from the kernel"),
+    ("leaks", "Leaks", "bad", "resources without an owner, which the playbook gc would remove"),
+    ("warnings", "Warnings", "warn", "warnings of validation"),
+    ("flaws", "Known flaws", "warn", "known flaws of the plugins of each node"),
+)
+# Columns that are left out where every node has 0.
+_COLUMNS: t.Final = (
+    ("Errors", "errors", "bad"),
+    ("Drifted", "drifted", "bad"),
+    ("Leaks", "leaks", "bad"),
+    ("Warnings", "warnings", "warn"),
+)
+_WORD: t.Final = re.compile(r"[^ ,]+")
 
 
 def render(report: JsonMapping) -> str:
@@ -43,17 +67,23 @@ def render(report: JsonMapping) -> str:
         AttributeError, KeyError, TypeError: It is something else.
     """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    style, script = _read("page.css"), _read("page.js")
-    read = [node for node in report["nodes"] if node["read"]]
-    drawings = {node["name"]: Markup(drawing.draw(topology.read(node), node["name"])) for node in read}
+    style, script = _read("page.css"), "".join(map(_read, _SCRIPTS))
+    nodes = [{**node, "id": f"n{place}"} for place, node in enumerate(report["nodes"], 1)]
+    read = [node for node in nodes if node["read"]]
     try:
         return environment.from_string(_read("page.html.j2")).render(
             report=report,
+            nodes=sorted(nodes, key=_rank),
             summary=report["summary"],
-            drawings=drawings,
+            cards=_CARDS,
+            columns=[column for column in _COLUMNS if any(_has_number(node, column[1]) for node in read)],
+            has_runtimes=any(node["runtimes"] for node in read),
+            troubled=sum(bool(node["problems"]) for node in nodes),
+            kinds=_list_kinds,
+            time=_format_time,
             names=_names,
-            open_points_of=_list_open_points,
-            plugin_groups=_group_plugins,
+            mark=_mark_differences,
+            data=Markup(details.pack((node["id"], node) for node in read)),
             style=Markup(style),
             style_hash=_hash(style),
             script=Markup(script),
@@ -75,16 +105,30 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _list_open_points(node: JsonMapping) -> list[str]:
-    """Return what is wrong with a node, or unknown, in a few words each."""
+def _rank(node: JsonMapping) -> tuple[int, ...]:
+    """Return the place of a node in the order of the page: the worst first, equal ones in the order of the report."""
+    if not node["read"]:
+        return (0,)
     summary = node["summary"]
-    counted = [(summary["leaks"], "leak"), (summary["errors"], "error"), (summary["flaws"], "known flaw")]
-    return [
-        *node["problems"],
-        *(quantity(number, noun) for number, noun in counted if number),
-        *([f"drift of {summary['drift_unknown']} unknown"] if summary["drift_unknown"] else []),
-        *(["leaks unknown"] if node["leaks_error"] else []),
-    ]
+    errors = [problem for problem in node["problems"] if problem["error"]]
+    worst = len(errors) + summary["errors"] + summary["drifted"] + summary["leaks"]
+    return 1, -worst, -len(node["problems"]), -summary["warnings"], -len(node["differs"])
+
+
+def _has_number(node: JsonMapping, key: str) -> bool:
+    """Return whether a node has more than 0 of what a column counts, or an unknown number."""
+    return bool(node["summary"][key] or (key == "leaks" and node["leaks_error"]))
+
+
+def _list_kinds(node: JsonMapping) -> str:
+    """Return what the page can filter nodes by: the cards that count something of it, and whether it has problems."""
+    counted = [key for key, *dummy in _CARDS if node["read"] and node["summary"].get(key)]
+    unread = [] if node["read"] else ["unread"]
+    return " ".join([*unread, *counted, *(["problems"] if node["problems"] else [])])
+
+
+def _format_time(written: str) -> str:
+    return written.replace("T", " ").replace("Z", " UTC")
 
 
 def _names(nodes: t.Sequence[str]) -> str:
@@ -92,15 +136,19 @@ def _names(nodes: t.Sequence[str]) -> str:
     return ", ".join([*nodes[:_MOST_NAMES], *more])
 
 
-def _group_plugins(plugins: t.Iterable[JsonMapping]) -> list[JsonObject]:
-    """Return plugins that differ only in their type as one group."""
-    groups: dict[str, JsonObject] = {}
-    for plugin in plugins:
-        common = {name: plugin[name] for name in ("release", "shadowed", "flaws", "error")}
-        directory = os.path.dirname(plugin["path"])
-        group = groups.setdefault(repr([directory, common]), {"directory": directory, **common, "types": []})
-        group["types"].append(plugin["type"])
-    return [group for dummy, group in sorted(groups.items())]
+def _mark_differences(values: t.Sequence[JsonMapping]) -> list[JsonObject]:
+    """Return values that differ, each with its parts, of which those that not all values have are marked."""
+    counted = [collections.Counter(_WORD.findall(group["value"])) for group in values]
+    marked = []
+    for group, words in zip(values, counted):
+        parts, end = [], 0
+        for match in _WORD.finditer(group["value"]):
+            word = match[0]
+            is_common = all(other[word] == words[word] for other in counted)
+            parts += [(group["value"][end : match.start()], False), (word, not is_common)]
+            end = match.end()
+        marked.append({"parts": [*parts, (group["value"][end:], False)], "nodes": group["nodes"]})
+    return marked
 
 
 __all__ = ("render",)

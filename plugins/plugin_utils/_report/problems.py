@@ -15,6 +15,28 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
 from ansible_collections.cni.node.plugins.module_utils._base.printable import plural, quantity
 
+# What mends a problem, as the name of a playbook.
+_GC: t.Final = "gc"
+_PROVISION: t.Final = "provision"
+_REPAIR: t.Final = "repair"
+_DRIFTED: t.Final = "attachment drifted"
+
+
+class Problem(t.NamedTuple):
+    """A problem of a node.
+
+    Attributes:
+        kind: What it is, without the numbers and names that may change while it lasts.
+        text: The problem in a few words.
+        playbook: The playbook of this collection that mends it, or an empty string.
+        is_error: Whether something does not work; otherwise something is not known, or has a known flaw.
+    """
+
+    kind: str
+    text: str
+    playbook: str = ""
+    is_error: bool = True
+
 
 class DriftCount(t.NamedTuple):
     """How many attachments that may be in use have drifted, and of how many this is unknown."""
@@ -43,32 +65,45 @@ def list_used_networks(facts: JsonMapping) -> list[JsonMapping]:
     return [network for network in facts.get("networks", ()) if not network.get("error") and not network["shadowed"]]
 
 
-def list_problems(facts: JsonMapping) -> t.Iterator[str]:
-    """Yield the problems in the gathered parts, a few words each.
+def list_problems(facts: JsonMapping) -> list[Problem]:
+    """Return the problems in the gathered parts.
 
     Args:
         facts: A result of the module `node_info`.
     """
-    missing = _missing_plugins(facts)
+    return [*_list_missing(facts), *_list_broken(facts), *_list_attachment_kinds(facts)]
+
+
+def _list_missing(facts: JsonMapping) -> t.Iterator[Problem]:
+    missing = list_missing_plugins(facts)
     if missing:
-        yield f"{plural('plugin', len(missing))} missing: {' '.join(missing)}"
+        yield Problem("plugin missing", f"{plural('plugin', len(missing))} missing: {' '.join(missing)}", _PROVISION)
     not_ready = sorted(answer["network"] for answer in facts.get("status", ()) if answer.get("error"))
     if not_ready:
-        yield f"{plural('network', len(not_ready))} not ready: {' '.join(not_ready)}"
-    for kind in ("plugin", "network", "attachment"):
+        text = f"{plural('network', len(not_ready))} not ready: {' '.join(not_ready)}"
+        yield Problem("network not ready", text, _PROVISION)
+
+
+def _list_broken(facts: JsonMapping) -> t.Iterator[Problem]:
+    # No playbook removes a record that cannot be read: it may be the owner of anything.
+    for kind, playbook in (("plugin", _PROVISION), ("network", _PROVISION), ("attachment", "")):
         broken = [entry for entry in facts.get(f"{kind}s", ()) if entry.get("error")]
         if broken:
-            yield f"{quantity(len(broken), kind)} broken"
-    for what, count in collections.Counter(
+            yield Problem(f"{kind} broken", f"{quantity(len(broken), kind)} broken", playbook)
+
+
+def _list_attachment_kinds(facts: JsonMapping) -> t.Iterator[Problem]:
+    for kind, count in collections.Counter(
         problem for entry in list_readable_attachments(facts) for problem in list_attachment_problems(entry)
     ).items():
-        yield f"{count} {what.replace('attachment', plural('attachment', count))}"
+        playbook = _REPAIR if kind == _DRIFTED else _GC if kind.startswith("netns") else _PROVISION
+        yield Problem(kind, f"{count} {kind.replace('attachment', plural('attachment', count))}", playbook)
 
 
 def list_attachment_problems(attachment: JsonMapping) -> t.Iterator[str]:
     """Yield the problems of one attachment that can be read."""
     if attachment.get("drift"):
-        yield "attachment drifted"
+        yield _DRIFTED
     if attachment["netns_state"] not in ("present", "unknown"):
         yield f"netns {attachment['netns_state']}"
     if attachment["network_state"] not in ("same", "unknown"):
@@ -77,7 +112,8 @@ def list_attachment_problems(attachment: JsonMapping) -> t.Iterator[str]:
         yield f"{attachment['interrupted']} interrupted"
 
 
-def _missing_plugins(facts: JsonMapping) -> list[str]:
+def list_missing_plugins(facts: JsonMapping) -> list[str]:
+    """Return the plugins that releases or networks miss, each once."""
     of_releases = {name for release in facts.get("releases", ()) for name in release.get("missing", ())}
     of_networks = (network.get("missing_plugins", ()) for network in facts.get("networks", ()))
     return sorted(of_releases.union(*of_networks))
@@ -85,8 +121,10 @@ def _missing_plugins(facts: JsonMapping) -> list[str]:
 
 __all__ = (
     "DriftCount",
+    "Problem",
     "count_drift",
     "list_attachment_problems",
+    "list_missing_plugins",
     "list_problems",
     "list_readable_attachments",
     "list_used_networks",

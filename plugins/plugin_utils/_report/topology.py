@@ -5,7 +5,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""How the networks of a node hang together: containers, the segments that they are on, and the node's links."""
+"""How the networks of a node hang together: the segments that containers are on, and the node's links."""
 
 from __future__ import annotations
 
@@ -62,29 +62,45 @@ class Segment(t.NamedTuple):
     is_missing: bool = False
 
 
-class Interface(t.NamedTuple):
-    """An interface of a container, and the key of its segment."""
-
-    name: str
-    addresses: tuple[str, ...]
-    ports: tuple[str, ...]
-    segment: str
-    has_problem: bool
-
-
-class Container(t.NamedTuple):
-    """A container, with the problems of its attachments."""
-
-    name: str
-    interfaces: tuple[Interface, ...]
-    problems: tuple[str, ...]
-    is_own: bool
-
-
 class Topology(t.NamedTuple):
+    """The parts of a drawing, from left to right.
+
+    Attributes:
+        uplinks: A link on top of another one follows it.
+        networks: The key of the segment of each network, also of networks that only attachments have.
+    """
+
     uplinks: tuple[Uplink, ...]
     segments: tuple[Segment, ...]
-    containers: tuple[Container, ...]
+    networks: dict[str, str]
+
+    def as_dict(self) -> JsonObject:
+        """Return the topology as the report has it."""
+        return {
+            "uplinks": [
+                {
+                    "name": uplink.name,
+                    "addresses": list(uplink.addresses),
+                    "parent": uplink.parent,
+                    "vlan": uplink.vlan,
+                    "up": uplink.is_up,
+                    "missing": uplink.is_missing,
+                }
+                for uplink in self.uplinks
+            ],
+            "segments": [
+                {
+                    "key": segment.key,
+                    "title": segment.title,
+                    "networks": list(segment.networks),
+                    "addresses": list(segment.addresses),
+                    "paths": [path._asdict() for path in _distinct(segment.paths)],
+                    "missing": segment.is_missing,
+                }
+                for segment in self.segments
+            ],
+            "networks": self.networks,
+        }
 
 
 def read(node: JsonMapping) -> Topology:
@@ -103,15 +119,11 @@ class _Reader:
     def read(self) -> Topology:
         for network in list_used_networks(self._node):
             self._add_network(network["name"], network["config"])
-        containers: dict[tuple[str, str], list[JsonMapping]] = {}
-        for attachment in self._node["attachments"]:
-            place = attachment["netns"] or attachment["container_id"]
-            containers.setdefault((attachment["container_id"], place), []).append(attachment)
-        drawn = [self._container(name, attachments) for (name, dummy), attachments in containers.items()]
-        attached = {interface.segment for container in drawn for interface in container.interfaces}
+        attached = {self._segment_of(attachment) for attachment in self._node["attachments"]}
         segments = [self._with_state(segment, attached) for segment in self._segments.values()]
         named = [path.uplink for segment in segments for path in segment.paths]
-        return Topology(tuple(self._uplinks([*self._defaults, *named])), tuple(segments), tuple(drawn))
+        uplinks = list(self._uplinks([*self._defaults, *named]))
+        return Topology(tuple(_with_children(uplinks)), tuple(segments), self._by_network)
 
     def _add_network(self, name: str, config: JsonMapping) -> None:
         plugins = config["plugins"]
@@ -162,22 +174,6 @@ class _Reader:
         is_missing = kind == BRIDGE and name not in self._links and segment.key in attached
         return segment._replace(is_missing=is_missing and bool(self._links))
 
-    def _container(self, name: str, attachments: t.Sequence[JsonMapping]) -> Container:
-        interfaces = tuple(
-            Interface(
-                attachment["ifname"],
-                tuple(attachment["addresses"]),
-                tuple(attachment["ports"]),
-                self._segment_of(attachment),
-                bool(attachment["problems"]),
-            )
-            for attachment in attachments
-        )
-        problems = dict.fromkeys(
-            text for attachment in attachments for text in (attachment["drift"] or attachment["problems"])
-        )
-        return Container(name, interfaces, tuple(problems), all(attachment["own"] for attachment in attachments))
-
     def _segment_of(self, attachment: JsonMapping) -> str:
         """Return the key of an attachment's segment. Without a configuration of the network, its result may name a bridge."""
         network = attachment["network"]
@@ -205,4 +201,23 @@ class _Reader:
             pending += [link["parent"]] if link["parent"] else []
 
 
-__all__ = ("JOINED", "MASQUERADED", "ROUTED", "Container", "Interface", "Path", "Segment", "Topology", "Uplink", "read")
+def _distinct(paths: t.Iterable[Path]) -> t.Iterable[Path]:
+    """Return one path for each uplink: the first, as a port of a bridge says more than a route."""
+    return {path.uplink: path for path in reversed(list(paths))}.values()
+
+
+def _with_children(uplinks: t.Collection[Uplink]) -> t.Iterable[Uplink]:
+    """Return links so that those on top of another one follow it. An answer of a node may have a circle of parents."""
+    placed: dict[str, Uplink] = {}
+    names = {uplink.name for uplink in uplinks}
+    for start in [*(uplink for uplink in uplinks if uplink.parent not in names), *uplinks]:
+        stack = [start]
+        while stack:
+            uplink = stack.pop()
+            if uplink.name not in placed:
+                placed[uplink.name] = uplink
+                stack += [child for child in uplinks if child.parent == uplink.name]
+    return placed.values()
+
+
+__all__ = ("JOINED", "MASQUERADED", "ROUTED", "Path", "Segment", "Topology", "Uplink", "read")

@@ -43,18 +43,24 @@ def node(warm_python: WarmProgram) -> t.Iterator[EngineNode]:
 def warm_playbook(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[WarmProgram]:
     directory = tmp_path_factory.mktemp("playbook")
     program = WarmProgram(directory, PLAYBOOK, environment(directory, is_warm=True))
+    program.wait()
     yield program
     program.close()
 
 
+@pytest.fixture(scope="session")
+def python(warm_python: WarmProgram) -> str:
+    """Return the interpreter of modules: a warm one, unless the node has another Python than this process."""
+    return str(warm_python.path) if sys.executable == NODE_PYTHON else NODE_PYTHON
+
+
 @pytest.fixture
-def project(request: pytest.FixtureRequest, node: EngineNode, tmp_path: pathlib.Path) -> Project:
+def project(request: pytest.FixtureRequest, node: EngineNode, python: str, tmp_path: pathlib.Path) -> Project:
     """Return a project with warm programs; a test marked `real_programs` gets the real ones."""
     if request.node.get_closest_marker("real_programs"):
         return Project(tmp_path)
     warm_playbook = request.getfixturevalue("warm_playbook")
-    python = str(node.python) if sys.executable == NODE_PYTHON else NODE_PYTHON
     return Project(tmp_path, warm_playbook.path, python)
 
 
-__all__ = ("node", "project", "pytest_runtest_setup", "warm_playbook", "warm_python")
+__all__ = ("node", "project", "pytest_runtest_setup", "python", "warm_playbook", "warm_python")

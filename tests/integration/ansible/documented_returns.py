@@ -18,6 +18,8 @@ COMMON = {"changed", "msg", "diff", "failed", "warnings", "deprecations", "invoc
 LOST = {"module_stdout", "module_stderr", "rc"}
 # The key of a task with `failed_when`; the module itself may have failed nevertheless.
 JUDGED = "failed_when_result"
+# Since ansible-core 2.19, it has the error of a module whose failure `failed_when` suppresses.
+SUPPRESSED = "failed_when_suppressed_exception"
 # Keys of a task that runs in the background.
 IN_BACKGROUND = {
     *("ansible_job_id", "results_file", "started", "finished"),
@@ -41,6 +43,7 @@ def problems(module: str, status: str, result: JsonObject) -> list[str]:
     known = {
         *COMMON,
         JUDGED,
+        SUPPRESSED,
         *(LOST if "module_stdout" in result else ()),
         *(IN_BACKGROUND if "ansible_job_id" in result else ()),
     }

@@ -52,7 +52,12 @@ class Job:
 class JobRunner:
     """A controller with the configuration that the collection brings, and an inventory of this machine."""
 
-    def __init__(self, directory: pathlib.Path) -> None:
+    def __init__(self, directory: pathlib.Path, python: str = NODE_PYTHON) -> None:
+        """
+        Args:
+            python: The interpreter of modules on the node.
+        """
+        self._python = python
         self.collections = installed.install(directory)
         brought = installed.root(self.collections) / "extensions" / "controller"
         self._directory = directory / "private"
@@ -69,7 +74,7 @@ class JobRunner:
     def describe(self, **variables: t.Any) -> None:
         """Write the inventory: this machine, as the example of the project describes its nodes, with changes."""
         example = awx.load(self.project / "inventory" / "group_vars" / "nodes.yml")
-        connection = {"ansible_connection": "local", "ansible_python_interpreter": NODE_PYTHON}
+        connection = {"ansible_connection": "local", "ansible_python_interpreter": self._python}
         host = {**connection, **example, **variables}
         path = self._directory / "inventory" / "hosts.json"
         path.parent.mkdir(exist_ok=True)

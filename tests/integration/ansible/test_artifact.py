@@ -306,7 +306,8 @@ def test_the_installed_artifact_does_the_main_job(
     if core in (OLDEST, OWN):
         report = controller.play("report", "-e", "cni_node_report_path=fleet.html").require_success()
         assert re.search(r"node +.* dbnet ", report)
-        assert "bridge cni0" in (controller.path / "fleet.html").read_text(encoding="utf-8")
+        assert "dbnet" in (controller.path / "fleet.html").read_text(encoding="utf-8")
+        assert "cni0" in (controller.path / "fleet.json").read_text(encoding="utf-8")
         assert json.loads((controller.path / "fleet.json").read_text(encoding="utf-8"))["summary"]["nodes"] == 1
     if core is OWN:
         controller.play("remove").require_success()

@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns import is_namespace
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PROGRAM, Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import links, namespaces
@@ -208,3 +208,26 @@ print("goes on")
         "cni.node: cannot return to the node's network namespace: [Errno 1] Operation not permitted; the run ends\n"
     )
     assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
+
+
+@pytest.mark.real_programs
+def test_a_namespace_that_the_node_would_not_see_is_refused(project: Project) -> None:
+    """Run Ansible as a systemd service with mounts of its own does."""
+    private = project.write("private", f'#!/bin/sh\nexec unshare -m --propagation private {PROGRAM} "$@"\n')
+    private.chmod(0o755)
+    tasks = [
+        task("predict", NETNS, {"names": ["blue"]}, check_mode=True),
+        task("make", NETNS, {"names": ["blue"]}),
+        task("remove", NETNS, {"names": ["blue"], "state": "absent"}),
+    ]
+    project.program = private
+    played = project.play(tasks)
+    for name in ("predict", "make"):
+        played[name].require_failure("the node would not see network namespaces in /run/netns", "PrivateTmp")
+    played["remove"].ok().require_no_change()
+    assert not os.path.lexists("/run/netns/blue")
+    project.program = PROGRAM
+    project.play(tasks[:2]).succeeded()
+    assert is_namespace("/run/netns/blue")
+    project.program = private
+    project.play(tasks[:2]).succeeded()

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR, SMALL, contents, installed
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mount, tmpfs
 from ansible_collections.cni.node.tests.support.state import tree_lines
 
 PLUGINS = "cni.node.plugins"
@@ -197,3 +198,57 @@ def test_two_directories_are_independent(node: EngineNode, project: Project) -> 
     assert actions(played.require_converged("remove")) == {"static": "removed"}
     played["other, still"].require_no_change()
     assert not list(BIN_DIR.glob("*"))
+
+
+def test_plugins_are_not_installed_where_nothing_can_run_them(node: EngineNode, project: Project) -> None:
+    archive = str(releases.release(project.path / "plugins.tgz"))
+    install = [{"name": name, **step} for name, step in _twice(archive).items()]
+    with tmpfs("/opt", "mode=755,noexec"):
+        played = project.play(install)
+        for name in ("predict", "install"):
+            played[name].require_no_change().require_failure(
+                f"no plugin in {BIN_DIR} can be run: its file system is mounted with noexec", "cni_plugins_bin_dir"
+            )
+
+
+def test_check_mode_predicts_that_a_read_only_directory_cannot_be_written(node: EngineNode, project: Project) -> None:
+    archive = str(releases.release(project.path / "plugins.tgz"))
+    install = [{"name": name, **step} for name, step in _twice(archive).items()]
+    with tmpfs("/opt", "mode=755,ro"):
+        played = project.play(install)
+        for name in ("predict", "install"):
+            played[name].require_no_change().require_failure(
+                f"cannot write to {BIN_DIR}: Read-only file system; set bin_dir to another directory",
+                "cni_node_opt_dir",
+            )
+    project.play(install[1:]).succeeded()
+    with mount("-o", "bind,ro", "/opt", "/opt"):
+        project.play(install[1:]).succeeded()["install"].require_no_change()
+
+
+def test_a_bin_dir_that_belongs_to_another_user_is_a_warning(node: EngineNode, project: Project) -> None:
+    archive = str(releases.release(project.path / "plugins.tgz"))
+    install = [{"name": name, **step} for name, step in _twice(archive).items()]
+    assert project.play(install).succeeded()["install"].warnings == []
+    os.chown(BIN_DIR, 1000, 0)
+    (warning,) = project.play(install).succeeded()["install"].warnings
+    assert f"{BIN_DIR}: its owner is not root" in warning
+    assert f"run chown root {BIN_DIR}" in warning
+
+
+def test_a_warning_names_its_host_in_a_play_of_several(node: EngineNode, project: Project) -> None:
+    install = _twice(str(releases.release(project.path / "plugins.tgz")))["install"]
+    os.chown(BIN_DIR, 1000, 0)
+    project.inventory = "one,two,"
+    shown = project.play([{"name": "install", **install}]).succeeded().tasks
+    warnings = sorted(warning for step in shown for warning in step.warnings)
+    assert [warning.partition(f": {BIN_DIR}: its owner is not root")[0] for warning in warnings] == ["one", "two"]
+
+
+def _twice(archive: str) -> dict[str, JsonObject]:
+    arguments: JsonObject = {
+        "source": archive,
+        "version": "1.1.1",
+        "checksum": releases.checksum(pathlib.Path(archive)),
+    }
+    return {"predict": {PLUGINS: arguments, "check_mode": True}, "install": {PLUGINS: arguments}}

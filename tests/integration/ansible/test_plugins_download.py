@@ -70,7 +70,9 @@ def test_a_failed_download_gives_the_reason_and_changes_nothing(
     for name in sources:
         assert "secret" not in played[name].require_no_change().msg
     played["missing"].require_failure(
-        f"cannot download {server.url}/none.tgz: the server returned 404", "archive on the contr"
+        f"cannot download {server.url}/none.tgz: the server returned 404",
+        "archive on the controller",
+        "cni_node_plugins_source",
     )
     played["nobody"].require_failure(f"cannot download {closed}/good.tgz: ", "Connection refused")
     played["mirror"].require_failure(

@@ -26,6 +26,7 @@ from ansible_collections.cni.node.tests.integration.ansible.test_playbooks impor
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import ip
+from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report.example_fleet import details_of
 
 RED = {"network": "mapped", "netns": "red", **_capabilities()}
 BLUE = {"network": "mapped", "netns": "blue"}
@@ -101,21 +102,33 @@ def test_a_page_its_data_and_metrics_are_written(node: EngineNode, project: Proj
     asked = {"cni_node_report_path": page.name, "cni_node_metrics_path": str(METRICS), "cni_node_gc_min_age": 0}
     project.run(REPORT, "--check", **asked)
     assert (page.exists(), METRICS.exists()) == (False, False)
-    project.run(REPORT, **asked)
+    table: list[str] = project.run(REPORT, **asked)["Show the report"].result["msg"]
+    (row,) = [line for line in table if line.startswith("unreachable")]
+    assert "not reached: " in row
     report = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
     described, lost = report["nodes"]
-    assert (described["name"], described["read"], lost) == (
-        "node",
-        True,
-        {"name": "unreachable", "read": False, "error": None},
-    )
+    assert (described["name"], described["read"]) == ("node", True)
+    assert (lost["name"], lost["read"], lost["problems"][0]["problem"]) == ("unreachable", False, "not read")
+    assert "Connection refused" in lost["error"]
     assert described["summary"]["drifted"] == 2
     assert {pool["network"]: pool["taken"] for pool in described["pools"]} == {"mapped": 2}
     assert "cni1" in [link["name"] for link in described["links"]]
     text = page.read_text(encoding="utf-8")
-    for words in ("bridge cni1", "port 8080-&gt;80/tcp", "the masquerade rule of 10.2.0.", "not read"):
+    details = json.dumps(details_of(text))
+    for words in ("bridge cni1", "8080->80/tcp", "the masquerade rule of 10.2.0."):
+        assert words in details
+    for words in ("cni.node.repair --limit node", "not read: ", "Connection refused"):
         assert words in text
     assert 'cni_node_attachments_drifted{network="mapped",owner="cni.node"} 2\n' in METRICS.read_text(encoding="utf-8")
+    project.run(REPORT, **asked)
+    again = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
+    assert [problem["since"] for problem in again["nodes"][0]["problems"]] == [report["generated"]]
+
+
+def test_the_table_of_a_failed_run_says_where_it_failed(project: Project) -> None:
+    variables = {**_variables(project), "cni_node_plugins_source": "/nowhere.tgz"}
+    table: list[str] = project.run(PROVISION, **variables)["Show the report"].result["msg"]
+    assert table[1].split("  ")[-1].strip() == "failed at: plugins"
 
 
 @pytest.mark.parametrize("path", ["report.txt", "/nowhere/report.html"])

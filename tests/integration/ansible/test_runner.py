@@ -14,8 +14,10 @@ import pytest
 import yaml
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import NODE_PYTHON
 from ansible_collections.cni.node.tests.integration.ansible.job_runner import Job, JobRunner
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import empty_node
+from ansible_collections.cni.node.tests.support import ring
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 PASSWORD, TOKEN = "hunter2", "0p3n-s3s4m3"
@@ -67,10 +69,10 @@ def _run_all(runner: JobRunner, node: dict[str, t.Any]) -> Jobs:
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Jobs]:
+def jobs(tmp_path_factory: pytest.TempPathFactory, python: str) -> t.Iterator[Jobs]:
     directory = tmp_path_factory.mktemp("controller")
     archive = releases.release(directory / "www" / "plugins.tgz", *PLUGINS)
-    runner = JobRunner(directory)
+    runner = JobRunner(directory, NODE_PYTHON if ring.IS_OUTER else python)
     (runner.project / "progress.yml").write_text(_progress_play(), encoding="utf-8")
     with empty_node(), releases.served(archive.parent, f"me:{PASSWORD}") as server:
         node = {

@@ -97,6 +97,23 @@ def test_preflight_fails_for_a_node_that_lacks_its_runtime_and_changes_nothing(
     assert all(task.require_no_change() for task in played.tasks)
 
 
+def test_preflight_shows_for_which_network_provision_would_be_refused(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), name="theirs"), "87-theirs.conflist")
+    mine = reference_networks.network(reference_networks.bridge(bridge="mine0"), name="mine")
+    variables = {**VARIABLES, "cni_node_conflists": [{"config": mine}]}
+    refused = project.run("cni.node.provision", "--check", **variables)
+    assert refused.status == 2
+    played = project.run("cni.node.preflight", **variables)
+    assert played.status == 2
+    rows = [line for line in played["Show what each node has"].result["msg"] if " missing " in line]
+    assert any("overlaps" in row for row in rows), rows
+    played["Require what the runtime needs, and networks that would be written"].require_failure(
+        "provision would be refused: ", "overlaps"
+    )
+    assert all(task.require_no_change() for task in played.tasks)
+    project.run("cni.node.preflight", **{**variables, "cni_node_concerns": ["kernel"]}).succeeded()
+
+
 # The plugins that are unpacked by hand.
 UNPACKED = ("bridge", "firewall", "host-local", "loopback", "portmap")
 

@@ -117,7 +117,7 @@ def test_every_task_with_a_possible_secret_has_its_roles_no_log(role: str) -> No
     ]
     own = [task for task in tasks if any(key.startswith("cni.node.") and key not in WITHOUT_SECRETS for key in task)]
     assert own
-    switch = f"{{{{ {role}_no_log | default(false, true) | bool }}}}"
+    switch = f"{{{{ {role}_no_log | cni.node.or_default(false) | bool }}}}"
     assert [step["name"] for step in own if step.get("no_log") != switch] == []
     called = [task for task in tasks if "ansible.builtin.import_role" in task]
     assert bool(called) == (role == "cni_node")

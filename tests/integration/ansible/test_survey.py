@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A survey gives text, and an empty answer selects the default, for every variable of roles and playbooks."""
+"""A survey gives text; an empty answer and null select the default, for every variable of roles and playbooks."""
 
 from __future__ import annotations
 
@@ -38,25 +38,39 @@ def run_role(project: Project, role: str, **variables: t.Any) -> PlaybookRun:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_empty_answers_select_the_defaults_of_a_role(node: EngineNode, project: Project, role: str) -> None:
+def test_empty_answers_and_null_select_the_defaults_of_a_role(node: EngineNode, project: Project, role: str) -> None:
     node.write(reference_networks.network(reference_networks.PTP, name="here"))
     # The node installs nothing and has no network; the message names the source that it would fetch.
     own = UNMANAGED if role == "cni_node" else {}
-    usual, empty = (run_role(project, role, **{**given, **own}) for given in ({}, dict.fromkeys(of_role(role), "")))
-    assert read_module_arguments(empty) == read_module_arguments(usual)
-    assert empty.status == usual.status
+    usual = run_role(project, role, **own)
+    for answer in ("", None):
+        empty = run_role(project, role, **{**dict.fromkeys(of_role(role), answer), **own})
+        assert read_module_arguments(empty) == read_module_arguments(usual), answer
+        assert empty.status == usual.status, answer
 
 
 @pytest.mark.parametrize(
     "playbook", ["preflight", "provision", "verify", "upgrade", "rollback", "report", "gc", "repair", "remove"]
 )
-def test_empty_answers_select_the_defaults_of_a_playbook(node: EngineNode, project: Project, playbook: str) -> None:
+def test_empty_answers_and_null_select_the_defaults_of_a_playbook(
+    node: EngineNode, project: Project, playbook: str
+) -> None:
     node.write(reference_networks.network(reference_networks.PTP, name="here"))
-    every = dict.fromkeys(of_role("cni_node"), "")
-    answers: list[JsonObject] = [UNMANAGED, {**every, **UNMANAGED}]
-    usual, empty = (project.run(f"cni.node.{playbook}", "--check", **given) for given in answers)
-    assert read_module_arguments(empty) == read_module_arguments(usual)
-    assert empty.status == usual.status
+    usual = project.run(f"cni.node.{playbook}", "--check", **UNMANAGED)
+    for answer in ("", None):
+        given = {**dict.fromkeys(of_role("cni_node"), answer), **UNMANAGED}
+        empty = project.run(f"cni.node.{playbook}", "--check", **given)
+        assert read_module_arguments(empty) == read_module_arguments(usual), answer
+        assert empty.status == usual.status, answer
+        assert "coerced invalid value" not in empty.output
+
+
+def test_a_runtime_with_plugins_of_its_own_gets_none_for_null(node: EngineNode, project: Project) -> None:
+    given = {"cni_node_runtime": "apptainer", "cni_node_concerns": None, "cni_node_verify": False}
+    played = project.run("cni.node.provision", "--check", **given)
+    modules = [task.module for task in played.tasks if task.status != "skipped"]
+    assert "cni.node.conflists" in modules
+    assert "cni.node.plugins" not in modules
 
 
 def test_numbers_and_flags_may_be_text(node: EngineNode, project: Project) -> None:

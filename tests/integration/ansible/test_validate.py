@@ -7,11 +7,16 @@
 from __future__ import annotations
 
 import json
+import pathlib
+
+import pytest
+import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 
 VALIDATE = "cni.node.validate"
+PLAYBOOK = pathlib.Path(__file__).parents[3] / "playbooks" / "validate.yml"
 GOOD: JsonObject = {"cniVersion": "1.0.0", "name": "good", "plugins": [{"type": "loopback"}]}
 ODD: JsonObject = {**GOOD, "name": "odd", "plugins": [{"type": "loopback", "colour": "red"}]}
 TYPO: JsonObject = {**GOOD, "name": "typo", "plugins": [{"type": "bridge", "isGatway": True}]}
@@ -194,3 +199,48 @@ def test_validate_fails_without_a_level(project: Project) -> None:
     )
     assert played.status != 0
     assert "cni_node_validate_levels: this playbook has no node for the level 'node'" in played.output
+
+
+def write_inventory(project: Project, hosts: JsonObject) -> None:
+    project.inventory = str(project.write("hosts.json", json.dumps({"all": {"hosts": hosts}})))
+
+
+def test_no_host_is_contacted_not_even_localhost(project: Project) -> None:
+    """Describe a localhost without an SSH server, which `-i localhost,` would connect to."""
+    unreachable = {"ansible_connection": "ssh", "ansible_port": 9, "ansible_become": True}
+    write_inventory(project, {"localhost": {**unreachable, "ansible_python_interpreter": "/nowhere/python"}})
+    played = project.run(VALIDATE, cni_node_conflists=[{"config": GOOD}]).succeeded()
+    assert "0 errors and 0 warnings in 0 files and the variables of 1 host" in played.output
+
+
+def test_a_variable_that_uses_facts_is_one_finding_and_hides_no_other(project: Project) -> None:
+    parent = "{{ ansible_facts['default_ipv4']['interface'] }}"
+    macvlan = {**GOOD, "name": "lan", "plugins": [{"type": "macvlan", "master": parent, "ipam": {"type": "dhcp"}}]}
+    uses_facts = {"cni_node_conflists": [{"config": macvlan}], "cni_node_attachments": [{"network": parent}]}
+    write_inventory(project, {"one": uses_facts, "two": {"cni_node_conflists": [{"config": TYPO}]}})
+    played = project.run(VALIDATE, cni_node_conflist_files=write_conflists(project, ODD))
+    assert played.status != 0
+    assert played.output.count("one: cni_node_conflists: it cannot be evaluated: ") == 1
+    assert "facts of the node are not gathered here: use fact caching, or set the value (invalid-configuration)" in (
+        played.output
+    )
+    assert "(misspelled-key)" in played.output
+    assert "(unknown-key)" in played.output
+    assert "2 errors and 1 warning in 1 file and the variables of 2 hosts" in played.output
+
+
+@pytest.mark.real_programs
+def test_an_error_of_the_controller_is_not_a_finding_about_a_configuration(project: Project) -> None:
+    write_inventory(project, {"localhost": {"ansible_remote_tmp": "/proc/none"}})
+    played = project.run(VALIDATE, cni_node_conflists=[{"config": GOOD}])
+    assert played.status != 0
+    assert "/proc/none" in played.output
+    assert "(invalid-configuration)" not in played.output
+
+
+def test_the_playbook_validates_its_files_in_one_place_whose_result_is_kept() -> None:
+    """A variable of the play would validate them again wherever it is used."""
+    (play,) = yaml.safe_load(PLAYBOOK.read_text(encoding="utf-8"))
+    assert "conflist_findings" not in json.dumps(play["vars"])
+    (task,) = (task for task in play["tasks"] if "conflist_findings" in json.dumps(task))
+    assert "conflist_findings" in json.dumps(task["ansible.builtin.set_fact"])

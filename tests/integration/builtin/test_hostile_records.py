@@ -61,6 +61,8 @@ OWN_RULE = "-A FORWARD -s 10.7.0.0/16 -j DROP"
 RULES = ("iptables", "ip6tables", "nftables")
 # The node's end of the pair that the records' own container has: they may change it.
 OWN_END = "veth0"
+# Records name it as their bridge. One that is added again as recorded makes it, and bridges stay by design.
+NEW_BRIDGE = "eth0"
 OWN_LINKS = ("lo", "up0", "world", "br0", "all", "default")
 
 
@@ -111,7 +113,7 @@ class Yard:
         addresses = ["10.1.0.2/16", "10.1.0.1/16", "10.1.0.77/16", "10.7.0.1/16", "10.4.255.2/16", "127.0.0.1/8"]
         directories = [str(ELSEWHERE), "/var/lib/cni/networks", "/var/lib/cni/results", "/etc", "/run/netns"]
         return Surroundings(
-            [*here, "eth0"], macs, [*paths, "/run/netns/gone", ""], addresses, directories, addresses[2:]
+            [*here, NEW_BRIDGE], macs, [*paths, "/run/netns/gone", ""], addresses, directories, addresses[2:]
         )
 
     def state(self) -> State:
@@ -182,6 +184,8 @@ class Yard:
         shutil.rmtree(self.node.cache_dir / "cni.node" / "intents", ignore_errors=True)
         (self.node.cache_dir / "cni.node" / "intents").mkdir(parents=True, exist_ok=True)
         subprocess.run(["ip", "netns", "delete", "gone"], check=False, stderr=subprocess.DEVNULL)
+        if NEW_BRIDGE in links():
+            subprocess.run(["ip", "link", "delete", NEW_BRIDGE, "type", "bridge"], check=True)
 
 
 @contextlib.contextmanager

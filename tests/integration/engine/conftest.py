@@ -55,6 +55,7 @@ def accept_hang_ups() -> t.Iterator[None]:
 @pytest.fixture(scope="session")
 def warm_python(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[WarmProgram]:
     program = WarmProgram(tmp_path_factory.mktemp("python"), PYTHON, os.environ)
+    program.wait()
     yield program
     program.close()
 

@@ -52,9 +52,17 @@ EXECUTABLES, BUILTIN = "never", "always"
 
 
 def situations(*kinds: type[Situation], modes: t.Sequence[str] = (EXECUTABLES, BUILTIN)) -> pytest.MarkDecorator:
-    """Return the parameters of a test: situations with executables, and with built-in plugins."""
-    both = [(kind, builtin) for builtin in modes for kind in kinds]
-    return pytest.mark.parametrize(("kind", "node"), both, indirect=["node"])
+    """Return the parameters of a test: situations with executables, and with built-in plugins.
+
+    The inner ring has each situation in one mode.
+    """
+    repetition = pytest.mark.outer("repetition: the inner ring takes one mode of each situation")
+    parameters = [
+        pytest.param(kind, mode, marks=repetition if (number + place + ring.SEED) % len(modes) else ())
+        for place, mode in enumerate(modes)
+        for number, kind in enumerate(kinds)
+    ]
+    return pytest.mark.parametrize(("kind", "node"), parameters, indirect=["node"])
 
 
 every_situation = situations(Add, Delete, DeleteLost, Purge, Anew, Collect, Try)
@@ -96,6 +104,8 @@ class Trial:
         for at in itertools.count():
             if at < len(boundaries) and at not in chosen:
                 continue
+            if at >= len(boundaries) and not ring.IS_OUTER:
+                break
             self._situation.prepare()
             run = self._run(Fault(kind, at, **options))
             if not run.hit:

@@ -49,7 +49,7 @@ def check(
     for found in find() if planned.desired and runtime else ():
         if found.runtime.name == runtime:
             findings += runtime_checks.check(planned, found, plugin_dirs)
-    return [*findings, *file_checks.check(planned, find)]
+    return [*findings, *file_checks.check(planned, find, plugin_dirs)]
 
 
 __all__ = ("check",)

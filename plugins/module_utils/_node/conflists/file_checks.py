@@ -40,7 +40,9 @@ _Readers = t.Callable[[], list[ContainerRuntime]]
 _YOUNG: t.Final = 60
 
 
-def check(planned: PlannedDirectory, find: t.Callable[[], t.Iterable[FoundRuntime]]) -> t.Iterator[Finding]:
+def check(
+    planned: PlannedDirectory, find: t.Callable[[], t.Iterable[FoundRuntime]], plugin_dirs: t.Sequence[str] = ()
+) -> t.Iterator[Finding]:
     """Find files of a directory that runtimes prefer to those of the task, broken files and temporary files.
 
     Of several files of one network, libcni prefers lists to single plugins; Podman reads lists only. Other runtimes sort by
@@ -49,6 +51,7 @@ def check(planned: PlannedDirectory, find: t.Callable[[], t.Iterable[FoundRuntim
     Args:
         find: Returns the runtimes of the node, for a finding to name them. Without one that reads the directory, what
             containerd and CRI-O do is reported.
+        plugin_dirs: Where the task looks for plugins; without them, every plugin counts as installed.
     """
 
     def readers() -> list[ContainerRuntime]:
@@ -62,7 +65,8 @@ def check(planned: PlannedDirectory, find: t.Callable[[], t.Iterable[FoundRuntim
     read = [name for name in names if name.endswith(conf_dir.ENDINGS)]
     first = read[0] if read else ""
     if planned.desired:
-        yield from _find_preferred(planned, next((name for name in read if name[0] != "."), ""), readers)
+        preferred = next((name for name in read if name[0] != "."), "")
+        yield from _find_preferred(planned, preferred, readers, lambda name: _is_missing(name, plugin_dirs, find))
     yield from _find_unused(planned, first, readers)
     for name in names:
         yield from _find_leftover(planned, name, is_first=name == first)
@@ -128,11 +132,17 @@ def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration, rea
     yield Finding("shadowed-network", network.source, "/name", f"{message}; runtimes use {winner}", hint, network.name)
 
 
-def _find_preferred(planned: PlannedDirectory, first: str, readers: _Readers) -> t.Iterator[Finding]:
+def _find_preferred(
+    planned: PlannedDirectory, first: str, readers: _Readers, is_missing: t.Callable[[str], bool]
+) -> t.Iterator[Finding]:
     """Find a network of another file that runtimes which take the first one prefer to those of the task."""
     others = _read_by_runtimes(planned)
     winner = next((network for network in others if os.path.basename(network.source) == first), None)
-    if winner is None or first in planned.own or catalogue.find_plugin_type(winner.plugins[0].type).selects_networks:
+    if winner is None or first in planned.own:
+        return
+    plugin = winner.plugins[0].type
+    is_leftover = is_missing(plugin)
+    if catalogue.find_plugin_type(plugin).selects_networks and not is_leftover:
         return
     if any(winner.name == network.name for network in planned.desired):  # reported as shadowed-network
         return
@@ -140,13 +150,24 @@ def _find_preferred(planned: PlannedDirectory, first: str, readers: _Readers) ->
     if not takers:
         return
     message = f"{takers} the network {winner.name} for pods, because the name of this file sorts first"
-    hint = "remove it, or give the preferred network a lower priority number"
+    if is_leftover:
+        message += f", and its plugin {plugin} is not installed"
+        hint = f"remove it, or install {plugin}; until then, pods have no network"
+    else:
+        hint = "remove it, or give the preferred network a lower priority number"
     yield Finding("other-file-first", winner.source, "/name", message, hint, winner.name)
 
 
 def _read_by_runtimes(planned: PlannedDirectory) -> list[NetworkConfiguration]:
     """Return the networks of other files, without those that runtimes do not find."""
     return [network for network in planned.others if network.source not in planned.misnamed]
+
+
+def _is_missing(plugin: str, plugin_dirs: t.Sequence[str], find: t.Callable[[], t.Iterable[FoundRuntime]]) -> bool:
+    """Return whether neither the task nor a runtime of the node finds a plugin."""
+    if not plugin_dirs or any(os.path.exists(os.path.join(path, plugin)) for path in plugin_dirs):
+        return False
+    return not any(os.path.exists(os.path.join(path, plugin)) for found in find() for path in found.searched_dirs)
 
 
 def _find_leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t.Iterator[Finding]:
@@ -156,9 +177,11 @@ def _find_leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t
         message = f"runtimes read this file{first}, although its name begins with a dot"
         yield Finding("leftover-file", path, "", message, "remove it if it is left over from copying")
     elif (durable.is_temporary(name) or _TEMPORARY.fullmatch(name)) and _is_old(path):
-        writer = "this collection" if durable.is_temporary(name) else "another program"
-        message = f"temporary file of an interrupted run of {writer}"
-        yield Finding("leftover-file", path, "", message, "remove it, for example with the module cni.node.gc")
+        is_own = durable.is_temporary(name)
+        message = f"temporary file of an interrupted run of {'this collection' if is_own else 'another program'}"
+        advice = "an editor keeps text in it that was not saved, so open it before you remove it"
+        hint = "remove it with the module cni.node.gc" if is_own else advice if name.endswith(".swp") else "remove it"
+        yield Finding("leftover-file", path, "", message, hint)
 
 
 def _phrase_takers(readers: t.Iterable[ContainerRuntime]) -> str:

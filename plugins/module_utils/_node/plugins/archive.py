@@ -19,6 +19,7 @@ import zlib
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import digest_of_stream
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import CHECKSUM_ADVICE
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.decompression import MAGICS, decompress_stream
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import is_plugin_name
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.naming import (
@@ -142,7 +143,8 @@ def _describe(file: t.IO[bytes]) -> str:
     if not head:
         return "is empty"
     if head.startswith((*MAGICS, _ZIP)) or head[257:262] == b"ustar":
-        return "looks like an archive: perhaps another release, a rebuilt one or an incomplete one"
+        kind = "looks like an archive: perhaps another release, a rebuilt one or an incomplete one"
+        return f"{kind}; if it is the one that you want, {CHECKSUM_ADVICE}"
     excerpt = repr(text[:60])
     if text[:1] == "<":
         return f"looks like an HTML page, perhaps an error of a mirror or proxy: {excerpt}"

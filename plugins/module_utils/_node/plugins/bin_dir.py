@@ -20,6 +20,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.digest import
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import SetAside
 
 MODE: t.Final = 0o755
+_OTHER_DIRECTORY: t.Final = (
+    "set bin_dir to another directory (in a role: cni_plugins_bin_dir, or cni_node_opt_dir for everything below /opt)"
+)
 
 
 class Labels(t.Protocol):
@@ -93,6 +96,24 @@ class BinDirectory:
             link=link,
             is_labelled=self._labels is None or self._labels.has_expected_label(path),
         )
+
+    def require_usable(self, *, runs: bool, writes: bool) -> None:
+        """Refuse a file system on which plugins cannot be run, if ``runs``, or written, if ``writes``.
+
+        Raises:
+            CniError: ``IO_FAILURE``.
+        """
+        missing = missing_directories(self.path)
+        existing = os.path.dirname(missing[-1]) if missing else self.path
+        try:
+            flags = os.statvfs(existing).f_flag
+        except OSError as exc:
+            raise io_error("read", existing, exc) from exc
+        if runs and flags & os.ST_NOEXEC:
+            problem = f"no plugin in {self.path} can be run: its file system is mounted with noexec"
+            raise CniError(Code.IO_FAILURE, problem, f"mount it with exec, or {_OTHER_DIRECTORY}")
+        if writes and flags & os.ST_RDONLY:
+            raise CniError(Code.IO_FAILURE, f"cannot write to {self.path}: Read-only file system", _OTHER_DIRECTORY)
 
     def make(self) -> None:
         durable.make_directory(self.path)

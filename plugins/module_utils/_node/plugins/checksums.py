@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import typing as t
 
+CHECKSUM_ADVICE: t.Final = (
+    "set checksum to sha256:HEX or sha512:HEX from a source that you trust (in a role: cni_plugins_checksum or"
+    " cni_node_plugins_checksum)"
+)
 # SHA-256 of cni-plugins-linux-<architecture>-v<version>.tgz, as kubespray has pinned them over the years
 # (cni_binary_checksums of its releases 2.28 to 2.31). Other releases need a checksum in the task.
 PINNED: t.Final[dict[str, dict[str, str]]] = {
@@ -80,4 +84,4 @@ PINNED: t.Final[dict[str, dict[str, str]]] = {
     },
 }
 
-__all__ = ("PINNED",)
+__all__ = ("CHECKSUM_ADVICE", "PINNED")

@@ -89,6 +89,9 @@ class Installation:
         _require_distinct(after, self._directory.path)
         others = after.plugins_of_others(sets)
         changes = self._plan(after, others, sets)
+        self._directory.require_usable(
+            runs=any(wanted.releases for wanted in sets.values()), writes=any(change.changed for change in changes)
+        )
         require_restorable(changes, before, self._store)
         removed = [change.name for change in changes if change.action == "removed"]
         if removed:

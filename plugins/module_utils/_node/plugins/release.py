@@ -13,7 +13,7 @@ import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import CHECKSUM_ADVICE, PINNED
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.projects import PROJECTS
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.registry import RELEASE
@@ -22,7 +22,6 @@ _UPSTREAM: t.Final = "https://github.com/containernetworking/plugins/releases/do
 _ASSET: t.Final = re.compile(r"cni-plugins-linux-([a-z0-9]+)-v([0-9A-Za-z.+~-]+)\.tgz")
 _VERSION: t.Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+~_-]*", re.ASCII)
 _CHECKSUM: t.Final = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
-_CHECKSUM_ADVICE: t.Final = "set checksum to sha256:HEX or sha512:HEX from a source that you trust"
 # Upstream's names of architectures, by the names that `uname -m` prints.
 _ARCHITECTURES: t.Final = {
     "x86_64": "amd64",
@@ -146,7 +145,7 @@ def _resolve_project(name: str, version: str, source: str, checksum: str, machin
         raise CniError(
             Code.INVALID_CONFIG,
             f"no digest is known for {location}",
-            f"known digests of {name}: {', '.join(known) or 'none'}; {_CHECKSUM_ADVICE}",
+            f"known digests of {name}: {', '.join(known) or 'none'}; {CHECKSUM_ADVICE}",
         )
     return ReleaseRequest(location, version, checksum)
 
@@ -238,7 +237,7 @@ def _unknown_digest_error(request: ReleaseRequest, is_upstream: bool) -> CniErro
     known = (
         f"known digests: releases {', '.join(PINNED)}, each for {', '.join(PINNED['1.9.1'])}; " if is_upstream else ""
     )
-    return CniError(Code.INVALID_CONFIG, f"no digest is known for {request.location}", known + _CHECKSUM_ADVICE)
+    return CniError(Code.INVALID_CONFIG, f"no digest is known for {request.location}", known + CHECKSUM_ADVICE)
 
 
 __all__ = ("ReleaseRequest", "is_url", "resolve_request")

@@ -91,9 +91,14 @@ class RuntimeChecks:
         active = [unit for unit, is_active in units.items() if is_active]
         if active:
             return self._make("service", "active", f"{active[0]} is active, {version}")
-        unit = next(iter(units), self._runtime.units[0])
-        state = f"{unit} is not active" if units else f"there is no {unit}"
-        return self._make("service", "active", f"{state}, {version}", MISSING, f"run systemctl start {unit}")
+        if units:
+            unit = next(iter(units))
+            found, hint = f"{unit} is not active", f"run systemctl start {unit}"
+        else:
+            unit = self._runtime.units[0]
+            found = f"there is no {unit}"
+            hint = f"install the service of {self._runtime.title}; without systemd, start {self._found.program} as this system does"
+        return self._make("service", "active", f"{found}, {version}", MISSING, hint)
 
     def _check_conf_dir(self, directory: ConfDir) -> t.Iterator[Check]:
         found, wanted = self._found, self._wanted.conf_dir
@@ -129,7 +134,19 @@ class RuntimeChecks:
             hint = "write one with cni.node.conflists; pods stay without network until then"
             yield self._make("network", "one valid file", f"none in {directory.path}", MISSING, hint)
         else:
-            yield self._make("network", setup.takes, f"{taken.name}, from {taken.source}")
+            yield self._check_taken(taken)
+
+    def _check_taken(self, network: NetworkConfiguration) -> Check:
+        found = f"{network.name}, from {network.source}"
+        types = dict.fromkeys(plugin.type for plugin in network.plugins)
+        missing = [name for name in types if not any(map(durable.is_executable, self._plugin_paths(name)))]
+        if not missing:
+            return self._make("network", self._setup.takes, found)
+        names = ", ".join(missing)
+        hint = f"remove {network.source} if it is left over, or install {names}; pods stay without network until then"
+        return self._make(
+            "network", self._setup.takes, f"{found}, whose plugin {names} is not installed", MISSING, hint
+        )
 
     def _check_file(self, path: str, error: CniError, directory: ConfDir) -> Check:
         """Return the check of a file that this collection does not read, or that runtimes do not."""
@@ -175,10 +192,14 @@ class RuntimeChecks:
 
     def _check_plugin(self, name: str, lowest: str) -> Check:
         subject, needed = f"plugin {name}", f"{lowest} or newer" if lowest else "installed"
-        paths = [os.path.join(path, name) for path in self._found.searched_dirs]
+        paths = self._plugin_paths(name)
         path = next(filter(durable.is_executable, paths), "")
         if not path:
             searched = ", ".join(self._found.searched_dirs)
+            file = next(filter(os.path.isfile, paths), "")
+            if file:
+                hint = f"run chmod 0755 {file}, and mount its file system without noexec"
+                return self._make(subject, needed, f"{file} cannot be run", MISSING, hint)
             hint = f"install it with cni.node.plugins in {self._choose_bin_dir()}"
             return self._make(subject, needed, f"not in {searched}", MISSING, hint)
         is_safe = not any(exposure.is_world_writable for exposure in exposures(path))
@@ -188,6 +209,9 @@ class RuntimeChecks:
                 subject, needed, f"{path} is {release}", MISSING, "install a newer release of the plugins"
             )
         return self._make(subject, needed, f"{path}{f', {release}' if release else ''}")
+
+    def _plugin_paths(self, name: str) -> list[str]:
+        return [os.path.join(path, name) for path in self._found.searched_dirs]
 
     def _choose_bin_dir(self) -> str:
         """Return the directory in which to install a plugin: the one of the task, if the runtime looks there."""

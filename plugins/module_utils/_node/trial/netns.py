@@ -22,11 +22,16 @@ def ensure(paths: NodePaths, names: t.Sequence[str], *, present: bool, dry_run: 
         The names of the namespaces that were created or removed, or would be in a dry run, in their order.
 
     Raises:
-        CniError: A name is invalid, a file in the way is not empty, or the kernel refuses.
+        CniError: A name is invalid, a file in the way is not empty, the node would not see it, or the kernel refuses.
     """
     directory = NetnsDirectory(paths)
     unique = list(dict.fromkeys(names))
     changing = [name for name in unique if _has_to_change(directory.path_of(name), present)]
+    if changing and present:
+        # Loaded late: most runs find each namespace as desired.
+        from ansible_collections.cni.node.plugins.module_utils._linux import mount_propagation
+
+        mount_propagation.require_visible(directory.path)
     if dry_run:
         return changing
     change = directory.create if present else directory.delete

@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, rules
@@ -39,6 +40,11 @@ class Portmap(Plugin):
         result = request.require_prev_result()
         config, mappings = read_portmap(request.config), read_mappings(request.runtime_config)
         firsts = _first_addresses(request)
+        own = next((interface for interface in firsts if mappings and interface.ip.is_loopback), None)
+        if own is not None:
+            raise refuse(
+                f"ports cannot be forwarded to {own.ip}, which is the node itself", "expected: a container's address"
+            )
         with Undo() as undo:
             rules.write(_parts(request, config, mappings, firsts), undo)
             for interface in firsts if mappings else ():

@@ -156,13 +156,16 @@ def read(record: Record, network: NetworkConfiguration) -> Facts | None:
     inside: dict[int | None, t.Mapping[str, t.Any]] = {
         number: item for number, item in enumerate(interfaces) if (item.get("sandbox") or "") == sandbox
     }
+    ips = tuple(_ips(result.get("ips") or (), inside if interfaces else own))
+    if maker.row.is_loopback:  # it assigns no others, whatever a record says
+        ips = tuple(ip for ip in ips if ip.interface.ip.is_loopback)
     return Facts(
         record,
         maker,
         tuple(_plugin(record, network, plugin) for plugin in network.plugins[1:]),
         tuple(item for item in inside.values() if item.get("name")),
         tuple(item for item in interfaces if item.get("name") and not item.get("sandbox")),
-        tuple(_ips(result.get("ips") or (), inside if interfaces else own)),
+        ips,
         tuple(result.get("routes") or ()),
     )
 

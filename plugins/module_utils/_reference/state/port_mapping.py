@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import typing as t
 
@@ -160,9 +161,12 @@ def _read_port(entry: Keys, key: str) -> int:
 def describe_port_mapping(
     attachment: Attachment, address: ContainerAddress, mappings: t.Sequence[Mapping], config: PortmapConfig
 ) -> FirewallPart | None:
-    """Return the rules of portmap for one address of a container; None without a port of that family."""
+    """Return the rules of portmap for one address of a container; None without a port of that family.
+
+    A loopback address has none: they would lead to programs of the node.
+    """
     own = [mapping for mapping in mappings if mapping.is_of(address.family)]
-    if not own:
+    if not own or ipaddress.ip_address(address.address).is_loopback:
         return None
     # Conditions belong to one backend, and rules without them would let others pass.
     has_conditions = bool(config.conditions[address.family])

@@ -20,7 +20,20 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 # Keys of IPAM that may differ between the nodes of one network.
 OWN_KEYS: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
 
+# How many nodes, and how many other ranges, a message names; the finding has all nodes.
+_NODES_SHOWN: t.Final = 8
+_RANGES_SHOWN: t.Final = 4
+
 _Defined = tuple[str, Document]
+
+
+class _Pool(t.NamedTuple):
+    """A range of addresses of a network on a node; ``place`` is the node's place in the order of the input."""
+
+    place: int
+    node: str
+    document: Document
+    span: Range
 
 
 def findings(nodes: t.Mapping[str, t.Sequence[Document]]) -> t.Iterator[Finding]:
@@ -32,43 +45,111 @@ def findings(nodes: t.Mapping[str, t.Sequence[Document]]) -> t.Iterator[Finding]
     Args:
         nodes: Documents by node.
     """
-    defined: dict[str, list[_Defined]] = {}
-    for node, documents in nodes.items():
-        for document in documents:
-            defined.setdefault(document.name, []).append((node, document))
-    for name, members in defined.items():
+    for name, members in _by_network(nodes).items():
         yield from _differences(name, members)
         yield from _collisions(name, members)
 
 
+def _by_network(nodes: t.Mapping[str, t.Iterable[Document]]) -> dict[str, list[_Defined]]:
+    defined: dict[str, list[_Defined]] = {}
+    for node, documents in nodes.items():
+        for document in documents:
+            defined.setdefault(document.name, []).append((node, document))
+    return defined
+
+
 def _differences(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
     first_node, first = members[0]
+    shape = _shape(first)
     for node, document in members[1:]:
-        if _shape(document) != _shape(first):
+        if _shape(document) != shape:
             message = f"the network {name!r} on {node} differs from the one on {first_node} ({first.file})"
             yield _finding(
                 "network-differs", node, document, "", message, "define it identically, except for its addresses"
             )
 
 
+def collisions(nodes: t.Mapping[str, t.Iterable[Document]]) -> t.Iterator[Finding]:
+    """Return a finding for each range of a network that several nodes may assign addresses of.
+
+    Args:
+        nodes: Documents by node.
+    """
+    for name, members in _by_network(nodes).items():
+        yield from _collisions(name, members)
+
+
 def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
-    members_with_ranges = [(node, document, _ranges(document)) for node, document in members]
-    same_everywhere = len({tuple(ranges) for dummy, dummy_document, ranges in members_with_ranges}) == 1
-    if same_everywhere and not any(_is_on_shared_link(plugin) for plugin in members[0][1].plugins):
+    ranges = [_ranges(document) for dummy, document in members]
+    is_same_everywhere = len({tuple(pools) for pools in ranges}) == 1
+    if is_same_everywhere and not any(_is_on_shared_link(plugin) for plugin in members[0][1].plugins):
         return
-    for (node, document, ranges), (other_node, other_document, others) in itertools.combinations(
-        members_with_ranges, 2
-    ):
-        for pool, other in itertools.product(ranges, others):
-            if node != other_node and pool.overlaps(other) and not (pool.pool and pool.pool == other.pool):
-                message = (
-                    f"{other.first} to {other.last} of the network {name!r} on {other_node} overlaps with"
-                    f" {pool.first} to {pool.last} on {node} ({document.file})"
-                )
-                hint = (
-                    "each node assigns addresses independently; divide the range with the filter cni.node.node_subnets"
-                )
-                yield _finding("node-subnets-collide", other_node, other_document, other.path, message, hint)
+    pools = [
+        _Pool(place, node, document, pool)
+        for place, ((node, document), own) in enumerate(zip(members, ranges))
+        for pool in own
+        if int(pool.first) <= int(pool.last)
+    ]
+    for group in _group_overlapping(pools):
+        group.sort(key=lambda pool: pool.place)
+        second = next((second for first, second in itertools.combinations(group, 2) if _collide(first, second)), None)
+        if second is not None:
+            yield _report_collision(name, group, second)
+
+
+def _collide(first: _Pool, second: _Pool) -> bool:
+    """Return whether two nodes may assign the same address; those of a pool of the cluster do not."""
+    return first.node != second.node and not (first.span.pool and first.span.pool == second.span.pool)
+
+
+def _group_overlapping(pools: t.Iterable[_Pool]) -> t.Iterator[list[_Pool]]:
+    """Yield the pools in groups, in which each overlaps with another one; a pool without an overlap is alone."""
+    group: list[_Pool] = []
+    version, last = 0, 0
+    for pool in sorted(pools, key=lambda each: (each.span.subnet.version, int(each.span.first))):
+        if group and (pool.span.subnet.version != version or int(pool.span.first) > last):
+            yield group
+            group = []
+        last = max(last, int(pool.span.last)) if group else int(pool.span.last)
+        version = pool.span.subnet.version
+        group.append(pool)
+    if group:
+        yield group
+
+
+def _report_collision(name: str, group: t.Sequence[_Pool], second: _Pool) -> Finding:
+    """Return the finding about pools that overlap; its place is on the node of the second one that does."""
+    by_range: dict[str, list[str]] = {}
+    for pool in group:
+        by_range.setdefault(f"{pool.span.first} to {pool.span.last}", []).append(pool.node)
+    described = [f"{span} on {_names(nodes)}" for span, nodes in by_range.items()]
+    first, *others = described
+    start, *dummy = by_range
+    if others:
+        on_first = first[len(start) :]
+        message = f"{start} of the network {name!r}{on_first} overlaps with {_join(others, _RANGES_SHOWN)}"
+    else:
+        message = f"{start} of the network {name!r} is on {len(set(by_range[start]))} nodes: {_names(by_range[start])}"
+    hint = "each node assigns addresses independently; divide the range with the filter cni.node.node_subnets"
+    finding = _finding(
+        "node-subnets-collide",
+        second.node,
+        second.document,
+        second.span.path,
+        f"{message} ({group[0].document.file})",
+        hint,
+    )
+    return finding._replace(nodes=tuple(dict.fromkeys(pool.node for pool in group)))
+
+
+def _names(nodes: t.Iterable[str]) -> str:
+    return _join(list(dict.fromkeys(nodes)), _NODES_SHOWN)
+
+
+def _join(texts: t.Sequence[str], most: int) -> str:
+    more = [f"{len(texts) - most} more"] if len(texts) > most else []
+    *others, last = [*texts[:most], *more]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _is_on_shared_link(plugin: Plugin) -> bool:
@@ -95,4 +176,4 @@ def _finding(code: str, node: str, document: Document, path: str, message: str, 
     return document.finding(code, path, message, hint)._replace(file=f"{node}: {document.file}")
 
 
-__all__ = ("OWN_KEYS", "findings")
+__all__ = ("OWN_KEYS", "collisions", "findings")

@@ -185,6 +185,14 @@ BAD: dict[str, tuple[JsonObject, str]] = {
     "missing": ({"source": "none.tgz"}, "source: none.tgz does not exist on the controller; set its absolute path"),
     "digest": ({"source": "x.tgz", "checksum": "sha256:" + "0" * 64}, "x.tgz has the wrong digest"),
     "version": ({"source": "x.tgz", "version": "1.7.0"}, "version 1.7.0 of the reference plugins is refused"),
+    "a version as a number": (
+        {"source": "x.tgz", "version": 1.1},
+        "version: 1.1 is a number, whose last digit may be lost",
+    ),
+    "a version of a set as a number": (
+        {"sets": [{"name": "flannel", "version": 1.8}]},
+        "sets: flannel: version: 1.8 is a number, whose last digit may be lost, as 1.10 is 1.1; expected: text, in quotes",
+    ),
     "digest of a directory": (
         {"source": "mine", "checksum": "sha256:" + "0" * 64},
         "files/mine is a directory; a checksum is allowed for archives only",

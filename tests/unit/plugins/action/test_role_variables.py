@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every module refuses variables that no role knows, where a role of this collection calls it."""
+"""Every module refuses unknown variables and an unsuitable strategy, where a role of this collection calls it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ FACADE: JsonObject = {"ansible_role_name": "cni.node.cni_networks", "ansible_par
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 
 
-def run(module: str, directory: pathlib.Path, variables: JsonObject) -> tuple[JsonObject, int]:
+def run(
+    module: str, directory: pathlib.Path, variables: JsonObject, strategy: str = "linear"
+) -> tuple[JsonObject, int]:
     """Return the result for Ansible, and the number of calls of the node."""
     requests = []
 
@@ -47,6 +49,7 @@ def run(module: str, directory: pathlib.Path, variables: JsonObject) -> tuple[Js
     task: t.Any = types.SimpleNamespace(
         args={}, async_val=0, check_mode=False, diff=False, no_log=False, action=f"cni.node.{module}", delegate_to=None
     )
+    task.get_play = lambda: types.SimpleNamespace(strategy=strategy)
     shell = types.SimpleNamespace(tmpdir=str(directory))
     connection: t.Any = types.SimpleNamespace(_shell=shell, has_native_async=False)
     action = Action(task, connection, types.SimpleNamespace(), loader, Templar(loader=loader, variables={}), None)
@@ -76,3 +79,23 @@ def test_variables_outside_the_collection_are_not_checked(
 ) -> None:
     result, requests = run(module, tmp_path, variables)
     assert (result["msg"], requests) == ("from the node", 1)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_facade_is_refused_in_a_play_whose_hosts_do_not_wait_for_each_other(
+    module: str, tmp_path: pathlib.Path
+) -> None:
+    for strategy in ("free", "host_pinned", "ansible.builtin.free", "mitogen_free"):
+        with pytest.raises(AnsibleActionFail) as refused:
+            run(module, tmp_path, FACADE, strategy)
+        assert str(refused.value).startswith(f"strategy: {strategy}; the role cni.node.cni_node compares the nodes")
+        assert str(refused.value).endswith("give the play strategy: linear")
+
+
+@pytest.mark.parametrize("strategy", ["linear", "ansible.builtin.linear", "debug", "mitogen_linear"])
+def test_the_facade_runs_in_a_play_whose_hosts_wait_for_each_other(strategy: str, tmp_path: pathlib.Path) -> None:
+    assert run("gc", tmp_path, FACADE, strategy)[1] == 1
+
+
+def test_a_role_without_comparisons_runs_with_every_strategy(tmp_path: pathlib.Path) -> None:
+    assert run("plugins", tmp_path, {"ansible_role_name": "cni.node.cni_plugins"}, "free")[1] == 1

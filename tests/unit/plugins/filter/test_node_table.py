@@ -83,6 +83,28 @@ def test_problems_are_counted_by_kind(facts: JsonObject, trouble: str) -> None:
     assert row(**facts)[5] == trouble
 
 
+def test_a_node_that_failed_has_a_row_with_the_step_that_failed() -> None:
+    hostvars = {
+        "n1": {"plugins_result": {"failed": False}, "networks_result": {"failed": True, "msg": "no"}},
+        "n2": {"plugins_result": {"unreachable": True, "msg": "connect to host n2: No route to host\n"}},
+        "n3": {},
+    }
+    steps = {"plugins_result": "plugins", "networks_result": "networks"}
+    drifted = {**NODE, "attachments": [DRIFTED]}
+    table = node_table({"n1": drifted, "n0": NODE}, failed=["n1", "n2", "n3"], hostvars=hostvars, steps=steps)
+    assert [line.split(maxsplit=5) for line in table[1:5]] == [
+        ["n1", "1.9.1", "dbnet", "1", "1", "failed at: networks, 1 attachment drifted"],
+        ["n0", "1.9.1", "dbnet", "2", "none", "-"],
+        ["n2", "-", "-", "-", "-", "not reached: connect to host n2: No route to host"],
+        ["n3", "-", "-", "-", "-", "-"],
+    ]
+
+
+def test_a_node_that_could_not_be_read_has_a_row_with_the_reason() -> None:
+    table = node_table({"n1": {"failed": True, "msg": "no such directory"}, "n2": {"unreachable": True}})
+    assert [line.split(maxsplit=5)[5] for line in table[1:]] == ["not read: no such directory", "not reached"]
+
+
 @pytest.mark.parametrize("given", [None, [], "x", {"n1": None}])
 def test_facts_of_another_type_are_refused(given: object) -> None:
     with pytest.raises(AnsibleFilterError, match="expected a dictionary"):

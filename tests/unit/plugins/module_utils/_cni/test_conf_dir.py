@@ -169,3 +169,26 @@ def test_an_endless_file_is_an_error(tmp_path: pathlib.Path) -> None:
 def test_reading_does_not_wait_for_a_pipe(tmp_path: pathlib.Path) -> None:
     os.mkfifo(tmp_path / "a.conflist")
     assert list(conf_dir.load(str(tmp_path)).broken) == [str(tmp_path / "a.conflist")]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("10-lan.conflist.cilium_bak", "set cni.exclusive to false in Cilium"),
+        ("10-lan.conflist.rpmsave", "rename it back, or remove it"),
+        ("10-lan.conflist.dpkg-old", "rename it back, or remove it"),
+        ("10-lan.conflist.disabled", "rename it back, or remove it"),
+        ("10-lan.conflist~", "rename it back, or remove it"),
+    ],
+)
+def test_the_error_about_a_missing_network_names_the_file_that_was_set_aside(
+    tmp_path: pathlib.Path, name: str, advice: str
+) -> None:
+    content = json.dumps({"cniVersion": "1.0.0", "name": "lan", "plugins": [{"type": "ptp"}]})
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    (tmp_path / "10-other.conflist.bak").write_text(content.replace("lan", "other"), encoding="utf-8")
+    (tmp_path / "10-broken.conflist.bak").write_text("{", encoding="utf-8")
+    details = error_of(conf_dir.load(str(tmp_path)).get, "lan").details
+    assert f"it is set aside as {name}: " in details
+    assert advice in details
+    assert details.count("set aside") == 1

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import datetime
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.plugin_utils._report import document
+from ansible_collections.cni.node.plugins.plugin_utils._report import details, document
 
 NOW: t.Final = datetime.datetime(2026, 11, 26, 10, 30, tzinfo=datetime.timezone.utc)
 SECRET: t.Final = "hunter2"
@@ -190,6 +191,12 @@ def three_nodes() -> JsonObject:
 def large(count: int, containers: int = 50) -> JsonObject:
     """Return the report of many nodes with many containers."""
     return fleet({f"node{number:03}": _node(number, containers) for number in range(count)})
+
+
+def details_of(page: str) -> JsonObject:
+    """Return the details in a page, by the id of their node's element."""
+    (packed,) = re.findall(r'<script type="text/plain" id="data">([^<]*)</script>', page)
+    return details.unpack(packed)
 
 
 def _node(number: int, containers: int) -> JsonObject:

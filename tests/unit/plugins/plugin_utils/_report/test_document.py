@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import typing as t
+import uuid
 
 import pytest
 
@@ -30,6 +33,7 @@ from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report.exampl
     link,
     network,
     three_nodes,
+    troubled_node,
 )
 
 
@@ -37,12 +41,12 @@ def test_the_summary_counts_what_is_on_all_nodes() -> None:
     assert three_nodes()["summary"] == {
         "nodes": 3,
         "unread": 1,
-        "networks": 4,
+        "networks": 3,
         "attachments": 6,
         "drifted": 1,
         "drift_unknown": 0,
         "leaks": 1,
-        "errors": 0,
+        "errors": 3,
         "warnings": 1,
         "leases": 7,
         "flaws": 1,
@@ -62,7 +66,150 @@ def test_nothing_that_may_be_a_secret_is_in_the_report_or_its_page() -> None:
     # The example has it in a result, in a finding's value and in the details of an error.
     assert SECRET in json.dumps(example_fleet.troubled_node())
     assert SECRET not in json.dumps(report)
-    assert SECRET not in page.render(report)
+    text = page.render(report)
+    assert SECRET not in text
+    assert SECRET not in json.dumps(example_fleet.details_of(text))
+
+
+def test_broken_networks_and_records_and_missing_plugins_are_errors() -> None:
+    broken = {"path": "/etc/cni/net.d/99-broken.conflist", "error": {"msg": "not valid JSON"}}
+    record = {"path": "/var/lib/cni/results/cut", "error": {"msg": "cut is not valid JSON"}}
+    parts = {
+        "networks": [network("dbnet", bridge(), missing_plugins=["bridge", "ptp"]), broken],
+        "attachments": [record],
+    }
+    assert _errors(**parts) == 4
+    found = [
+        {**FINDING, "severity": "error", "code": "not-json", "file": broken["path"]},
+        {**FINDING, "severity": "error", "code": "missing-plugin"},
+    ]
+    # What validation finds, too, counts once.
+    assert _errors(**parts, findings=found) == 4
+
+
+def _errors(**parts: t.Any) -> int:
+    (node,) = fleet({"one": facts(**parts)})["nodes"]
+    errors: int = node["summary"]["errors"]
+    return errors
+
+
+def test_the_fullest_pool_has_its_name() -> None:
+    pools = [
+        {"network": name, "range": "y", "size": 100, "taken": taken, "free": 0} for name, taken in (("a", 3), ("b", 30))
+    ]
+    report = fleet({"one": facts(leases=pools)})
+    assert report["nodes"][0]["summary"]["fullest_pool"]["network"] == "b"
+    assert "b: 30 of 100" in page.render(report)
+
+
+def test_a_pool_with_few_leases_is_not_shown_as_empty() -> None:
+    assert "&lt;1 %" in page.render(fleet({"one": facts()}))
+
+
+def test_each_problem_has_the_command_that_mends_it() -> None:
+    leaks: dict[str, t.Any] = {"a b": {"findings": [LEAK]}}
+    report = fleet({"a b": troubled_node()}, **leaks)
+    assert {problem["problem"]: problem["command"] for problem in report["nodes"][0]["problems"]} == {
+        "plugin missing: ptp": "ansible-playbook cni.node.provision --limit 'a b'",
+        "1 network broken": "ansible-playbook cni.node.provision --limit 'a b'",
+        "1 attachment broken": "",
+        "1 attachment drifted": "ansible-playbook cni.node.repair --limit 'a b'",
+        "1 netns gone": "ansible-playbook cni.node.gc --limit 'a b'",
+        "1 leak": "ansible-playbook cni.node.gc --limit 'a b'",
+        "1 known flaw": "ansible-playbook cni.node.upgrade --limit 'a b'",
+    }
+    assert "<code>ansible-playbook cni.node.repair --limit &#39;a b&#39;</code>" in page.render(report)
+
+
+def test_a_problem_is_shown_since_the_first_report_that_has_it() -> None:
+    drifted = {"attachments": [attachment("dbnet", "red", drift=["eth0 is gone"])]}
+    hostvars = {"one": {"node": facts(**drifted)}, "two": {"node": facts(**drifted)}}
+    first = fleet_report({**hostvars, "two": {"node": facts()}}, list(hostvars), "node")
+    first["nodes"][0]["problems"][0]["since"] = "2020-01-02T03:04:05Z"
+    second = fleet_report(hostvars, list(hostvars), "node", previous=json.dumps(first))
+    assert [node["problems"][0]["since"] for node in second["nodes"]] == ["2020-01-02T03:04:05Z", second["generated"]]
+    assert page.render(second).count(">2020-01-02 03:04:05 UTC</time>") == 1
+
+
+@pytest.mark.parametrize("previous", ["", "{", "[]", '{"format": 0}', '{"format": 1, "nodes": [5]}', None, 7])
+def test_an_earlier_report_that_cannot_be_read_is_ignored(previous: t.Any) -> None:
+    report = fleet_report({}, ["one"], "node", previous=previous)
+    assert report["nodes"][0]["problems"][0]["since"] == report["generated"]
+
+
+def test_a_node_that_was_not_reached_has_the_reason() -> None:
+    unreached = {"unreachable": True, "msg": "connect to host: No route to host\x1b"}
+    report = fleet_report({"one": {"node": unreached}}, ["one"], "node")
+    assert report["nodes"][0]["error"] == "connect to host: No route to host\\x1b"
+    assert "not read: connect to host: No route to host" in page.render(report)
+
+
+def _order(report: t.Any) -> list[str]:
+    return re.findall(r'<tr data-node="[^"]*"[^>]*><th scope="row"><a [^>]*>([^<]*)<', page.render(report))
+
+
+def test_the_page_has_the_worst_nodes_first() -> None:
+    drifted = attachment("dbnet", "red", drift=["eth0 is gone"])
+    nodes = {
+        "good": facts(),
+        "unknown": facts(attachments=[attachment("dbnet", "red", drift=None)]),
+        "bad": facts(attachments=[drifted]),
+        "fine": facts(),
+        "worst": facts(attachments=[drifted, drifted]),
+    }
+    report = fleet(nodes, ["unread"])
+    assert _order(report) == ["unread", "worst", "bad", "unknown", "good", "fine"]
+    assert [node["name"] for node in report["nodes"]] == [*nodes, "unread"]
+
+
+def test_columns_in_which_every_node_has_0_are_left_out() -> None:
+    drifted = facts(attachments=[attachment("dbnet", "red", drift=["eth0 is gone"])], runtimes=[])
+    headings = re.findall(r'<th scope="col"[^>]*>([^<]*)<', page.render(fleet({"one": drifted})))
+    assert headings[:6] == ["Node", "Problems", "Drifted", "Fullest pool", "Attachments", "Networks"]
+    assert "Runtime" not in headings
+
+
+def test_the_parts_in_which_values_differ_are_marked() -> None:
+    one = facts(networks=[network("dbnet", bridge())])
+    two = facts(networks=[network("dbnet", bridge(mtu=1400), {"type": "portmap"})])
+    text = page.render(fleet({"one": one, "two": two, "three": one}))
+    assert re.findall(r"<mark>([^<]*)</mark>", text) == ["mtu=1400", "portmap"]
+
+
+def test_a_node_that_differs_from_most_says_so() -> None:
+    old = facts(releases=[{**RELEASE, "version": "1.8.0"}])
+    report = fleet({"one": facts(), "two": old, "three": facts()})
+    assert [node["differs"] for node in report["nodes"]] == [
+        [],
+        ["release of reference plugins in /opt/cni/bin"],
+        [],
+    ]
+    assert page.render(report).count("no problem") == 2
+    # Of two nodes, neither is the one that differs.
+    assert [node["differs"] for node in fleet({"one": facts(), "two": old})["nodes"]] == [[], []]
+
+
+def test_the_page_of_a_large_fleet_has_a_hundred_bytes_for_each_attachment() -> None:
+    def name(number: int) -> str:
+        return hashlib.sha256(str(number).encode()).hexdigest()
+
+    nodes = {
+        f"node{number:03}": facts(
+            attachments=[
+                attachment(
+                    "k8s-pod-network",
+                    name(number * 50 + place),
+                    netns=f"/var/run/netns/cni-{uuid.UUID(name(number * 50 + place)[:32])}",
+                    addresses=[f"10.{number}.0.{place + 2}/16"],
+                )
+                for place in range(50)
+            ],
+            networks=[network("k8s-pod-network", bridge(f"10.{number}.0.0/16"))],
+        )
+        for number in range(100)
+    }
+    # Names of containers and network namespaces are random, so half of them cannot be compressed.
+    assert len(page.render(fleet(nodes))) - len(page.render(fleet({}))) < 100 * 5000
 
 
 def test_texts_from_a_node_are_escaped() -> None:
@@ -169,7 +316,7 @@ def test_two_networks_with_one_subnet_overlap() -> None:
 
 def test_nodes_that_share_a_link_and_assign_the_same_addresses_collide() -> None:
     (collision,) = fleet({"one": facts(), "two": facts()})["fleet"]["collisions"]
-    assert "192.0.2.100 to 192.0.2.254 of the network 'lan' on two overlaps" in collision
+    assert "192.0.2.100 to 192.0.2.254 of the network 'lan' is on 2 nodes: one and two" in collision
     assert "(/etc/cni/net.d/10-lan.conflist)" in collision
 
 
@@ -197,6 +344,8 @@ def test_a_plugin_without_a_release_differs_where_it_is_missing() -> None:
         facts(networks=[network("a", {"type": []})]),
         facts(links=[link("a", addresses="x")]),
         facts(findings=[{**FINDING, "line": "7"}]),
+        facts(findings=[{"severity": "error", "code": "x", "file": "y"}]),
+        facts(attachments=[{"network": "a", "netns_state": "gone", "network_state": "same", "interrupted": None}]),
         facts(leases=[{"network": "x", "range": "y", "size": float("nan"), "taken": 0, "free": 0}]),
     ],
 )
@@ -206,11 +355,6 @@ def test_a_node_with_an_invalid_answer_does_not_hide_the_others(info: t.Any) -> 
     assert first["error"].startswith("its results have an unexpected form: ")
     assert (first["read"], second["read"]) == (False, True)
     assert "its results have an unexpected form" in page.render(report)
-
-
-def test_links_that_refer_to_each_other_in_a_circle_are_drawn() -> None:
-    links = [link("a", parent="b", uplink=True), link("b", parent="a"), link("c", parent="c", uplink=True)]
-    assert ">c<" in page.render(fleet({"one": facts(links=links)}))
 
 
 def test_an_interface_without_a_name_is_left_out() -> None:

@@ -170,7 +170,9 @@ BROKEN: t.Final[Corpus] = {
         "dpkg's": leftover("87-podman.conflist.dpkg-new", "interrupted run of another program"),
         "of an installer": leftover("10-calico.conflist.tmp", "interrupted run of another program"),
         "of a download": leftover("10-flannel.conflist.part", "interrupted run of another program"),
-        "of an editor": leftover(".10-net.conflist.swp", "interrupted run of another program"),
+        "of an editor": leftover(
+            ".10-net.conflist.swp", "interrupted run of another program", "text in it that was not saved"
+        ),
         "just old enough": leftover("00-multus.conf.new", "interrupted run of another program", age=90),
     },
 }

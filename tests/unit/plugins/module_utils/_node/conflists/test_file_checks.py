@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired i
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.file_cases import MULTUS
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     NetD,
     absent,
@@ -35,16 +36,19 @@ def net_d(tmp_path: pathlib.Path) -> NetD:
     return NetD(tmp_path / "net.d")
 
 
-def find_messages(net_d: NetD, *items: DesiredConflist, runtimes: t.Iterable[str] = ()) -> dict[str, str]:
+def find_messages(
+    net_d: NetD, *items: DesiredConflist, runtimes: t.Iterable[str] = (), plugin_dirs: t.Sequence[str] = ()
+) -> dict[str, str]:
     """Return the messages by code and file.
 
     Args:
         runtimes: Those that read the directory.
+        plugin_dirs: Where the task looks for plugins.
     """
     rows = {runtime.name: runtime for runtime in RUNTIMES}
-    conf_dir, plugin_dirs = Configured((str(net_d.path),)), Configured(("/opt/cni/bin",))
-    present = [FoundRuntime(rows[name], "", {}, conf_dir, plugin_dirs) for name in runtimes]
-    findings = list(file_checks.check(net_d.plan_directory(*items), lambda: present))
+    conf_dir, searched = Configured((str(net_d.path),)), Configured(("/opt/cni/bin",))
+    present = [FoundRuntime(rows[name], "", {}, conf_dir, searched) for name in runtimes]
+    findings = list(file_checks.check(net_d.plan_directory(*items), lambda: present, plugin_dirs))
     assert {finding.severity for finding in findings} <= {WARNING}
     return {f"{finding.code} {os.path.basename(finding.file)}": str(finding) for finding in findings}
 
@@ -106,6 +110,19 @@ def test_a_file_that_sorts_first_concerns_only_runtimes_that_take_the_first_one(
     net_d.put("05-cilium.conflist", text("cilium"))
     found = find_messages(net_d, present("a"), runtimes=runtimes)
     assert [message in text for text in found.values()] == ([True] if message else [])
+
+
+def test_the_file_of_a_meta_plugin_that_was_uninstalled_is_found(net_d: NetD) -> None:
+    net_d.put("00-multus.conf", MULTUS)
+    bin_dir = net_d.path.parent / "bin"
+    bin_dir.mkdir()
+    (message,) = find_messages(net_d, present("a"), plugin_dirs=[str(bin_dir)]).values()
+    assert "containerd and CRI-O use the network multus-cni-network for pods" in message
+    assert (
+        "its plugin multus is not installed; remove it, or install multus; until then, pods have no network" in message
+    )
+    (bin_dir / "multus").touch()
+    assert find_messages(net_d, present("a"), plugin_dirs=[str(bin_dir)]) == {}
 
 
 @pytest.mark.parametrize(

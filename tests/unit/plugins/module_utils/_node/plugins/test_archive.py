@@ -194,6 +194,16 @@ def test_a_wrong_digest_is_refused_with_both_digests(tmp_path: pathlib.Path, alg
         error = str(error_of(plugin_archive.verify, file, other, "x.tgz"))
     assert error.startswith(f"x.tgz has the wrong digest: expected {other}, found {algorithm}:{digest}; ")
     assert "it has 21 bytes and looks like an HTML page, perhaps an error of a mirror" in error
+    assert "cni_node_plugins_checksum" not in error
+
+
+def test_the_error_about_an_archive_with_another_digest_names_the_variable_of_the_role(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(gzip.compress(b"own build"))
+    with open(path, "rb") as file:
+        error = str(error_of(plugin_archive.verify, file, f"sha256:{'0' * 64}", "x.tgz"))
+    assert "if it is the one that you want, set checksum to sha256:HEX" in error
+    assert "(in a role: cni_plugins_checksum or cni_node_plugins_checksum)" in error
 
 
 def header(kind: bytes, size: int, name: str = "x") -> bytes:

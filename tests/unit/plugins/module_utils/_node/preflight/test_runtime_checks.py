@@ -42,7 +42,9 @@ class PreflightFixture:
         path.chmod(0o755)
         return path
 
-    def check(self, name: str, bin_dir: str = "", version: str = "", *, is_active: bool = True) -> dict[str, Check]:
+    def check(
+        self, name: str, bin_dir: str = "", version: str = "", *, is_active: bool = True, has_units: bool = True
+    ) -> dict[str, Check]:
         """Return the checks by subject."""
         runtime = ROWS[name]
         for plugin in (*runtime.setup.plugins, "ptp"):
@@ -54,7 +56,7 @@ class PreflightFixture:
         found = FoundRuntime(
             runtime,
             str(program),
-            dict.fromkeys(runtime.units, is_active),
+            dict.fromkeys(runtime.units, is_active) if has_units else {},
             Configured((str(self.conf_dir),)),
             Configured((str(self.bin_dir),), "/etc/its.conf"),
         )
@@ -84,6 +86,13 @@ def test_a_service_that_does_not_run_is_missing(node: PreflightFixture) -> None:
     check = node.check("nomad", is_active=False)["service"]
     assert (check.state, check.found) == (MISSING, "nomad.service is not active, 9.9.9")
     assert check.hint == "run systemctl start nomad.service"
+
+
+def test_a_service_without_a_unit_is_not_started_by_systemctl(node: PreflightFixture) -> None:
+    check = node.check("containerd", has_units=False)["service"]
+    assert (check.state, check.found) == (MISSING, "there is no containerd.service, 9.9.9")
+    assert check.hint.startswith("install the service of containerd; without systemd, start ")
+    assert "systemctl" not in check.hint
 
 
 def test_plugins_where_the_runtime_does_not_look_are_missing_for_it(node: PreflightFixture) -> None:
@@ -220,3 +229,24 @@ def test_leases_that_podman_removes_at_boot_are_a_warning_for_others(node: Prefl
     masked.parent.mkdir(parents=True)
     masked.touch()
     assert "leases after a boot" not in node.check("nomad")
+
+
+def test_a_first_file_whose_plugin_is_not_installed_is_missing(node: PreflightFixture) -> None:
+    node.write("00-multus.conf", "multus", plugins=[{"type": "multus"}])
+    (node.conf_dir / "00-multus.conf").rename(node.conf_dir / "00-multus.conflist")
+    check = node.check("containerd")["network"]
+    assert (check.state, check.found) == (
+        MISSING,
+        f"multus, from {node.conf_dir}/00-multus.conflist, whose plugin multus is not installed",
+    )
+    assert check.hint.startswith(f"remove {node.conf_dir}/00-multus.conflist if it is left over, or install multus")
+    node.install("multus")
+    assert node.check("containerd")["network"].state == OK
+
+
+def test_a_plugin_that_cannot_be_run_is_not_reported_as_absent(node: PreflightFixture) -> None:
+    path = node.install("ptp")
+    path.chmod(0o644)
+    check = node.check("containerd")["plugin ptp"]
+    assert (check.state, check.found) == (MISSING, f"{path} cannot be run")
+    assert check.hint == f"run chmod 0755 {path}, and mount its file system without noexec"

@@ -55,7 +55,7 @@ def test_names_are_sorted_and_the_same_everywhere() -> None:
         assert yaml.safe_load(module.DOCUMENTATION)["options"]["runtime"]["choices"] == list(NAMES)
     for role in ("cni_node", "cni_kernel", "cni_networks"):
         specs = yaml.safe_load((ROOT / "roles" / role / "meta/argument_specs.yml").read_text(encoding="utf-8"))
-        assert specs["argument_specs"]["main"]["options"][f"{role}_runtime"]["choices"] == [*NAMES, ""]
+        assert specs["argument_specs"]["main"]["options"][f"{role}_runtime"]["choices"] == [*NAMES, "", None]
     documented = yaml.safe_load(runtime_setup.DOCUMENTATION)["options"]["_input"]["choices"]
     assert documented == ["", *NAMES]
 

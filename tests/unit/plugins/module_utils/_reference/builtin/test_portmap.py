@@ -43,7 +43,8 @@ def firewall(program_dir: pathlib.Path) -> IptablesPrograms:
 def request_of(command: str, ports: t.Any, **keys: t.Any) -> PluginRequest:
     """Return a request without masquerading, which would look for the link of the container."""
     result = {"cniVersion": "1.1.0", "ips": [{"address": "10.1.0.2/24"}]}
-    return read_request(command, prevResult=result, runtimeConfig={"portMappings": ports}, **{"snat": False, **keys})
+    defaults: JsonObject = {"prevResult": result, "snat": False}
+    return read_request(command, runtimeConfig={"portMappings": ports}, **{**defaults, **keys})
 
 
 def add(ports: t.Any = (PORT,), **keys: t.Any) -> None:
@@ -196,3 +197,11 @@ def test_del_fails_if_the_firewall_of_an_address_cannot_be_listed(firewall: Ipta
     firewall.fail_to_list()
     with pytest.raises(CniError, match="iptables-save -t nat failed"):
         portmap.Portmap().delete(read_request("DEL", prevResult=result))
+
+
+def test_no_port_is_forwarded_to_the_node_itself() -> None:
+    result = {"cniVersion": "1.1.0", "ips": [{"address": "127.0.0.1/8"}]}
+    with pytest.raises(CniError, match=r"ports cannot be forwarded to 127\.0\.0\.1, which is the node itself"):
+        add(prevResult=result)
+    mappings = read_mappings(Keys({"portMappings": [PORT]}))
+    assert describe_port_mapping(ATTACHMENT, container_address("127.0.0.1/8"), mappings, read_portmap(Keys({}))) is None

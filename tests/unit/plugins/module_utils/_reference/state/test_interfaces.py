@@ -31,7 +31,8 @@ RESULT: JsonObject = {
 def state(*plugins: JsonObject, result: JsonObject | None = None, **keys: t.Any) -> resources.State:
     document = {"cniVersion": "1.0.0", "name": "net", "plugins": plugins}
     network = config.parse(json.dumps(document).encode(), "net")
-    attachment = Attachment("net", "blue", "eth0", "/x", **{"args": {}, "capability_args": {}, **keys})
+    given = {"ifname": "eth0", "netns": "/x", "args": {}, "capability_args": {}, **keys}
+    attachment = Attachment("net", "blue", **given)
     found = expected_state(Record(attachment, network.content, Result("1.0.0", result or RESULT)), network, "/leases")
     assert found is not None
     return found
@@ -142,3 +143,9 @@ def test_only_numbers_of_vlans_are_in_a_trunk() -> None:
     trunk = [{"minID": -(10**12), "maxID": 2}, {"minID": 4093, "maxID": 10**12}, {"id": -7}, {"id": 5000}]
     found = state({"type": "bridge", "vlanTrunk": trunk})
     assert [each.trunk for each in found if isinstance(each, resources.Port)] == [(1, 2, 4093, 4094)]
+
+
+def test_loopback_has_only_loopback_addresses_whatever_its_record_says() -> None:
+    ips = [{"address": address} for address in ("127.0.0.1/8", "10.1.0.1/16", "::1/128")]
+    found = state({"type": "loopback"}, result={"cniVersion": "1.0.0", "ips": ips}, ifname="lo")
+    assert [str(each.interface) for each in found if isinstance(each, resources.Address)] == ["127.0.0.1/8", "::1/128"]

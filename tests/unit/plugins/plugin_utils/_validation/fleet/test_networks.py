@@ -65,7 +65,52 @@ def test_ranges_of_whereabouts_without_a_common_pool_may_not_overlap_on_two_node
     apart = {"enable_overlapping_ranges": False}
     whole, half = (_whereabouts(range=f"192.0.2.0/{length}", **apart) for length in (24, 25))
     collisions = [file for code, file, dummy in find_codes(a=whole, b=whole, c=half) if code == "node-subnets-collide"]
-    assert collisions == ["c: 10-pods.conflist"] * 2
+    assert collisions == ["c: 10-pods.conflist"]
+
+
+def test_a_range_of_a_thousand_nodes_is_one_finding_that_has_them_all() -> None:
+    nodes = [f"node{number:04}" for number in range(1000)]
+    shared = network("192.0.2.0/24", type="macvlan", master="eth0")
+    (finding,) = fleet_networks.findings({node: [shared] for node in nodes})
+    assert finding.message == (
+        "192.0.2.1 to 192.0.2.254 of the network 'pods' is on 1000 nodes: node0000, node0001, node0002, node0003, node0004,"
+        " node0005, node0006, node0007 and 992 more (10-pods.conflist)"
+    )
+    assert finding.as_dict()["nodes"] == nodes
+
+
+def test_each_group_of_overlapping_ranges_is_one_finding() -> None:
+    nodes = {
+        "a": [network("", ipam=_ranges("10.1.0.0/16", "10.5.0.0/24"))],
+        "b": [network("", ipam=_ranges("10.1.7.0/24", "10.6.0.0/24"))],
+        "c": [network("", ipam=_ranges("10.1.8.0/24", "10.5.0.0/25"))],
+    }
+    found = [(finding.message, finding.nodes) for finding in fleet_networks.findings(nodes)]
+    assert found == [
+        (
+            "10.1.0.1 to 10.1.255.254 of the network 'pods' on a overlaps with 10.1.7.1 to 10.1.7.254 on b and"
+            " 10.1.8.1 to 10.1.8.254 on c (10-pods.conflist)",
+            ("a", "b", "c"),
+        ),
+        (
+            "10.5.0.1 to 10.5.0.254 of the network 'pods' on a overlaps with 10.5.0.1 to 10.5.0.126 on c"
+            " (10-pods.conflist)",
+            ("a", "c"),
+        ),
+    ]
+
+
+def test_ranges_of_two_families_do_not_overlap() -> None:
+    nodes = {
+        "a": network("", ipam=_ranges("0.0.0.0/8", "10.1.0.0/24")),
+        "b": network("", ipam=_ranges("::/104", "10.1.1.0/24")),
+    }
+    assert find_codes(**nodes) == []
+
+
+def test_ranges_of_one_node_do_not_collide_with_each_other() -> None:
+    both = network("", ipam=_ranges("10.1.0.0/16", "10.1.7.0/24"))
+    assert find_codes(a=both, b=network("10.2.0.0/24")) == []
 
 
 def test_one_name_for_two_networks_is_a_finding() -> None:

@@ -13,7 +13,6 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import is_below_plugin_dirs
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -67,17 +66,10 @@ def is_followed(path: str, lease_dir: str) -> bool:
     )
 
 
-def require_own(network: NetworkConfiguration, lease_dir: str) -> None:
-    """Raise an error if ADD with a recorded configuration would write to a directory of another program.
-
-    Raises:
-        CniError: ``INVALID_CONFIG``.
-    """
-    for parent in sorted(_data_dirs([network], lease_dir) - {lease_dir}):
-        path = os.path.join(parent, network.name)
-        if _is_directory(path) and list_directory(path) and not is_followed(path, lease_dir):
-            what = f"{path} is not used: only a record names it, and it has files of another program"
-            raise CniError(Code.INVALID_CONFIG, what, "expected: a dataDir that host-local has used, or a new one")
+def foreign_directories(network: NetworkConfiguration, lease_dir: str) -> list[str]:
+    """Return the directories of a recorded configuration that have files, but none of host-local."""
+    paths = [os.path.join(parent, network.name) for parent in _data_dirs([network], lease_dir) - {lease_dir}]
+    return [path for path in paths if _is_directory(path) and list_directory(path) and not is_followed(path, lease_dir)]
 
 
 def networks(lease_dir: str) -> list[str]:
@@ -116,7 +108,7 @@ __all__ = (
     "by_name",
     "data_dir",
     "directories",
+    "foreign_directories",
     "is_followed",
     "networks",
-    "require_own",
 )

@@ -12,7 +12,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
+from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory, make_directory
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import is_below_plugin_dirs
@@ -79,6 +79,16 @@ def directories(network: NetworkConfiguration, tuning_dir: str, *, is_trusted: b
     return {path for path in absolute if is_trusted or is_below_plugin_dirs(path, tuning_dir)}
 
 
+def foreign_directories(network: NetworkConfiguration, tuning_dir: str) -> list[str]:
+    """Return the directories of a recorded configuration that have files, but none of tuning.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    named = directories(network, tuning_dir, is_trusted=True) - directories(network, tuning_dir, is_trusted=False)
+    return [path for path in named if list_directory(path) and not listing(path)]
+
+
 def listing(directory: str) -> list[TuningFile]:
     """Return the files in a directory that tuning has written.
 
@@ -128,4 +138,4 @@ def _is_written_by_tuning(content: bytes) -> bool:
     return isinstance(keys, dict) and _KEYS.issuperset(keys)
 
 
-__all__ = ("PLUGIN", "TuningFile", "directories", "find", "listing", "owner", "write")
+__all__ = ("PLUGIN", "TuningFile", "directories", "find", "foreign_directories", "listing", "owner", "write")

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Check,
     DesiredAttachment,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference import recorded_directories
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import should_repeat_add, with_advice
 
 _REPETITIONS: t.Final = 3
@@ -103,7 +103,7 @@ def add(
 def add_as_recorded(runtime: Runtime, record: Record) -> CniResult:
     """Add an attachment again with its recorded configuration and arguments; return its CNI result."""
     network = record.network()
-    host_local.require_own(network, runtime.paths.lease_dir)
+    recorded_directories.require_own(network, runtime.paths)
     return add(runtime, network, record.attachment, record.restoration, is_replacement=True).keys
 
 

@@ -32,7 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     DesiredAttachment,
     Policy,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local, recorded_directories
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
@@ -149,7 +149,7 @@ class RecordReconciler(Reconciler):
     def _network(self, attachment: Attachment) -> NetworkConfiguration:
         netns.require_foreign(attachment.netns)
         network = self._records[attachment.key].network()
-        host_local.require_own(network, self._runtime.paths.lease_dir)
+        recorded_directories.require_own(network, self._runtime.paths)
         return network
 
 

@@ -17,7 +17,6 @@ from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, plain
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
@@ -162,7 +161,7 @@ def _replace_by_name(item: JsonObject, source: Source | None) -> JsonObject:
     if source is None:
         return item
     network = json_text.as_object(json_text.decode(source.content, source.file), source.file)
-    name = check_network_name(network.get("name"), f"{source.file}: /name")
+    name = config.read_name(network, source.file)
     return {**{key: item[key] for key in item if key not in ("config", "content")}, "name": name}
 
 

@@ -22,6 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime_reading impo
     SINGLE_ENDINGS,
 )
 
+T = t.TypeVar("T")
+
 # With cni.exclusive, its default.
 _SET_ASIDE_BY_CILIUM: t.Final = ".cilium_bak"
 
@@ -113,8 +115,7 @@ def find_misnamed(path: str) -> dict[str, CniError]:
     """
     found = {}
     for name in list_files(path, ("",)):
-        is_copy = name.endswith("~") or any(f"{ending}{mark}" in name for ending in ENDINGS for mark in ".-_~@ ")
-        if name.endswith(ENDINGS) or is_copy:
+        if name.endswith(ENDINGS) or _is_set_aside(name):
             continue
         file = os.path.join(path, name)
         network = _read_network(file)
@@ -188,11 +189,16 @@ def find_set_aside(path: str, network: str) -> list[str]:
     found = []
     for name in durable.list_directory(path):
         file = os.path.join(path, name)
-        if any(f"{ending}{mark}" in name for ending in ENDINGS for mark in ".~_-") and not name.endswith(ENDINGS):
+        if _is_set_aside(name):
             with contextlib.suppress(CniError):
                 if config.parse(_read(file), printable.line(file)).name == network:
                     found.append(file)
     return found
+
+
+def _is_set_aside(name: str) -> bool:
+    """Return whether a name is that of a copy, such as ``10-net.conflist.bak`` and ``10-net.conflist~``."""
+    return not name.endswith(ENDINGS) and any(f"{ending}{mark}" in name for ending in ENDINGS for mark in ".-_~@ ")
 
 
 def _describe_set_aside(file: str) -> str:
@@ -200,6 +206,11 @@ def _describe_set_aside(file: str) -> str:
     if name.endswith(_SET_ASIDE_BY_CILIUM):
         return f"it is set aside as {name}: Cilium renames files of others; set cni.exclusive to false in Cilium, and rename it back"
     return f"it is set aside as {name}: rename it back, or remove it"
+
+
+def without(files: t.Mapping[str, T], paths: t.Container[str]) -> dict[str, T]:
+    """Return what is known about files, without some of their paths."""
+    return {path: known for path, known in files.items() if path not in paths}
 
 
 def precedence(name: str) -> tuple[bool, str]:
@@ -236,4 +247,5 @@ __all__ = (
     "load",
     "load_file",
     "precedence",
+    "without",
 )

@@ -121,9 +121,7 @@ def parse(content: bytes, source: str, *, recorded: bool = False) -> NetworkConf
     document = json_text.decode(content, source, unique_keys=not recorded, recorded=recorded)
     if not isinstance(document, dict):
         raise _invalid(source, "", f"found {kind(document)}", "an object")
-    if document.get("name") is None:
-        raise _invalid(source, "/name", "the key 'name' is missing", "the name of the network")
-    name = check_network_name(document["name"], f"{source}: /name")
+    name = read_name(document, source)
     versions = parse_versions(document, source, recorded=recorded)
     is_list = "plugins" in document or "type" not in document
     if not is_list and not recorded:
@@ -139,6 +137,17 @@ def parse(content: bytes, source: str, *, recorded: bool = False) -> NetworkConf
         load_only_inlined_plugins=is_list and _load_only_inlined_plugins(document, source),
         is_list=is_list,
     )
+
+
+def read_name(document: JsonObject, source: str) -> str:
+    """Return the name of a network.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    if document.get("name") is None:
+        raise _invalid(source, "/name", "the key 'name' is missing", "the name of the network")
+    return check_network_name(document["name"], f"{source}: /name")
 
 
 def check_single(highest: str, source: str) -> None:
@@ -318,4 +327,5 @@ __all__ = (
     "parse_flag",
     "parse_plugin",
     "parse_versions",
+    "read_name",
 )

@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 
 _ALPHANUMERIC = "a letter or digit, then letters, digits, '_', '.' or '-'"
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.\-]*", re.ASCII)
@@ -143,7 +143,7 @@ def _check(pattern: re.Pattern[str], value: object, code: Code, where: str, what
 
 
 def _invalid(code: Code, where: str, value: object, what: str, rule: str) -> CniError:
-    shown = repr(value) if isinstance(value, str) else kind(value)
+    shown = json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
     return CniError(code, f"{where}: {shown} is not {what}", f"expected: {rule}")
 
 

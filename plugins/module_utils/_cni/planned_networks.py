@@ -55,11 +55,14 @@ def with_planned(directory: ConfDir, files: t.Iterable[PlannedFile]) -> ConfDir:
     for network in sorted([*unchanged, *written], key=_precedence):
         if networks.setdefault(network.name, network) is not network:
             shadowed.append(network)
-    broken, refused, misnamed = (
-        {path: value for path, value in known.items() if path not in paths}
-        for known in (directory.broken, directory.refused, directory.misnamed)
+    return ConfDir(
+        directory.path,
+        networks,
+        tuple(shadowed),
+        broken=conf_dir.without(directory.broken, paths),
+        refused=conf_dir.without(directory.refused, paths),
+        misnamed=conf_dir.without(directory.misnamed, paths),
     )
-    return ConfDir(directory.path, networks, tuple(shadowed), broken, refused, misnamed)
 
 
 def _precedence(network: NetworkConfiguration) -> tuple[bool, str]:

@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredFiles, FileToRemove
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import (
     ConflistDirectory,
@@ -62,11 +63,11 @@ def make_plan(directory: ConflistDirectory, desired: DesiredFiles, *, purge: boo
         desired=tuple(file.network for file in desired.present),
         others=tuple(network for network in directory.all_networks if network.source not in replaced),
         before=directory.networks,
-        broken={path: error for path, error in directory.broken.items() if path not in replaced},
+        broken=conf_dir.without(directory.broken, replaced),
         removed=frozenset(removed),
         own=frozenset(directory.own),
-        refused={path: network for path, network in directory.refused.items() if path not in replaced},
-        misnamed={path: error for path, error in directory.misnamed.items() if path not in replaced},
+        refused=conf_dir.without(directory.refused, replaced),
+        misnamed=conf_dir.without(directory.misnamed, replaced),
     )
     return ConflistPlan(directory, changes, after, is_needed)
 

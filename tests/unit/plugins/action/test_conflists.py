@@ -210,7 +210,7 @@ def test_an_absent_network_that_is_named_has_that_name(controller: ConflistsCont
 def test_an_absent_network_without_a_name_is_refused_with_its_place(controller: ConflistsController) -> None:
     nameless = {"cniVersion": "1.0.0", "plugins": []}
     assert controller.find_refusal({"config": nameless, "state": "absent"}).startswith(
-        "conflists[1]: /name: None is not"
+        "conflists[1]: /name: the key 'name' is missing"
     )
     assert controller.find_refusal({"content": "{", "state": "absent"}).startswith("conflists[1] is not valid JSON: ")
     assert controller.find_refusal({"content": "[]", "state": "absent"}).startswith("conflists[1] is not valid JSON: ")

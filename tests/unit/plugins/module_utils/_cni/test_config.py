@@ -156,7 +156,7 @@ def test_flags_are_booleans_or_their_names(key: str, value: object, meaning: boo
 WRONG: tuple[tuple[str, object, str], ...] = (
     ("", [], "found a list"),
     ("", "x", "found a string"),
-    ("/name", {"plugins": []}, "None is not a network name"),
+    ("/name", {"plugins": []}, "the key 'name' is missing"),
     ("/name", {"name": "../x", "plugins": []}, "'../x' is not a network name"),
     ("/name", {"name": 5, "plugins": []}, "5 is not a network name"),
     ("/cniVersion", {"name": "n", "cniVersion": 1, "plugins": []}, "found a number"),
@@ -169,7 +169,7 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("/plugins/0", {"name": "n", "plugins": ["bridge"]}, "found a string"),
     ("/plugins/0", {"name": "n", "plugins": [{}]}, "the plugin has no 'type'"),
     ("/plugins/1/type", {"name": "n", "plugins": [{"type": "a"}, {"type": "../x"}]}, "'../x'"),
-    ("/plugins/0/type", {"name": "n", "plugins": [{"type": None}]}, "None"),
+    ("/plugins/0/type", {"name": "n", "plugins": [{"type": None}]}, "null"),
     ("/type", {"name": "n", "type": "/bin/sh"}, "'/bin/sh'"),
     ("/disableCheck", {**LIST, "disableCheck": 1}, "found 1"),
     ("/disableGC", {**LIST, "disableGC": "yes"}, "found 'yes'"),

@@ -113,7 +113,7 @@ def test_a_file_that_sorts_first_concerns_only_runtimes_that_take_the_first_one(
 
 
 def test_the_file_of_a_meta_plugin_that_was_uninstalled_is_found(net_d: NetD) -> None:
-    net_d.put("00-multus.conf", MULTUS)
+    net_d.put("00-multus.conflist", MULTUS)
     bin_dir = net_d.path.parent / "bin"
     bin_dir.mkdir()
     (message,) = find_messages(net_d, present("a"), plugin_dirs=[str(bin_dir)]).values()

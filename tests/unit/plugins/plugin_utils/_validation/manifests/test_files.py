@@ -117,10 +117,10 @@ def test_a_json_file_with_a_kind_is_a_manifest_whatever_its_name() -> None:
 
 
 def test_json_without_a_kind_is_a_network_configuration_whatever_its_name() -> None:
-    for name in ("net.json", "net.yaml", "net.conflist"):
-        assert codes(json.dumps({**LOOPBACK, "plugins": []}), name) == ["out-of-range"]
+    for name, of_name in (("net.json", ["wrong-file-name"]), ("net.yaml", ["wrong-file-name"]), ("net.conflist", [])):
+        assert codes(json.dumps({**LOOPBACK, "plugins": []}), name) == [*of_name, "out-of-range"]
     inner = {"type": "loopback", "args": {"apiVersion": VERSION, "kind": KIND}}
-    assert codes(json.dumps({**LOOPBACK, "plugins": [inner]}), "net.json") == ["reserved-key"]
+    assert codes(json.dumps({**LOOPBACK, "plugins": [inner]}), "net.conflist") == ["reserved-key"]
     assert codes('{"apiVersion": "v1", "kind": ', "net.json") == ["not-json"]
     assert codes('"apiVersion" "kind"', "net.conflist") == ["not-json"]
 

@@ -6,7 +6,6 @@
 # Do not use this from other collections or standalone plugins/modules!
 
 from __future__ import annotations
-from __future__ import annotations
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths

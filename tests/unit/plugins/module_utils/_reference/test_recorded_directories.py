@@ -12,19 +12,18 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._reference import recorded_directories
 
-PLUGINS = {
-    "host-local": lambda path: {"type": "bridge", "ipam": {"type": "host-local", "dataDir": path}},
-    "tuning": lambda path: {"type": "tuning", "dataDir": path},
-}
 in_each = pytest.mark.parametrize(("plugin", "directory"), [("host-local", "net"), ("tuning", ".")])
 
 
 def require_own(plugin: str, parent: pathlib.Path) -> None:
-    keys = {"cniVersion": "1.0.0", "name": "net", "plugins": [PLUGINS[plugin](str(parent))]}
+    own: JsonObject = {"type": plugin, "dataDir": str(parent)}
+    plugins = [own if plugin == "tuning" else {"type": "bridge", "ipam": own}]
+    keys = {"cniVersion": "1.0.0", "name": "net", "plugins": plugins}
     network = config.parse(json.dumps(keys).encode(), "net.conflist", recorded=True)
     recorded_directories.require_own(network, NodePaths.below(str(parent / "node")))
 

@@ -51,6 +51,8 @@ _NO_STATISTICS: t.Final = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + _NUMBER.pack(_RTEX
 _NAME_SIZE: t.Final = 16
 # RT_TABLE_MAIN
 MAIN_TABLE: t.Final = 254
+# The name of the loopback interface of each network namespace.
+LOOPBACK: t.Final = "lo"
 
 
 class Address(t.NamedTuple):
@@ -299,6 +301,7 @@ def _gateway(answer: bytes, places: t.Mapping[int, tuple[int, int]]) -> IpAddres
 
 __all__ = (
     "BRIDGE",
+    "LOOPBACK",
     "MAIN_TABLE",
     "VRF",
     "Address",

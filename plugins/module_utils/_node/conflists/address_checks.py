@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, View
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import LOOPBACK, MAIN_TABLE, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import (
@@ -121,7 +121,7 @@ def _places(view: View) -> list[_Place]:
         if route.table == MAIN_TABLE and route.destination.prefixlen > _HALF_OF_ALL:
             is_direct = route.gateway is None and route.link != 0
             places.append(_place(route.destination, names.get(route.link, ""), is_direct=is_direct))
-    distinct = (place for place in dict.fromkeys(places) if place.link not in ("", "lo"))
+    distinct = (place for place in dict.fromkeys(places) if place.link not in ("", LOOPBACK))
     return sorted(distinct, key=lambda place: place.last - place.first)
 
 

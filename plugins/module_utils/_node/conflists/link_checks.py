@@ -67,7 +67,7 @@ def _check_named_master(
 ) -> t.Iterator[Finding]:
     name = plugin.keys["master"]
     if isinstance(name, str) and _link(name, view) is None:
-        names = sorted(link.name for link in view.links if link.name != "lo" and link.name[:4] != "veth")
+        names = sorted(link.name for link in view.links if link.name != rtnetlink.LOOPBACK and link.name[:4] != "veth")
         hint = f"its links are {', '.join(names[:_SHOWN])}{', ...' if names[_SHOWN:] else ''}" if names else ""
         message = f"the node has no link {name!r}"
         yield _finding("missing-link", network, plugin, "/master", message, hint, name, is_tolerated=tolerate_missing)

@@ -16,7 +16,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux.link_message impor
 
 # Addresses for documentation (RFC 5737, RFC 3849): only a default route leads to them. Nothing is sent.
 _ANYWHERE: t.Final = (ipaddress.ip_address("192.0.2.1"), ipaddress.ip_address("2001:db8::1"))
-_LOOPBACK: t.Final = "lo"
 # Kinds of links whose `peer` is the link below them.
 _ON_ANOTHER: t.Final = (MACVLAN, IPVLAN, VLAN, "vxlan", "macvtap")
 
@@ -49,7 +48,7 @@ def list_links() -> list[JsonObject]:
             "uplink": link.ifindex in uplinks,
         }
         for link in view.links
-        if link.name != _LOOPBACK
+        if link.name != rtnetlink.LOOPBACK
     ]
 
 

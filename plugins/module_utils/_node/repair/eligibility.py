@@ -61,7 +61,7 @@ def reason_by_interface(record: Record) -> str:
     attachment = record.attachment
     inside = _interfaces_inside(record)
     try:
-        if all(catalogue.find_plugin_type(plugin.type).is_loopback for plugin in record.network().plugins[:1]):
+        if all(catalogue.find_plugin_type(plugin.type).is_loopback for plugin in record.network().plugins):
             return ""  # every namespace has the loopback interface
         links = {link.name: link for link in rtnetlink.snapshot(attachment.netns, routes=False).links}
         link = links.get(attachment.ifname)

@@ -145,7 +145,7 @@ def configure(writer: KernelWriter, ifname: str, addressing: Addressing) -> None
 
 
 def _enable_ipv6(ifname: str) -> None:
-    for name in ("lo", ifname):
+    for name in (rtnetlink.LOOPBACK, ifname):
         path = f"net/ipv6/conf/{name}/disable_ipv6"
         if sysctl.read_at(path) != "0":
             sysctl.write_at(path, "0")

@@ -18,8 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 
-_NAME = "lo"
-
 
 class Loopback(Plugin):
     """Sets ``lo`` up, and down again."""
@@ -31,28 +29,30 @@ class Loopback(Plugin):
             ips = sandbox.run_inside(request.attachment, _set_up)
         if request.prev_result is not None:
             return request.prev_result
-        interface = {"name": _NAME, "mac": "00:00:00:00:00:00", "sandbox": request.attachment.netns}
+        interface = {"name": rtnetlink.LOOPBACK, "mac": "00:00:00:00:00:00", "sandbox": request.attachment.netns}
         return Result(version.LATEST, {"interfaces": [interface], "ips": ips})
 
     def check(self, request: PluginRequest) -> None:
         with sandbox.open_sandbox(request.attachment):
-            link = rtnetlink.link(_NAME, request.attachment.netns)
+            link = rtnetlink.link(rtnetlink.LOOPBACK, request.attachment.netns)
         if link is None or not link.is_up:
-            raise refuse(f"interface {_NAME} is down")
+            raise refuse(f"interface {rtnetlink.LOOPBACK} is down")
 
     def delete(self, request: PluginRequest) -> None:
         if sandbox.exists(request.attachment):
-            sandbox.run_inside(request.attachment, lambda writer: writer.set_down(sandbox.require_link(_NAME).ifindex))
+            sandbox.run_inside(
+                request.attachment, lambda writer: writer.set_down(sandbox.require_link(rtnetlink.LOOPBACK).ifindex)
+            )
 
 
 def _set_up(writer: KernelWriter) -> list[JsonObject]:
     """Set the interface up and return the first address of each family as it stands in a result."""
-    link = sandbox.require_link(_NAME)
+    link = sandbox.require_link(rtnetlink.LOOPBACK)
     writer.set_up(link.ifindex)
     interfaces = [address.interface for address in rtnetlink.addresses(link.ifindex)]
     foreign = next((each for each in interfaces if not each.ip.is_loopback), None)
     if foreign is not None:
-        raise refuse(f"interface {_NAME} has the address {foreign}, which is no loopback address")
+        raise refuse(f"interface {rtnetlink.LOOPBACK} has the address {foreign}, which is no loopback address")
     firsts = {each.version: each for each in reversed(interfaces)}
     return [{"interface": 0, "address": str(firsts[family])} for family in sorted(firsts)]
 

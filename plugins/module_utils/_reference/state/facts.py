@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import an
 from ansible_collections.cni.node.plugins.module_utils._cni import request
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import LOOPBACK
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import PluginType
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import HOST_END
@@ -156,16 +157,19 @@ def read(record: Record, network: NetworkConfiguration) -> Facts | None:
     inside: dict[int | None, t.Mapping[str, t.Any]] = {
         number: item for number, item in enumerate(interfaces) if (item.get("sandbox") or "") == sandbox
     }
-    ips = tuple(_ips(result.get("ips") or (), inside if interfaces else own))
-    if maker.row.is_loopback:  # it assigns no others, whatever a record says
-        ips = tuple(ip for ip in ips if ip.interface.ip.is_loopback)
+    ips = _ips(result.get("ips") or (), inside if interfaces else own)
+
+    def may_be(name: str) -> bool:
+        """Return whether the plugin may have made an interface, whatever a record says."""
+        return (name == LOOPBACK) == maker.row.is_loopback
+
     return Facts(
         record,
         maker,
         tuple(_plugin(record, network, plugin) for plugin in network.plugins[1:]),
-        tuple(item for item in inside.values() if item.get("name")),
+        tuple(item for item in inside.values() if item.get("name") and may_be(item["name"])),
         tuple(item for item in interfaces if item.get("name") and not item.get("sandbox")),
-        ips,
+        tuple(ip for ip in ips if may_be(ip.link) and (ip.interface.ip.is_loopback or not maker.row.is_loopback)),
         tuple(result.get("routes") or ()),
     )
 

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import LOOPBACK
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.module_utils._reference.state import chained, facts, routes
@@ -31,7 +32,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.resource
     Sysctl,
 )
 
-_LOOPBACK: t.Final = "lo"
 FORWARDING: t.Final = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwarding"}
 # RT_SCOPE_HOST
 _HOST: t.Final = 254
@@ -62,7 +62,7 @@ def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str
 def _inside(known: Facts) -> t.Iterator[Resource]:
     yield from _container_links(known)
     if any(plugin.row.is_loopback for plugin in known.chained):
-        yield Link(_LOOPBACK, inside=True, is_up=True)
+        yield Link(LOOPBACK, inside=True, is_up=True)
     yield from chained.vrf_memberships(known)
     yield from (Address(ip.link, ip.interface, inside=True) for ip in known.ips)
     yield from routes.container_routes(known)

@@ -158,7 +158,7 @@ def list_with_aliases(path: str) -> list[tuple[Link, str]]:
 
 
 def _list_with_aliases() -> list[tuple[Link, str]]:
-    return [(link, rtnetlink.alias(link.ifindex)) for link in rtnetlink.links() if link.name != "lo"]
+    return [(link, rtnetlink.alias(link.ifindex)) for link in rtnetlink.links() if link.name != rtnetlink.LOOPBACK]
 
 
 def identify_device(

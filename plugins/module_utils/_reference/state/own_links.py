@@ -74,7 +74,10 @@ def is_recorded(record: Record, inside: Link) -> bool:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    kinds = {catalogue.find_plugin_type(plugin.type).link_kind for plugin in record.network().plugins} - {""}
+    plugins = [catalogue.find_plugin_type(plugin.type) for plugin in record.network().plugins]
+    if inside.name == rtnetlink.LOOPBACK:
+        return plugins[0].is_loopback
+    kinds = {plugin.link_kind for plugin in plugins} - {""}
     if kinds and inside.kind not in kinds:
         return False
     ends = (rtnetlink.link(name) for name in record.node_interfaces) if inside.kind == VETH else ()

@@ -149,3 +149,21 @@ def test_loopback_has_only_loopback_addresses_whatever_its_record_says() -> None
     ips = [{"address": address} for address in ("127.0.0.1/8", "10.1.0.1/16", "::1/128")]
     found = state({"type": "loopback"}, result={"cniVersion": "1.0.0", "ips": ips}, ifname="lo")
     assert [str(each.interface) for each in found if isinstance(each, resources.Address)] == ["127.0.0.1/8", "::1/128"]
+
+
+@pytest.mark.parametrize("plugin", ["bridge", "host-device", "macvlan"])
+def test_no_other_plugin_has_the_loopback_interface_whatever_its_record_says(plugin: str) -> None:
+    interfaces = [{"name": "lo", "sandbox": "/x", "mac": "02:00:00:00:00:01", "mtu": 1400}]
+    ips = [{"address": "10.1.0.1/16", "interface": 0}, {"address": "127.0.0.1/8", "interface": 0}]
+    whole = {"cniVersion": "1.0.0", "interfaces": interfaces, "ips": ips}
+    for result in (whole, {**whole, "interfaces": []}):
+        found = state({"type": plugin}, result=result, ifname="lo")
+        assert [each for each in found if isinstance(each, (resources.Address, resources.Link)) and each.inside] == []
+
+
+def test_loopback_has_no_other_interface_whatever_its_record_says() -> None:
+    interfaces = [{"name": name, "sandbox": "/x", "mtu": 1400} for name in ("eth0", "lo")]
+    ips = [{"address": "127.0.0.1/8", "interface": number} for number in (0, 1)]
+    found = state({"type": "loopback"}, result={"cniVersion": "1.0.0", "interfaces": interfaces, "ips": ips})
+    inside = [each for each in found if isinstance(each, (resources.Address, resources.Link)) and each.inside]
+    assert [each.link if isinstance(each, resources.Address) else each.name for each in inside] == ["lo", "lo"]

@@ -121,6 +121,7 @@ def test_networks_have_their_shadowing_files_and_errors(node: EngineNode, projec
         "shadowed": False,
         "disable_check": True,
         "disable_gc": True,
+        "refused": None,
         "error": None,
     }
     assert (shadowed["path"], shadowed["plugins"], shadowed["shadowed"]) == (

@@ -177,6 +177,28 @@ def test_files_that_no_runtime_reads_are_ignored(
     node.refusal(attachment("net", blue), "no network 'net'", "networks in this directory: none")
 
 
+def test_a_recorded_attachment_needs_no_file(node: EngineNode, blue: Namespace) -> None:
+    """Cilium, package managers and people rename files while attachments go on."""
+    node.write(GOOD)
+    item = attachment("net", blue)
+    node.attach(item)
+    path = node.conf_dir / "10-net.conflist"
+    path.rename(f"{path}.cilium_bak")
+    blue.run("ip", "link", "set", "eth0", "down")
+    done = node.run("attachments", attachments=[item]).succeeded()
+    assert [entry["action"] for entry in done.entries] == ["repaired"]
+    (warning,) = node.run("attachments", attachments=[item]).succeeded().result["warnings"]
+    for fragment in (
+        "no network 'net'",
+        "set aside as 10-net.conflist.cilium_bak",
+        "of blue (eth0) to network net is kept as",
+    ):
+        assert fragment in str(warning)
+    blue.run("ip", "link", "delete", "eth0")
+    node.refusal(item, "it cannot be recreated: no network 'net'", "10-net.conflist.cilium_bak")
+    assert [entry["action"] for entry in node.detach(item)] == ["removed"]
+
+
 def test_a_pipe_among_the_files_does_not_block(node: EngineNode, blue: Namespace) -> None:
     os.mkfifo(node.conf_dir / "10-net.conflist")
     node.refusal(attachment("net", blue), "no network 'net'", "10-net.conflist", "it is empty")

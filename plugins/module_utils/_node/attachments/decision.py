@@ -122,6 +122,8 @@ def decide(recorded: Recorded, desired: DesiredAttachment, policy: Policy) -> De
     record = recorded.record
     if not desired.present:
         return Decision(Step.REMOVE if record else Step.KEEP, recorded.defect, record)
+    if record is not None and desired.problem is None and _needs_no_file(recorded, record, desired):
+        return _decide_in_place(recorded, record, record, desired, policy)
     obstacle = desired.problem or (None if policy.dry_run else desired.missing)
     if obstacle is not None:
         return Decision(Step.FAIL, recorded.defect, record, obstacle)
@@ -149,7 +151,17 @@ def _decide_in_place(
         return Decision(Step.FAIL, report.reason, kept, error)
     if policy.on_drift == OnDrift.FAIL:
         return Decision(Step.FAIL, report.reason, kept, report.error)
+    if desired.missing is not None and not policy.dry_run:
+        error = report.error.with_detail(f"it cannot be recreated: {desired.missing}")
+        return Decision(Step.FAIL, report.reason, kept, error)
     return Decision(Step.RECREATE, report.reason, record)
+
+
+def _needs_no_file(recorded: Recorded, record: Record, desired: DesiredAttachment) -> bool:
+    """Return whether only the network's file is missing: the record has what CHECK needs."""
+    if desired.missing is None or recorded.defect or not recorded.is_in_place:
+        return False
+    return not _changed_request(record, record.network(), desired.attachment)
 
 
 def request_changed_in_place(recorded: Recorded, network: NetworkConfiguration, attachment: Attachment) -> bool:

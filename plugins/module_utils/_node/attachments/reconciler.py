@@ -281,6 +281,7 @@ class Reconciler:
 
 def _unchanged_result(desired: DesiredAttachment, recorded: Recorded, decision: Decision) -> AttachmentResult:
     """Return the result of an attachment that is not changed."""
+    missing = desired.missing.with_detail(f"the {desired.attachment} is kept as recorded") if desired.missing else None
     return AttachmentResult(
         desired.attachment,
         recorded.kept_action,
@@ -288,6 +289,7 @@ def _unchanged_result(desired: DesiredAttachment, recorded: Recorded, decision: 
         recorded.result,
         decision.error,
         recorded.check.false_alarms if recorded.check else (),
+        missing,
         before=recorded.state,
         after=recorded.state,
     )

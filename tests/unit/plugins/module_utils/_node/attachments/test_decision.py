@@ -85,8 +85,20 @@ CASES = {
     "another netns, absent": DecisionCase(OTHER_NETNS, ABSENT, Policy(), Step.REMOVE),
     "nothing recorded": DecisionCase(Recorded(), DESIRED, Policy(), Step.ADD),
     "nothing recorded, never checked": DecisionCase(Recorded(), DESIRED, NEVER, Step.ADD),
-    "network missing": DecisionCase(IN_PLACE, MISSING, Policy(), Step.FAIL, error="no network"),
-    "network missing, dry run": DecisionCase(IN_PLACE, MISSING, DRY_RUN, Step.RECREATE),
+    "network missing": DecisionCase(IN_PLACE, MISSING, Policy(), Step.CHECK),
+    "network missing, never checked": DecisionCase(IN_PLACE, MISSING, NEVER, Step.KEEP),
+    "network missing, sound": DecisionCase(IN_PLACE._replace(check=SOUND), MISSING, Policy(), Step.KEEP),
+    "network missing, drift": DecisionCase(
+        IN_PLACE._replace(check=DRIFT), MISSING, Policy(), Step.FAIL, "no route", "cannot be recreated: no network"
+    ),
+    "network missing, drift, dry run": DecisionCase(
+        IN_PLACE._replace(check=DRIFT), MISSING, DRY_RUN, Step.RECREATE, "no route"
+    ),
+    "network missing, other arguments": DecisionCase(
+        IN_PLACE, MISSING._replace(attachment=OTHER_ARGS.attachment), Policy(), Step.FAIL, error="no network"
+    ),
+    "network missing, another netns": DecisionCase(OTHER_NETNS, MISSING, Policy(), Step.FAIL, error="no network"),
+    "network missing, nothing recorded": DecisionCase(Recorded(), MISSING, Policy(), Step.FAIL, error="no network"),
     "network missing, nothing recorded, dry run": DecisionCase(Recorded(), MISSING, DRY_RUN, Step.ADD),
     "problem": DecisionCase(IN_PLACE, PROBLEM, Policy(), Step.FAIL, error="not a network namespace"),
     "problem, dry run": DecisionCase(IN_PLACE, PROBLEM, DRY_RUN, Step.FAIL, error="not a network namespace"),

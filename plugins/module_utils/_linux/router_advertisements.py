@@ -5,15 +5,17 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The default routes that the kernel learns from router advertisements, and loses when it forwards IPv6."""
+"""The routes that the kernel learns from router advertisements: links that lose them, and links that must have none."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import socket
 import struct
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.netlink import attributes, list_entries, number
 
@@ -55,6 +57,12 @@ def accept_setting(link: str) -> str:
     return sysctl.canonical(_path(link))
 
 
+def ignore(link: str) -> None:
+    """Let a link of the node have the routes of plugins alone, not those that routers announce."""
+    with contextlib.suppress(CniError):  # the kernel may be without IPv6
+        sysctl.write_at(_path(link), "0")
+
+
 def describe_loss(link: str) -> str:
     """Return what IPv6 forwarding does to a link."""
     return f"with IPv6 forwarding, the kernel drops the default route of {link} and ignores its router advertisements"
@@ -72,4 +80,4 @@ def _decode_learned_link(answer: bytes, start: int, end: int) -> int | None:
     return number(answer, attributes(answer, start + _ROUTE.size, end), _RTA_OIF)
 
 
-__all__ = ("FORWARDING", "KEPT", "accept_setting", "describe_loss", "find_dependent_links")
+__all__ = ("FORWARDING", "KEPT", "accept_setting", "describe_loss", "find_dependent_links", "ignore")

@@ -33,6 +33,7 @@ class Reason(enum.Enum):
     DEL_WITHOUT_NAMESPACE = (
         "DEL without the network namespace succeeds, and removes masquerading, leases, ifb links and the file of tuning"
     )
+    EXISTING_BRIDGE = "bridge leaves the router advertisements of an existing bridge alone"
     GC_FREES = "GC of host-local frees the leases of attachments that are not listed as valid"
     LOOPBACK_RESULT = "loopback prints the result in the form of the requested version"
     MASQ_ALL = "`masqAll` of portmap masquerades every connection to a mapped port with nftables as well"

@@ -20,7 +20,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans, kernel_writer, rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import (
+    bridge_vlans,
+    kernel_writer,
+    router_advertisements,
+    rtnetlink,
+    sysctl,
+)
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._reference import ipam_ranges
@@ -156,7 +162,7 @@ class _Addition:
             return link
         port = veth_pair.random_name()
         self._writer.create_veth(port, name, mtu=bridge.mtu, master=bridge.ifindex)
-        veth_pair.ignore_routers(port)
+        router_advertisements.ignore(port)
         hairpin_free = self._config._replace(is_hairpin=False, is_isolated=False)
         _Addition(self._request, hairpin_free, self._writer, self._undo)._set_port(sandbox.require_link(port))
         self._writer.set_up(sandbox.require_link(name).ifindex)
@@ -174,14 +180,11 @@ def _ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> Link:
         data = kernel_writer.vlan_filtering_data() if config.filters_vlans else b""
         writer.ensure_link(config.bridge, BRIDGE, data, mtu=config.mtu)
         link = sandbox.require_link(config.bridge)
+        router_advertisements.ignore(config.bridge)  # a bridge of the node may need them
     if link.kind != BRIDGE:
         raise refuse(f"the link {config.bridge} exists, and is no bridge", "rename it, or set /bridge to another name")
     if config.is_promiscuous and not link.is_promiscuous:
         writer.set_promiscuous(link.ifindex)
-    with contextlib.suppress(CniError):  # the kernel may be without IPv6
-        path = f"net/ipv6/conf/{link.name}/accept_ra"
-        if sysctl.read_at(path) != "0":
-            sysctl.write_at(path, "0")
     if not link.is_up:
         writer.set_up(link.ifindex)
     return link

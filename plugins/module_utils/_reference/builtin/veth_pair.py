@@ -9,19 +9,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import os
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
-from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
@@ -78,14 +76,8 @@ def create(
         ends = {"mac": pair.host_mac, "peer_mac": pair.mac}
         writer.create_veth(pair.host_name, attachment.ifname, descriptor, mtu=mtu, master=master, **ends)
     undo.add(lambda: writer.remove_link(pair.host.ifindex))
-    ignore_routers(pair.host_name)
+    router_advertisements.ignore(pair.host_name)
     return pair
-
-
-def ignore_routers(name: str) -> None:
-    """Let a link of the node have the routes of plugins alone, not those that routers announce."""
-    with contextlib.suppress(CniError):  # the kernel may be without IPv6
-        sysctl.write_at(f"net/ipv6/conf/{name}/accept_ra", "0")
 
 
 def random_name() -> str:
@@ -125,4 +117,4 @@ def _random_mac() -> str:
     return bytes([first & 0xFC | 0x02, *others]).hex(":")
 
 
-__all__ = ("VethPair", "create", "ignore_routers", "parse_mac", "random_name", "read_mac")
+__all__ = ("VethPair", "create", "parse_mac", "random_name", "read_mac")

@@ -7,11 +7,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, rtnetlink, sysctl, traffic_control
+from ansible_collections.cni.node.plugins.module_utils._linux import (
+    kernel_writer,
+    router_advertisements,
+    rtnetlink,
+    sysctl,
+    traffic_control,
+)
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
@@ -82,13 +87,14 @@ def _write_lease(writer: KernelWriter, dummy: Difference, lease: resources.Lease
 
 def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bridge) -> None:
     data = kernel_writer.vlan_filtering_data() if bridge.filters_vlans else b""
+    is_new = rtnetlink.link(bridge.name) is None
     writer.ensure_link(bridge.name, BRIDGE, data, mtu=bridge.mtu, mac=bridge.mac)
     link = _find_link(bridge.name)
     if link.kind != BRIDGE:
         problem = f"another link has the name {bridge.name}, and is no bridge"
         raise CniError(Code.LIMITED_CONNECTIVITY, problem, "remove or rename that link")
-    with contextlib.suppress(CniError):  # the kernel may be without IPv6
-        sysctl.write_at(f"net/ipv6/conf/{bridge.name}/accept_ra", "0")
+    if is_new:  # a bridge of the node may need them
+        router_advertisements.ignore(bridge.name)
     if bridge.is_promiscuous:
         writer.set_promiscuous(link.ifindex)
     writer.set_up(link.ifindex)

@@ -109,6 +109,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "broken-file": (NODE, WARNING),
     "refused-file": (NODE, WARNING),
     "leftover-file": (NODE, WARNING),
+    "set-aside-file": (NODE, WARNING),
     "unread-directory": (NODE, WARNING),
     "unsearched-plugins": (NODE, WARNING),
     "node-subnets-collide": (FLEET, ERROR),

@@ -66,7 +66,7 @@ class ConfDir(t.NamedTuple):
             return self.networks[name]
         known = f"networks in this directory: {', '.join(sorted(self.networks)) or 'none'}"
         broken = [f"a file that cannot be read: {error}" for error in self.broken.values()]
-        aside = [_describe_set_aside(file) for file in find_set_aside(self.path, name)]
+        aside = [describe_set_aside(file) for file in find_set_aside(self.path, name)]
         raise CniError(Code.INVALID_CONFIG, f"no network {name!r} in {self.path}", "\n".join([known, *broken, *aside]))
 
 
@@ -115,7 +115,7 @@ def find_misnamed(path: str) -> dict[str, CniError]:
     """
     found = {}
     for name in list_files(path, ("",)):
-        if name.endswith(ENDINGS) or _is_set_aside(name):
+        if name.endswith(ENDINGS) or is_set_aside(name):
             continue
         file = os.path.join(path, name)
         network = _read_network(file)
@@ -189,19 +189,20 @@ def find_set_aside(path: str, network: str) -> list[str]:
     found = []
     for name in durable.list_directory(path):
         file = os.path.join(path, name)
-        if _is_set_aside(name):
+        if is_set_aside(name):
             with contextlib.suppress(CniError):
                 if config.parse(_read(file), printable.line(file)).name == network:
                     found.append(file)
     return found
 
 
-def _is_set_aside(name: str) -> bool:
+def is_set_aside(name: str) -> bool:
     """Return whether a name is that of a copy, such as ``10-net.conflist.bak`` and ``10-net.conflist~``."""
     return not name.endswith(ENDINGS) and any(f"{ending}{mark}" in name for ending in ENDINGS for mark in ".-_~@ ")
 
 
-def _describe_set_aside(file: str) -> str:
+def describe_set_aside(file: str) -> str:
+    """Return who has set a file aside, and what to do."""
     name = printable.line(os.path.basename(file))
     if name.endswith(_SET_ASIDE_BY_CILIUM):
         return f"it is set aside as {name}: Cilium renames files of others; set cni.exclusive to false in Cilium, and rename it back"
@@ -241,8 +242,10 @@ __all__ = (
     "SINGLE_ENDINGS",
     "ConfDir",
     "complete",
+    "describe_set_aside",
     "find_misnamed",
     "find_set_aside",
+    "is_set_aside",
     "list_files",
     "load",
     "load_file",

@@ -48,7 +48,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "lone surrogate": (TEXT.replace("cni0", "\\ud800"), ("unpaired surrogate escape",)),
     "nested too deeply": (TEXT.replace("true", "[" * 300 + "]" * 300), ("nested more than 190 levels deep",)),
     "a list": ("[]", ("found a list", "expected: an object")),
-    "no name": (_with(name=None), ("/name: None is not a network name", "expected: a letter or digit, then letters")),
+    "no name": (_with(name=None), ("/name: the key 'name' is missing", "expected: the name of the network")),
     "name of a wrong type": (_with(name=5), ("/name: 5 is not a network name",)),
     "name with a path": (_with(name="../net"), ("/name: '../net' is not a network name",)),
     "name with odd characters": (_with(name="nét\n"), ("/name: 'nét\\n' is not a network name",)),

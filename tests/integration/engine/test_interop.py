@@ -75,7 +75,7 @@ def test_libcni_checks_and_deletes_attachments_of_the_engine(
     result = engine.add(item)
     assert case.address in str(result)
     (cached,) = libcni.run("RECORDS", [item]).results
-    assert cached["result"] == result
+    assert _without_empty_dns(cached["result"]) == _without_empty_dns(result)
     assert cached["capability_args"] == (case.keys.get("capability_args") or None)
     assert dict(cached["args"] or ()) == case.keys.get("args", {})
     if case.has_check:
@@ -92,7 +92,7 @@ def test_the_engine_checks_and_deletes_attachments_of_libcni(
     before = node.attach_and_detach(item)
     (result,) = libcni.run("ADD", [item]).results
     record = engine.record(item)
-    assert engine.result(item) == result
+    assert _without_empty_dns(engine.result(item)) == _without_empty_dns(result)
     assert record.attachment.capability_args == item["capability_args"]
     assert record.attachment.args == item["args"]
     assert engine.runtime.check(record, is_false_alarm).was_run == case.has_check
@@ -108,9 +108,16 @@ def test_engine_and_libcni_create_the_same_attachment(
     seen = []
     for add in (engine.add, lambda item: libcni.run("ADD", [item]).results[0]):
         result = add(item)
-        seen.append((_shape(result), sorted(blue.links()), [route["dst"] for route in blue.routes()]))
+        seen.append(
+            (_shape(_without_empty_dns(result)), sorted(blue.links()), [route["dst"] for route in blue.routes()])
+        )
         engine.delete(item)
     assert seen[0] == seen[1]
+
+
+def _without_empty_dns(result: JsonObject) -> JsonObject:
+    """Return a result without ``"dns": {}``, which libcni writes and newer plugins leave out."""
+    return {key: value for key, value in result.items() if (key, value) != ("dns", {})}
 
 
 def _shape(value: t.Any) -> t.Any:
@@ -128,7 +135,8 @@ def test_the_module_accepts_an_attachment_of_libcni(node: EngineNode, libcni: Li
     before = node.attach_and_detach(item)
     (result,) = libcni.run("ADD", [item]).results
     (entry,) = node.attach(item)
-    assert (entry["action"], entry["changed"], entry["result"]) == ("checked", False, result)
+    assert (entry["action"], entry["changed"]) == ("checked", False)
+    assert _without_empty_dns(entry["result"]) == _without_empty_dns(result)
     assert node.detach(item)[0]["action"] == "removed"
     assert before.difference(node.state()) == ""
 

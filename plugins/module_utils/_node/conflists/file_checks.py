@@ -58,10 +58,11 @@ def check(
         present = [found.runtime for found in find() if found.reads(planned.path)]
         return [runtime for runtime in present if not runtime.through] or _USUAL
 
+    names = _names(planned)
     for network in planned.desired:
         if network.source not in planned.misnamed:
             yield from _find_shadowed(planned, network, readers)
-    names = _names(planned)
+        yield from _find_set_aside(network, names)
     read = [name for name in names if name.endswith(conf_dir.ENDINGS)]
     first = read[0] if read else ""
     if planned.desired:
@@ -168,6 +169,18 @@ def _is_missing(plugin: str, plugin_dirs: t.Sequence[str], find: t.Callable[[], 
     if not plugin_dirs or any(os.path.exists(os.path.join(path, plugin)) for path in plugin_dirs):
         return False
     return not any(os.path.exists(os.path.join(path, plugin)) for found in find() for path in found.searched_dirs)
+
+
+def _find_set_aside(network: NetworkConfiguration, names: t.Iterable[str]) -> t.Iterator[Finding]:
+    """Find the former file of a network that is about to be written, which another program may rename again."""
+    directory, own = os.path.split(network.source)
+    if os.path.lexists(network.source):
+        return
+    for name in names:
+        if name.startswith(f"{own}.") and conf_dir.is_set_aside(name):
+            path = os.path.join(directory, name)
+            message = f"another program has renamed {network.source} to this name, and may do so again"
+            yield Finding("set-aside-file", path, "", message, conf_dir.describe_set_aside(path), network.name)
 
 
 def _find_leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t.Iterator[Finding]:

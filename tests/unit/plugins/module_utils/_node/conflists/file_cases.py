@@ -53,6 +53,11 @@ def leftover(name: str, *words: str, content: bytes = b"", age: float = 3600) ->
     return among({name: content}, expected=[expect("leftover-file", "", *words, file=name)], age=age)
 
 
+def set_aside(name: str, *words: str) -> NodeCase:
+    text_of_all = ("renamed ", f"it is set aside as {name}: ", "rename it back", *words)
+    return among({name: text("net")}, expected=[expect("set-aside-file", "", *text_of_all, file=name)])
+
+
 BROKEN: t.Final[Corpus] = {
     "shadowed-network": {
         "by a higher priority's file": shadow("20-net.conflist", text("net"), "runtimes use the first file; remove"),
@@ -175,6 +180,13 @@ BROKEN: t.Final[Corpus] = {
         ),
         "just old enough": leftover("00-multus.conf.new", "interrupted run of another program", age=90),
     },
+    "set-aside-file": {
+        "Cilium's": set_aside("10-net.conflist.cilium_bak", "set cni.exclusive to false in Cilium"),
+        "of a package manager": set_aside("10-net.conflist.rpmsave"),
+        "of another one": set_aside("10-net.conflist.dpkg-old"),
+        "of a person": set_aside("10-net.conflist.disabled"),
+        "of an administrator": set_aside("10-net.conflist.off"),
+    },
 }
 
 FINE: t.Final[Corpus] = {
@@ -222,6 +234,10 @@ FINE: t.Final[Corpus] = {
         "to be removed by the network's name": among(
             {"20-lab.conf": single("lab").replace(b"0.4.0", b"1.0.0")}, present("net"), absent("lab")
         ),
+    },
+    "set-aside-file": {
+        "a copy beside the file": among({"10-net.conflist": text("net"), "10-net.conflist.bak": text("net")}),
+        "of another file": among({"20-net.conflist.bak": text("net")}),
     },
     "leftover-file": {
         "somebody may be writing it": among({"10-calico.conflist.tmp": b"", ".cni.node-8f3b.tmp": b""}, age=YOUNG),

@@ -85,6 +85,11 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
         if is_own_netns:
             record = _without_netns(record)
         return Preparation(record, removed_host_end=claim.find_moved_pair(records))
+    for other_claim in LinkClaim.list_others(record):
+        link = other_claim.find_links(path, records).inside
+        if _find_other_owner(other_claim, link, path, records) is not None:
+            record = _without_netns(record)
+            return Preparation(record, removed_host_end=claim.find_moved_pair(records))
     device_claim = DeviceClaim.from_record(record)
     if device_claim is not None:
         return _prepare_device(record, device_claim, path, is_name_needed=is_name_needed)

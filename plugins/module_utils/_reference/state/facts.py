@@ -22,6 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import any_case
 from ansible_collections.cni.node.plugins.module_utils._cni import request
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import LOOPBACK
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
@@ -78,7 +79,13 @@ class Facts:
     @functools.cached_property
     def bridge(self) -> str:
         """The bridge of the network; an empty string if it has none."""
-        return catalogue.bridge_name(self.maker.keys) if self.maker.row.is_bridge else ""
+        segment = self.maker.row.l2
+        if segment is None or not self.maker.row.is_bridge:
+            return ""
+        name = self.maker.keys.get(segment.key) or segment.default
+        if not isinstance(name, str) or not is_ifname(name):
+            raise ValueError(f"{name!r} is not the name of a bridge")
+        return name
 
     @functools.cached_property
     def host_end(self) -> str:
@@ -107,7 +114,10 @@ class Facts:
     def vlan(self) -> int:
         """The VLAN of the container on its bridge, or 0."""
         l2 = self.maker.row.l2
-        return self.maker.keys.get(l2.vlan_key) or 0 if l2 and self.bridge else 0
+        vlan = self.maker.keys.get(l2.vlan_key) or 0 if l2 and self.bridge else 0
+        if not isinstance(vlan, int) or not 0 <= vlan <= _LAST_VLAN:
+            raise ValueError(f"{vlan!r} is not the number of a VLAN")
+        return vlan
 
     @property
     def has_vlans(self) -> bool:

@@ -112,8 +112,17 @@ class LinkClaim(t.NamedTuple):
     def from_record(cls, record: Record) -> LinkClaim:
         if record.result is None:
             return cls(record.attachment)
-        addresses = frozenset(record.addresses)
-        return cls.from_result(record.attachment, record.network().plugins[0].type, record.result, addresses)
+        return cls._from_record(record, record.network().plugins[0].type)
+
+    @classmethod
+    def list_others(cls, record: Record) -> list[LinkClaim]:
+        """Return the claims by which DEL of plugins behind the first one may find a link; real networks have none."""
+        types = [plugin.type for plugin in record.network().plugins[1:]] if record.result else []
+        return [cls._from_record(record, name) for name in types if catalogue.find_plugin_type(name).makes_interface]
+
+    @classmethod
+    def _from_record(cls, record: Record, plugin_type: str) -> LinkClaim:
+        return cls.from_result(record.attachment, plugin_type, record.result, frozenset(record.addresses))
 
     @classmethod
     def from_result(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import json
 import typing as t
@@ -288,6 +289,23 @@ def test_a_record_with_the_host_end_of_another_loses_its_own_link(kernel: Rename
     kernel.inside = [_link("eth0", 6, peer=8)]
     kernel.node = [kernel.node[0]._replace(peer_netns=4)]
     assert kernel.prepare() == {}  # DEL removes it by its name
+
+
+@pytest.mark.parametrize(
+    "types", [["bridge"], ["loopback", "bridge"], ["host-device", "ptp"], ["tuning", "macvlan", "bridge"]]
+)
+def test_the_link_of_another_record_is_not_found_by_its_address(
+    kernel: RenamedLinkKernel, node: FakeNode, types: list[str]
+) -> None:
+    """DEL of each plugin of the chain would remove it."""
+    node.runtime().records.write(kernel.record())
+    kernel.inside = [_link("eth0", HAS_ADDRESS)]
+    claimed = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}
+    network = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": name} for name in types]}
+    attachment = dataclasses.replace(node.attachment("green"), netns=str(node.netns / "blue"), ifname="up0")
+    record = kernel.record(result=claimed)._replace(attachment=attachment, config=json.dumps(network).encode())
+    prepared = prepare(record, kernel.records, is_name_needed=False)
+    assert (prepared.record.attachment.netns, prepared.renamed, prepared.removed) == ("", None, None)
 
 
 def test_del_runs_without_the_namespace_if_it_is_the_nodes_own(kernel: RenamedLinkKernel) -> None:

@@ -167,3 +167,11 @@ def test_loopback_has_no_other_interface_whatever_its_record_says() -> None:
     found = state({"type": "loopback"}, result={"cniVersion": "1.0.0", "interfaces": interfaces, "ips": ips})
     inside = [each for each in found if isinstance(each, (resources.Address, resources.Link)) and each.inside]
     assert [each.link if isinstance(each, resources.Address) else each.name for each in inside] == ["lo", "lo"]
+
+
+@pytest.mark.parametrize(
+    "keys", [{"bridge": -1}, {"bridge": "a/b"}, {"bridge": "br%d"}, {"bridge": ["br0"]}, {"vlan": 4095}, {"vlan": "97"}]
+)
+def test_a_bridge_that_no_plugin_accepts_is_not_made(keys: JsonObject) -> None:
+    error = error_of(state, {"type": "bridge", "isGateway": True, **keys})
+    assert "attachment of blue (eth0) to network net" in error.msg

@@ -15,13 +15,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.groups import divide, join, join_nodes
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, cluster_ranges
 
 # Keys of IPAM that may differ between the nodes of one network.
 OWN_KEYS: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
 
-# How many nodes, and how many other ranges, a message names; the finding has all nodes.
-_NODES_SHOWN: t.Final = 8
+# How many other ranges a message names.
 _RANGES_SHOWN: t.Final = 4
 
 _Defined = tuple[str, Document]
@@ -59,14 +59,17 @@ def _by_network(nodes: t.Mapping[str, t.Iterable[Document]]) -> dict[str, list[_
 
 
 def _differences(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
-    first_node, first = members[0]
-    shape = _shape(first)
-    for node, document in members[1:]:
-        if _shape(document) != shape:
-            message = f"the network {name!r} on {node} differs from the one on {first_node} ({first.file})"
-            yield _finding(
-                "network-differs", node, document, "", message, "define it identically, except for its addresses"
-            )
+    """Yield a finding for each group of nodes whose network differs from that of most nodes."""
+    most, *others = divide(members, lambda defined: _shape(defined[1]))
+    for group in others:
+        nodes = [node for node, dummy in group]
+        on_most, document = most[0]
+        message = f"the network {name!r} on {join_nodes(nodes)} differs from the one on {on_most} ({document.file})"
+        node, document = group[0]
+        finding = _finding(
+            "network-differs", node, document, "", message, "define it identically, except for its addresses"
+        )
+        yield finding._replace(nodes=tuple(dict.fromkeys(nodes)))
 
 
 def collisions(nodes: t.Mapping[str, t.Iterable[Document]]) -> t.Iterator[Finding]:
@@ -122,14 +125,16 @@ def _report_collision(name: str, group: t.Sequence[_Pool], second: _Pool) -> Fin
     by_range: dict[str, list[str]] = {}
     for pool in group:
         by_range.setdefault(f"{pool.span.first} to {pool.span.last}", []).append(pool.node)
-    described = [f"{span} on {_names(nodes)}" for span, nodes in by_range.items()]
+    described = [f"{span} on {join_nodes(nodes)}" for span, nodes in by_range.items()]
     first, *others = described
     start, *dummy = by_range
     if others:
         on_first = first[len(start) :]
-        message = f"{start} of the network {name!r}{on_first} overlaps with {_join(others, _RANGES_SHOWN)}"
+        message = f"{start} of the network {name!r}{on_first} overlaps with {join(others, _RANGES_SHOWN)}"
     else:
-        message = f"{start} of the network {name!r} is on {len(set(by_range[start]))} nodes: {_names(by_range[start])}"
+        message = (
+            f"{start} of the network {name!r} is on {len(set(by_range[start]))} nodes: {join_nodes(by_range[start])}"
+        )
     hint = "each node assigns addresses independently; divide the range with the filter cni.node.node_subnets"
     finding = _finding(
         "node-subnets-collide",
@@ -140,16 +145,6 @@ def _report_collision(name: str, group: t.Sequence[_Pool], second: _Pool) -> Fin
         hint,
     )
     return finding._replace(nodes=tuple(dict.fromkeys(pool.node for pool in group)))
-
-
-def _names(nodes: t.Iterable[str]) -> str:
-    return _join(list(dict.fromkeys(nodes)), _NODES_SHOWN)
-
-
-def _join(texts: t.Sequence[str], most: int) -> str:
-    more = [f"{len(texts) - most} more"] if len(texts) > most else []
-    *others, last = [*texts[:most], *more]
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _is_on_shared_link(plugin: Plugin) -> bool:

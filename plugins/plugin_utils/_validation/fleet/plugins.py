@@ -14,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, kind
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.groups import divide, join_nodes
 
 _HINT: t.Final = "install the same release everywhere, for example with the playbook cni.node.upgrade"
 
@@ -55,11 +56,12 @@ def findings(node_info: object) -> t.Iterator[Finding]:
 
 
 def _find_differences(members: list[_Value], what: str) -> t.Iterator[Finding]:
-    first = members[0]
-    for member in members[1:]:
-        if member.value != first.value:
-            message = f"{what} is {member.value} on {member.node}, and {first.value} on {first.node}"
-            yield Finding("plugin-differs", f"{member.node}: {member.place}", "", message, _HINT)
+    """Yield a finding for each group of nodes whose value differs from that of most nodes."""
+    most, *others = divide(members, lambda member: member.value)
+    for group in others:
+        first, nodes = group[0], tuple(dict.fromkeys(member.node for member in group))
+        message = f"{what} is {first.value} on {join_nodes(nodes)}, and {most[0].value} on {most[0].node}"
+        yield Finding("plugin-differs", f"{first.node}: {first.place}", "", message, _HINT, nodes=nodes)
 
 
 def _list_entries(returned: object, key: str, node: str) -> list[JsonMapping]:

@@ -119,6 +119,14 @@ def test_one_name_for_two_networks_is_a_finding() -> None:
     assert finding.message == "the network 'pods' on b differs from the one on a (10-pods.conflist)"
 
 
+def test_nodes_that_differ_from_most_are_one_finding() -> None:
+    same, other = network("10.1.0.0/24"), network("10.1.0.0/24", mtu=1400)
+    nodes = {f"n{number:04}": [other if number in (0, 7) else same] for number in range(1000)}
+    (finding,) = fleet_networks.findings(nodes)
+    assert finding.message == "the network 'pods' on n0000 and n0007 differs from the one on n0001 (10-pods.conflist)"
+    assert (finding.file, finding.nodes) == ("n0000: 10-pods.conflist", ("n0000", "n0007"))
+
+
 def test_networks_of_other_names_are_not_compared() -> None:
     assert find_codes(a=network("10.1.0.0/24"), b=network("10.1.0.0/16", name="other")) == []
 
@@ -234,6 +242,17 @@ def test_different_plugins_on_another_node_are_a_finding(first: JsonObject, seco
     assert (finding.code, finding.level, finding.severity) == ("plugin-differs", "fleet", "warning")
     assert finding.file.startswith("b: /")
     assert message in finding.message
+
+
+def test_nodes_with_another_release_than_most_are_one_finding() -> None:
+    nodes = {
+        f"n{number:04}": {"releases": [_release("1.8.0" if number in (0, 7) else "1.9.1")]} for number in range(1000)
+    }
+    (finding,) = fleet_plugins.findings(nodes)
+    assert finding.message == (
+        "the release in /opt/cni/bin is 1.8.0 (sha256:1) on n0000 and n0007, and 1.9.1 (sha256:1) on n0001"
+    )
+    assert finding.nodes == ("n0000", "n0007")
 
 
 @pytest.mark.parametrize(("first", "second"), SAME_PLUGINS.values(), ids=SAME_PLUGINS)

@@ -26,6 +26,7 @@ ORDER: list[tuple[str, slice]] = [
     ("verify", slice(None)),
     ("gc", slice(None)),
     ("node_info", slice(None)),
+    ("show", slice(None)),
     ("metrics", slice(None)),
     ("preflight_info", slice(1)),
     ("conflists", slice(2, None)),

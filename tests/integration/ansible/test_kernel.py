@@ -303,7 +303,7 @@ class TestRole:
         tasks = self.play(project, "-e", json.dumps(extra), cni_kernel_conflists=[{"config": LIMITED}])
         done = [(task.module.rpartition(".")[2], task.status) for task in tasks if task.status != "skipped"]
         asked = ("package", "ok" if manager == "apt" else "failed")
-        told = [task.msg for task in tasks if task.module.endswith("debug") and task.status != "skipped"]
+        told = [task.msg for task in tasks if task.module.endswith("show") and task.status != "skipped"]
         assert ("kernel", asked) == (done[0][0], next(entry for entry in done if entry[0] == "package"))
         assert [text.partition(" because")[0] for text in told] == (
             [] if manager == "apt" else ["rate limits can be neither written nor repaired,"]
@@ -356,12 +356,12 @@ class TestRole:
                 if pathlib.Path(place).exists():
                     stack.enter_context(mount("--bind", str(empty), place))
             tasks = self.play(project, "--check", cni_kernel_conflists=[{"config": guarded}])
-            messages = [task for task in tasks if task.module.endswith("debug")]
+            messages = [task for task in tasks if task.module.endswith("show")]
             assert [(message.msg, message.changed) for message in messages] == [("packages: nftables, for nft", True)]
             named = self.play(
                 project, "--check", cni_kernel_conflists=[{"config": guarded}], cni_kernel_packages="a\nb"
             )
-            assert [step.msg for step in named if step.module.endswith("debug")] == ["packages: a, b, for nft"]
+            assert [step.msg for step in named if step.module.endswith("show")] == ["packages: a, b, for nft"]
             none: list[object] = [False, "false", []]
             for nothing in none:
                 tasks = self.play(

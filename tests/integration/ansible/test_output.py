@@ -38,6 +38,15 @@ def test_a_green_run_of_three_nodes_has_at_most_sixty_lines(node: EngineNode, pr
         assert len(output.splitlines()) <= MOST_LINES, output
 
 
+def test_tables_are_shown_if_the_output_has_no_successful_tasks(node: EngineNode, project: Project) -> None:
+    """`display_ok_hosts` is an option of Ansible's default callback."""
+    project.run(PROVISION, **documented(), **UNMANAGED).succeeded()
+    project.write("ansible.cfg", "[defaults]\ndisplay_ok_hosts = false\n")
+    output = project.run("cni.node.report").succeeded().output
+    assert "ok: [" not in output
+    assert [line.split()[0] for line in output.splitlines() if " TROUBLE" in line] == ["NODE"], output
+
+
 def test_differences_are_shown_once_and_nothing_is_changed(node: EngineNode, project: Project) -> None:
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()

@@ -24,8 +24,11 @@ description:
 
 # Modules that run on the controller alone do not change the node.
 ELSEWHERE = {
-    f"ansible.builtin.{name}"
-    for name in ("assert", "debug", "fail", "include_role", "include_tasks", "set_fact", "validate_argument_spec")
+    "cni.node.show",
+    *(
+        f"ansible.builtin.{name}"
+        for name in ("assert", "debug", "fail", "include_role", "include_tasks", "set_fact", "validate_argument_spec")
+    ),
 }
 TREES = ("/opt/cni", "/var/lib/cni", "/run/cni")
 

@@ -91,7 +91,8 @@ options:
           - V(node) compares the networks with the node. Their master links must exist, with a sufficient MTU. Their subnets
             must not contain addresses of the node, and must not overlap with the node's routes or with the networks of other
             files in O(conf_dir). IPv6 must not be switched off for links of the node that get IPv6 addresses.
-          - V(node) warns if IPv6 forwarding, which a network needs, takes the default route of router advertisements away.
+          - V(node) warns if IPv6 forwarding, which a network needs, takes the default route of router advertisements away, and
+            if no daemon of the plugin C(dhcp) listens on the socket of a network that gets its addresses from it.
           - V(node) also warns about files that runtimes prefer to these, that define the same network, that cannot be read, or
             that an interrupted program has left. In check mode a missing master or IPv6 that is switched off is a warning,
             because an earlier task may change it.

@@ -17,8 +17,8 @@ description:
     files, and compares what they need with what the node has. Changes nothing.
   - Checked are the service, the directories of network configurations and plugins, the file that the runtime takes, broken files,
     the plugins with their lowest releases and owners, the daemon of the plugin C(dhcp) if networks need it, kernel modules and
-    settings, default routes that the node loses
-    with the IPv6 forwarding of its networks, and other programs that remove attachments.
+    settings, default routes that the node loses with the IPv6 forwarding of its networks, and other programs that remove
+    attachments.
 
 extends_documentation_fragment:
   - cni.node._attributes

@@ -14,12 +14,12 @@ import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
 
 PLUGIN: t.Final = "dhcp"
-# Where daemon and plugin meet, unless the network has another path.
-SOCKET: t.Final = "/run/cni/dhcp.sock"
+SOCKET: t.Final = NODE_PATHS.dhcp_socket
 _KEY: t.Final = "daemonSocketPath"
 
 

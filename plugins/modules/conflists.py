@@ -177,6 +177,12 @@ EXAMPLES = r"""
           subnet: 10.1.0.0/16
     purge: true
 
+- name: Remove a network, whatever its file is called
+  cni.node.conflists:
+    conflists:
+      - name: dbnet
+        state: absent
+
 - name: Write a network that gets its addresses from a DHCP server, and run the daemon for it
   cni.node.conflists:
     conflists:
@@ -189,12 +195,6 @@ EXAMPLES = r"""
               ipam:
                 type: dhcp
     dhcp_daemon: true
-
-- name: Remove a network, whatever its file is called
-  cni.node.conflists:
-    conflists:
-      - name: dbnet
-        state: absent
 """
 
 RETURN = r"""

@@ -45,8 +45,8 @@ class DhcpDaemon(t.NamedTuple):
     @property
     def hint(self) -> str:
         if self.socket == SOCKET:
-            return "set cni_node_dhcp to true (dhcp_daemon of cni.node.conflists), or start the daemon otherwise"
-        return f"start a daemon there, or leave out {_KEY} and set cni_node_dhcp to true, for a daemon on {SOCKET}"
+            return "provision with cni_node_dhcp: true (dhcp_daemon of cni.node.conflists), or start the daemon"
+        return f"start a daemon there, or leave out {_KEY} and provision with cni_node_dhcp: true, for one on {SOCKET}"
 
 
 def find_daemons(network: NetworkConfiguration) -> t.Iterator[DhcpDaemon]:

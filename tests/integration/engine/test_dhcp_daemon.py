@@ -41,7 +41,7 @@ def with_units(node: EngineNode) -> t.Iterator[EngineNode]:
 
 
 @contextlib.contextmanager
-def activated() -> t.Iterator[None]:
+def activate_socket() -> t.Iterator[None]:
     """Listen on the socket of the socket unit, and run the command of the service, as systemd does for both."""
     service, unit = (_read(path) for path in UNITS)
     path = pathlib.Path(unit["Socket"]["ListenStream"])
@@ -92,7 +92,7 @@ def test_the_installed_units_run_a_daemon_that_answers_the_plugin(with_units: En
     error = release_lease()
     assert error is not None
     assert "error dialing DHCP daemon" in error["msg"]
-    with activated():
+    with activate_socket():
         assert release_lease() is None
         assert with_units.run("conflists", **wanted).succeeded().result["changed"] is False
         with_units.run("conflists", **STRICT).succeeded()
@@ -110,7 +110,7 @@ def test_a_network_without_its_daemon_is_reported_with_the_reason(with_units: En
     verified = with_units.run("verify").require_failure(f"the daemon of the plugin dhcp does not run: {missing}")
     assert "dialing" not in verified
     with_units.run("conflists", conflists=[], dhcp_daemon=True).succeeded()
-    with activated():
+    with activate_socket():
         with_units.run("conflists", **STRICT).succeeded()
-    refused = with_units.run("conflists", **STRICT).require_failure(f"no process listens on {SOCKET}")
-    with_units.run("verify").require_failure(f"no process listens on {SOCKET}", "set cni_node_dhcp to true")
+    with_units.run("conflists", **STRICT).require_failure(f"no process listens on {SOCKET}")
+    with_units.run("verify").require_failure(f"no process listens on {SOCKET}", "provision with cni_node_dhcp: true")

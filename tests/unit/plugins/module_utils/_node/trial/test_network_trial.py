@@ -67,7 +67,7 @@ def test_a_network_whose_dhcp_daemon_does_not_run_is_not_tried(node: FakeNode) -
     assert (net.action, net.addresses) == ("failed", ())
     assert net.error is not None
     assert (net.error.code, net.error.msg) == (Code.NOT_AVAILABLE, fault)
-    assert "set cni_node_dhcp to true" in net.error.details
+    assert "provision with cni_node_dhcp: true" in net.error.details
     assert [trial.action for trial in predicted] == ["skipped", "skipped"]
     assert predicted[0].reason.startswith(fault)
     assert other.action == "verified"

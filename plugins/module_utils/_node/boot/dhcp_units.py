@@ -130,7 +130,7 @@ class DhcpUnits:
         A running daemon is not restarted, because it would forget its leases.
         """
         removed = [change.path for change in changes if change.after is None]
-        stopped = [name for name, path in self._units() if path in removed]
+        stopped = [os.path.basename(path) for path in (self._socket_unit, self._service) if path in removed]
         if stopped:
             unit_files.systemctl(self._paths, "stop", *stopped)
         files = [change for change in changes if change.action != "started"]
@@ -142,9 +142,6 @@ class DhcpUnits:
             unit_files.systemctl(self._paths, "daemon-reload")
         if len(files) < len(changes):
             unit_files.systemctl(self._paths, "start", SOCKET_UNIT)
-
-    def _units(self) -> tuple[tuple[str, str], ...]:
-        return (SOCKET_UNIT, self._socket_unit), (SERVICE, self._service)
 
     def _texts(self, executable: str) -> dict[str, bytes]:
         """Return the content of each unit by its path."""

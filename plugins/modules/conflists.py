@@ -50,6 +50,18 @@ options:
   purge:
     description:
       - Remove files that are not in O(conflists), if this collection has written them and they have not been changed since.
+      - Remove the units of O(dhcp_daemon) if that is V(false).
+    type: bool
+    default: false
+  dhcp_daemon:
+    description:
+      - Whether to run the daemon that networks need whose addresses come from the plugin C(dhcp).
+      - With V(true), the units C(cni-node-dhcp.socket) and C(cni-node-dhcp.service) are installed in C(/etc/systemd/system), as the
+        project of the plugin recommends, with the first executable C(dhcp) in O(plugin_dirs). The socket C(/run/cni/dhcp.sock) is
+        enabled, and started if systemd is running. It starts the daemon when a plugin needs it.
+      - The node needs systemd. A daemon that already listens there is left alone, and no units are installed beside it.
+      - A running daemon is not restarted when a plugin or a unit changes, because it would forget its leases.
+      - With V(false), units that an earlier run has installed stay, and with O(purge=true) they are stopped and removed.
     type: bool
     default: false
   runtime:
@@ -91,7 +103,8 @@ options:
           - V(node) compares the networks with the node. Their master links must exist, with a sufficient MTU. Their subnets
             must not contain addresses of the node, and must not overlap with the node's routes or with the networks of other
             files in O(conf_dir). IPv6 must not be switched off for links of the node that get IPv6 addresses.
-          - V(node) warns if IPv6 forwarding, which a network needs, takes the default route of router advertisements away.
+          - V(node) warns if IPv6 forwarding, which a network needs, takes the default route of router advertisements away, and
+            if no daemon of the plugin C(dhcp) listens on the socket of a network that gets its addresses from it.
           - V(node) also warns about files that runtimes prefer to these, that define the same network, that cannot be read, or
             that an interrupted program has left. In check mode a missing master or IPv6 that is switched off is a warning,
             because an earlier task may change it.
@@ -169,6 +182,19 @@ EXAMPLES = r"""
     conflists:
       - name: dbnet
         state: absent
+
+- name: Write a network that gets its addresses from a DHCP server, and run the daemon for it
+  cni.node.conflists:
+    conflists:
+      - config:
+          cniVersion: 1.0.0
+          name: lan
+          plugins:
+            - type: macvlan
+              master: eth1
+              ipam:
+                type: dhcp
+    dhcp_daemon: true
 """
 
 RETURN = r"""
@@ -204,6 +230,27 @@ conflists:
         - The list can be passed to O(cni.node.attachments#module:planned_conflists).
       type: str
       returned: unless the file is unchanged
+files:
+  description:
+    - The units of O(dhcp_daemon) that were changed, and the socket if it was started.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    path:
+      description: The file's path.
+      type: str
+      returned: always
+      sample: /etc/systemd/system/cni-node-dhcp.socket
+    action:
+      description: What was done, or would be done in check mode.
+      type: str
+      returned: always
+      choices:
+        - created
+        - changed
+        - removed
+        - started
 findings:
   description:
     - Errors and warnings of the validation, in the form that P(cni.node.conflist_findings#filter) returns.
@@ -242,11 +289,11 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.module_utils._module.conflists import VALIDATE, ensure
-from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES
 
 
-def main() -> t.NoReturn:
+def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
             **CONFLISTS,
@@ -255,13 +302,14 @@ def main() -> t.NoReturn:
             **arguments.TIMEOUT,
             "mode": {"type": "raw", "default": "0644"},
             "purge": {"type": "bool", "default": False},
+            "dhcp_daemon": {"type": "bool", "default": False},
             "runtime": {"type": "str", "choices": list(NAMES)},
             "probe": {"type": "bool", "default": True},
             "validate": VALIDATE,
         },
         supports_check_mode=True,
     )
-    run(module, ensure)
+    run(module, ensure, paths)
 
 
 if __name__ == "__main__":

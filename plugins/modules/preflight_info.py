@@ -16,8 +16,9 @@ description:
   - Finds the container runtimes of the node by their programs and services, reads their directories from their own configuration
     files, and compares what they need with what the node has. Changes nothing.
   - Checked are the service, the directories of network configurations and plugins, the file that the runtime takes, broken files,
-    the plugins with their lowest releases and owners, kernel modules and settings, default routes that the node loses
-    with the IPv6 forwarding of its networks, and other programs that remove attachments.
+    the plugins with their lowest releases and owners, the daemon of the plugin C(dhcp) if networks need it, kernel modules and
+    settings, default routes that the node loses with the IPv6 forwarding of its networks, and other programs that remove
+    attachments.
 
 extends_documentation_fragment:
   - cni.node._attributes

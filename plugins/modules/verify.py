@@ -15,7 +15,7 @@ version_added: 1.0.0
 description:
   - For each network, creates a throw-away network namespace, runs ADD and CHECK, waits for an answer from the gateway, and runs DEL.
   - In networks of version 1.1.0 and later, STATUS is run first. If a plugin is not ready, the network fails with the plugin's
-    error, and ADD is not run.
+    error, and ADD is not run. If the plugin C(dhcp) gives addresses and its daemon does not run, the error names the remedy.
   - When a network fails, the others are still tried, and everything that was created is removed. If a run is killed,
     the next run removes what it left behind.
   - What a plugin keeps for all its attachments, such as a bridge, remains as after any DEL.

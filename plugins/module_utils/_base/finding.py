@@ -104,6 +104,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "bridge-address-replaced": (NODE, WARNING),
     "family-switched-off": (NODE, ERROR),
     "router-ignored": (NODE, WARNING),
+    "dhcp-daemon-missing": (NODE, WARNING),
     "shadowed-network": (NODE, WARNING),
     "other-file-first": (NODE, WARNING),
     "broken-file": (NODE, WARNING),

@@ -25,6 +25,7 @@ class NodePaths(t.NamedTuple):
         repair_program: Repairs attachments; an option may set another directory.
         unit_dir: The units that run the program, and the links that enable them.
         systemd_dir: Exists while systemd is running.
+        dhcp_socket: Where the plugin dhcp expects its daemon, unless a network has another path.
         conf_dir: Other runtimes have their networks here, whatever conf dir this collection uses.
         state_dir: Runtimes keep their records in ``results`` here, or in a directory below (``cache``, ``multus``).
         lease_dir: Default of host-local: a directory for each network, and in it a file for each address.
@@ -46,6 +47,7 @@ class NodePaths(t.NamedTuple):
     repair_program: str = "/opt/cni.node/repair.pyz"
     unit_dir: str = "/etc/systemd/system"
     systemd_dir: str = "/run/systemd/system"
+    dhcp_socket: str = "/run/cni/dhcp.sock"
     conf_dir: str = "/etc/cni/net.d"
     state_dir: str = "/var/lib/cni"
     lease_dir: str = "/var/lib/cni/networks"

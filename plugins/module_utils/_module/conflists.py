@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import typing as t
 
@@ -20,9 +21,16 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
     errors,
     refusal,
 )
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import NotFound, ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
-from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, phrase_action, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import (
+    as_failure,
+    phrase_action,
+    summarize_actions,
+    warn,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import (
     DesiredConflist,
@@ -42,6 +50,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists.plan impo
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.plugins.module_utils._reference import dhcp_daemon
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 
 if t.TYPE_CHECKING:
@@ -69,12 +78,14 @@ class _Decision(t.NamedTuple):
     errors: list[Finding]
 
 
-def ensure(module: AnsibleModule) -> dict[str, t.Any]:
+def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Write and remove network configurations as the task requests, and return the module's result."""
     params = module.params
     desired = [_to_desired(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
     files = locate(desired, params["conf_dir"])
     decision = _decide(module, files)
+    # Before the networks, because runtimes use these immediately.
+    daemon = [] if decision.errors else _set_up_dhcp(module, paths)
     if not module.check_mode and not decision.errors and decision.plan.is_needed:
         with hold_lock(decision.plan.directory.path, params["timeout"]):
             decision = _decide(module, files, decision)
@@ -84,7 +95,35 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     findings = [finding.as_dict() for finding in decision.findings]
     if decision.errors:
         return {"failed": True, **as_failure(refusal(decision.errors)), "findings": findings}
-    return {**_report(decision.plan.changes, predicted=module.check_mode), "findings": findings}
+    return {**_report(decision.plan.changes, daemon, predicted=module.check_mode), "findings": findings}
+
+
+def _set_up_dhcp(module: AnsibleModule, paths: NodePaths) -> list[FileChange]:
+    """Install the units of the daemon of dhcp, or remove them with ``purge``, and return the changes."""
+    params = module.params
+    if not params["dhcp_daemon"] and not params["purge"]:
+        return []
+    # Loaded late: most runs do neither.
+    from ansible_collections.cni.node.plugins.module_utils._node.boot import dhcp_units
+
+    executable = _find_dhcp(module) if params["dhcp_daemon"] else None
+    timeout = positive("timeout", params["timeout"])
+    changes, warnings = dhcp_units.set_up(paths, executable, timeout, dry_run=module.check_mode)
+    warn(module, warnings)
+    return changes
+
+
+def _find_dhcp(module: AnsibleModule) -> str:
+    """Return the path of the plugin dhcp; in check mode, where an earlier task may install it."""
+    plugin_dirs, allowed = module.params["plugin_dirs"], module.params["allow_world_writable_plugins"]
+    try:
+        return ProcessExecutor(plugin_dirs, 1, allow_world_writable=allowed).require(dhcp_daemon.PLUGIN)
+    except CniError as exc:
+        error = exc.within("dhcp_daemon")
+        if not (module.check_mode and plugin_dirs and isinstance(exc, NotFound)):
+            raise error from exc
+        warn(module, [str(error)])
+        return os.path.join(plugin_dirs[0], dhcp_daemon.PLUGIN)
 
 
 def _decide(module: AnsibleModule, files: DesiredFiles, before: _Decision | None = None) -> _Decision:
@@ -124,14 +163,18 @@ def _parse_mode(value: object) -> int:
     raise CniError(Code.INVALID_CONFIG, f"mode: {value!r}{octal}", 'expected: octal digits such as "0644"')
 
 
-def _report(changes: t.Sequence[FileChange], *, predicted: bool) -> dict[str, t.Any]:
+def _report(changes: t.Sequence[FileChange], daemon: t.Sequence[FileChange], *, predicted: bool) -> dict[str, t.Any]:
     changed = [change for change in changes if change.changed]
     phrase = phrase_action("changed", predicted=predicted and bool(changed))
+    msg = f"{len(changed)} of {len(changes)} network configurations {phrase}"
+    if daemon:
+        msg += f"; files: {summarize_actions((change.action for change in daemon), predicted=predicted)}"
     return {
-        "changed": bool(changed),
+        "changed": bool(changed or daemon),
         "conflists": [_entry(change) for change in changes],
-        "diff": [change.as_diff() for change in changed],
-        "msg": f"{len(changed)} of {len(changes)} network configurations {phrase}",
+        "files": [{"path": change.path, "action": change.action} for change in daemon],
+        "diff": [change.as_diff() for change in (*changed, *daemon)],
+        "msg": msg,
     }
 
 
@@ -165,7 +208,11 @@ def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
     if validates_node:
         runtime, plugin_dirs = params["runtime"] or "", params["plugin_dirs"]
         result += conflist_checks.check(
-            planned, tolerate_missing=module.check_mode, runtime=runtime, plugin_dirs=plugin_dirs
+            planned,
+            tolerate_missing=module.check_mode,
+            runtime=runtime,
+            plugin_dirs=plugin_dirs,
+            installed_socket=dhcp_daemon.SOCKET if params["dhcp_daemon"] else "",
         )
     return result
 

@@ -29,15 +29,16 @@ ORDER: list[tuple[str, slice]] = [
     ("show", slice(None)),
     ("metrics", slice(None)),
     ("preflight_info", slice(1)),
-    ("conflists", slice(2, None)),
+    ("conflists", slice(2, 3)),
     ("netns", slice(1, None)),
     ("plugins", slice(8, None)),
 ]
-# Examples that need the internet, an upstream archive, a previous release or a container runtime.
+# Examples that need the internet, an upstream archive, a previous release, a container runtime or a link of the node.
 ELSEWHERE: list[tuple[str, slice]] = [
     ("plugins", slice(4)),
     ("plugins", slice(5, 8)),
     ("preflight_info", slice(1, None)),
+    ("conflists", slice(3, None)),
 ]
 TEMPLATE = """\
 {

@@ -74,7 +74,11 @@ def python_command(program_path: str, *arguments: str) -> str:
     bandwidth needs a library, which may be in the virtual environment of the task.
     """
     python = interpreter.find_interpreter("the units of systemd", allow_venv=True)
-    words = [python, "-I", program_path, *arguments]
+    return command(python, "-I", program_path, *arguments)
+
+
+def command(*words: str) -> str:
+    """Return the line that runs a program with its arguments (systemd.syntax(7))."""
     return " ".join(_CONTROL.sub(_escape, _quote(word)).replace("$", "$$") for word in words)
 
 
@@ -127,6 +131,7 @@ def _escape(character: re.Match[str]) -> str:
 __all__ = (
     "PROGRAM_KEY",
     "apply_link",
+    "command",
     "is_program",
     "mounts",
     "plan_link",

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import (
     address_checks,
     bridge_checks,
+    dhcp_checks,
     file_checks,
     ipv6_checks,
     link_checks,
@@ -25,14 +26,20 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognitio
 
 
 def check(
-    planned: PlannedDirectory, *, tolerate_missing: bool, runtime: str = "", plugin_dirs: t.Sequence[str] = ()
+    planned: PlannedDirectory,
+    *,
+    tolerate_missing: bool,
+    runtime: str = "",
+    plugin_dirs: t.Sequence[str] = (),
+    installed_socket: str = "",
 ) -> list[Finding]:
-    """Compare network configurations with the node: with its links, addresses, routes and settings, other files, and runtimes.
+    """Compare network configurations with the node: its links, addresses, routes and settings, its daemon of dhcp, other files, runtimes.
 
     Args:
         runtime: The container runtime that the networks are for, if any.
         plugin_dirs: The directories of plugins that the task uses.
-        tolerate_missing: Report missing links, devices and settings as tolerated: another task may still create them.
+        tolerate_missing: Report missing links, devices, settings and daemons as tolerated: another task may still create them.
+        installed_socket: As `dhcp_checks.check`.
 
     Raises:
         CniError: ``IO_FAILURE`` if the kernel does not answer.
@@ -44,6 +51,7 @@ def check(
         findings += address_checks.check(planned, view)
         findings += bridge_checks.check(planned, view)
         findings += ipv6_checks.check(planned, view, tolerate_missing=tolerate_missing)
+        findings += dhcp_checks.check(planned, tolerate_missing=tolerate_missing, installed_socket=installed_socket)
     # Looking for runtimes runs a program, and most directories give no reason to.
     find = functools.lru_cache(maxsize=1)(find_runtimes)
     for found in find() if planned.desired and runtime else ():

@@ -26,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.label impor
 from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, OK, WARNING, Check
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import BY_NAME, SKIPPED, ContainerRuntime
+from ansible_collections.cni.node.plugins.module_utils._reference import dhcp_daemon
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import executables
 
 # The package of Podman has this file, also in releases without CNI.
@@ -74,6 +75,7 @@ class RuntimeChecks:
             *self._check_networks(directory),
             *self._check_plugin_dirs(),
             *self._check_plugins(directory),
+            *self._check_dhcp(directory),
             *self._check_kernel(),
             *self._check_routers(directory),
             *self._check_neighbours(directory),
@@ -209,6 +211,16 @@ class RuntimeChecks:
                 subject, needed, f"{path} is {release}", MISSING, "install a newer release of the plugins"
             )
         return self._make(subject, needed, f"{path}{f', {release}' if release else ''}")
+
+    def _check_dhcp(self, directory: ConfDir) -> t.Iterator[Check]:
+        """Check that the daemons run from which networks get addresses."""
+        daemons = (daemon for network in directory.runtime_networks for daemon in dhcp_daemon.find_daemons(network))
+        for path, daemon in sorted({daemon.socket: daemon for daemon in daemons}.items()):
+            subject, needed = f"daemon of the plugin {dhcp_daemon.PLUGIN}", f"listens on {path}"
+            if daemon.fault:
+                yield self._make(subject, needed, daemon.fault, MISSING, daemon.hint)
+            else:
+                yield self._make(subject, needed, needed)
 
     def _plugin_paths(self, name: str) -> list[str]:
         return [os.path.join(path, name) for path in self._found.searched_dirs]

@@ -31,7 +31,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 )
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_readiness
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, dhcp_daemon
 
 _IFNAME: t.Final = "eth0"
 # Link kind of a VRF, as the kernel names it.
@@ -116,7 +116,9 @@ class Verification:
         """
         for trial in trials:
             try:
-                self._runtime.require_plugins(self._conf_dir.get(trial.network))
+                network = self._conf_dir.get(trial.network)
+                self._runtime.require_plugins(network)
+                dhcp_daemon.require_daemons(network)
                 reason = trial.reason or "check mode"
             except UnsafePlugin as exc:
                 trial.fail(exc)
@@ -130,7 +132,7 @@ class Verification:
 
         The caller holds a lock, because the network namespaces have the same names in each run.
         """
-        pending = self._query_status(self._remove_earlier(_select_pending(trials)))
+        pending = self._query_status(self._remove_earlier(self._require_daemons(_select_pending(trials))))
         trial_netns.ensure(self._runtime.paths, [trial.netns for trial in pending], present=True, dry_run=False)
         for trial, result in zip(pending, self._reconcile(pending, present=True)):
             if result.error is None:
@@ -141,6 +143,15 @@ class Verification:
         removals = zip(pending, self._reconcile(pending, present=False))
         removed = [trial.netns for trial, result in removals if result.error is None]
         trial_netns.ensure(self._runtime.paths, removed, present=False, dry_run=False)
+
+    def _require_daemons(self, pending: t.Sequence[Trial]) -> list[Trial]:
+        """Return the trials of networks whose daemons run. dhcp needs its daemon for DEL, too."""
+        for trial in pending:
+            try:
+                dhcp_daemon.require_daemons(self._conf_dir.get(trial.network))
+            except CniError as exc:
+                trial.fail(exc)
+        return _select_pending(pending)
 
     def _remove_earlier(self, pending: t.Sequence[Trial]) -> list[Trial]:
         """Remove attachments of a run that was interrupted, and return the trials that can go on."""

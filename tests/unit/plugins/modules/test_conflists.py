@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._module import conflists
+from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import plan
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
@@ -75,6 +76,49 @@ def test_the_diff_shows_the_removal_of_an_empty_file(ensure: Ensure, tmp_path: p
     path.symlink_to("nowhere") if is_link else path.touch()
     (diff,) = ensure({"filename": path.name, "state": "absent"}).ok()["diff"]
     assert diff == {"before": {"path": str(path), "state": "file"}, "after": {"path": str(path), "state": "absent"}}
+
+
+@pytest.fixture
+def on_systemd(run: ModuleRunner, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let systemd run on the node, and return the calls of systemctl."""
+    calls: list[str] = []
+    monkeypatch.setattr(unit_files, "systemctl", lambda dummy, *arguments: calls.append(arguments[0]))
+    pathlib.Path(run.paths.systemd_dir).mkdir(parents=True)
+    return calls
+
+
+def test_the_units_of_the_daemon_are_a_part_of_the_result(
+    ensure: Ensure, tmp_path: pathlib.Path, on_systemd: list[str]
+) -> None:
+    ScriptedPlugins(tmp_path / "bin").write("dhcp")
+    item = {"config": {**CONFIG, "plugins": [{"type": "lab", "ipam": {"type": "dhcp"}}]}}
+    predicted = ensure(item, dhcp_daemon=True, check_mode=True).ok()
+    assert on_systemd == []
+    done = ensure(item, dhcp_daemon=True, validate={"strict": True}).ok()
+    assert outcome(predicted) == outcome(done)
+    assert [file["action"] for file in done["files"]] == ["created", "created", "created", "started"]
+    assert done["msg"] == "1 of 1 network configurations changed; files: 3 created, 1 started"
+    assert len(done["diff"]) == 5
+    assert f"ExecStart={tmp_path}/bin/dhcp daemon\n" in done["diff"][1]["after"]
+    kept = ensure(item, dhcp_daemon=False).ok()
+    assert (kept["changed"], kept["files"]) == (False, [])
+    removed = ensure(purge=True).ok()
+    assert [file["action"] for file in removed["files"]] == ["removed"] * 3
+    assert on_systemd == ["daemon-reload", "start", "stop", "daemon-reload"]
+
+
+def test_the_daemon_needs_an_executable_that_check_mode_may_miss(
+    ensure: Ensure, tmp_path: pathlib.Path, on_systemd: list[str]
+) -> None:
+    problem = f"dhcp_daemon: plugin 'dhcp' is not installed; looked in {tmp_path}/bin; install it"
+    done = ensure({"config": CONFIG}, dhcp_daemon=True)
+    assert done.require_refusal().startswith(problem)
+    assert not (tmp_path / "net.d").exists()
+    predicted = ensure({"config": CONFIG}, dhcp_daemon=True, check_mode=True)
+    assert predicted.ok()["changed"] is True
+    (warning,) = predicted.warnings
+    assert warning.startswith(problem)
+    assert on_systemd == []
 
 
 @pytest.mark.parametrize("mode", [0o640, "0640", "640"], ids=repr)

@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist
+from ansible_collections.cni.node.plugins.module_utils._reference import dhcp_daemon
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import network
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import (
     PLAIN,
@@ -49,6 +50,7 @@ class NodeCase:
         ours: Networks that an earlier run has written.
         settings: Settings of the kernel, by their paths below `/proc/sys`.
         advertised: Links that lose the default route of router advertisements when the kernel forwards IPv6.
+        daemon_faults: By socket, why no daemon of dhcp answers there; daemons answer at all others.
     """
 
     items: t.Sequence[DesiredConflist]
@@ -59,6 +61,7 @@ class NodeCase:
     ours: t.Sequence[DesiredConflist] = ()
     settings: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     advertised: t.Sequence[str] = ()
+    daemon_faults: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def findings(self, path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
         net_d = NetD(path)
@@ -69,6 +72,7 @@ class NodeCase:
         monkeypatch.setattr(rtnetlink, "link", self.node.link)
         monkeypatch.setattr(sysctl, "read_at", self.settings.get)
         monkeypatch.setattr(router_advertisements, "find_dependent_links", lambda: list(self.advertised))
+        monkeypatch.setattr(dhcp_daemon, "find_fault", lambda path: self.daemon_faults.get(path, ""))
         return conflist_checks.check(net_d.plan_directory(*self.items), tolerate_missing=False)
 
 

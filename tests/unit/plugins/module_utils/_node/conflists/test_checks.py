@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
+from ansible_collections.cni.node.plugins.module_utils._reference import dhcp_daemon
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
     bridge,
     host_local,
@@ -41,6 +42,7 @@ class Lab:
         self._monkeypatch = monkeypatch
         monkeypatch.setattr(sysctl, "read_at", {}.get)
         monkeypatch.setattr(router_advertisements, "find_dependent_links", list)
+        monkeypatch.setattr(dhcp_daemon, "find_fault", lambda dummy: "")
         self.has(view())
 
     def has(self, seen: View) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import socket
 
 import pytest
 
@@ -111,6 +112,19 @@ def test_the_plugins_of_networks_and_of_the_runtime_are_looked_for(node: Preflig
         "tuning": MISSING,
         "ptp": MISSING,
     }
+
+
+def test_the_daemon_of_a_network_with_dhcp_is_looked_for(node: PreflightFixture) -> None:
+    path = node.root / "dhcp.sock"
+    ipam = {"type": "dhcp", "daemonSocketPath": str(path)}
+    node.write("20-lan.conflist", "lan", plugins=[{"type": "macvlan", "ipam": ipam}])
+    check = node.check("podman")["daemon of the plugin dhcp"]
+    assert (check.state, check.needed, check.found) == (MISSING, f"listens on {path}", f"{path} does not exist")
+    assert "cni_node_dhcp" in check.hint
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        assert node.check("podman")["daemon of the plugin dhcp"].state == OK
 
 
 @pytest.mark.parametrize(("release", "state"), [("1.1.1", MISSING), ("1.3.0", OK), ("1.10.0", OK), ("unknown", OK)])

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Verification
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import fails_at
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import fails_at, succeeds
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 
@@ -50,6 +50,28 @@ def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(node: FakeNo
     assert (planned[0].error and planned[0].error.code, planned[0].addresses) == (Code.NOT_AVAILABLE, ())
     assert ("ADD", "b") in node.executor.run()  # of the network that has no STATUS
     assert len(node.executor.run("ADD")) == 3
+    assert list(node.netns.iterdir()) == []
+
+
+def test_a_network_whose_dhcp_daemon_does_not_run_is_not_tried(node: FakeNode) -> None:
+    node.write("other")
+    path = node.conf_dir / "dhcp.sock"
+    node.write(plugins=[{"type": "a", "ipam": {"type": "dhcp", "daemonSocketPath": str(path)}}])
+    node.executor.plugins["dhcp"] = succeeds
+    verification = Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0)
+    predicted = verification.plan([])
+    verification.predict(predicted)
+    net, other = planned = verification.plan([])
+    verification.carry_out(planned)
+    fault = f"network net: the daemon of the plugin dhcp does not run: {path} does not exist"
+    assert (net.action, net.addresses) == ("failed", ())
+    assert net.error is not None
+    assert (net.error.code, net.error.msg) == (Code.NOT_AVAILABLE, fault)
+    assert "provision with cni_node_dhcp: true" in net.error.details
+    assert [trial.action for trial in predicted] == ["skipped", "skipped"]
+    assert predicted[0].reason.startswith(fault)
+    assert other.action == "verified"
+    assert len(node.executor.run("ADD")) == 2  # both plugins of the other network
     assert list(node.netns.iterdir()) == []
 
 

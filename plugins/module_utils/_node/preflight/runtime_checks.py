@@ -13,7 +13,7 @@ import os
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
 from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
@@ -146,9 +146,8 @@ class RuntimeChecks:
             return self._make("network", self._setup.takes, found)
         names = ", ".join(missing)
         hint = f"remove {network.source} if it is left over, or install {names}; pods stay without network until then"
-        return self._make(
-            "network", self._setup.takes, f"{found}, whose plugin {names} is not installed", MISSING, hint
-        )
+        found = f"{found}, without its {printable.plural('plugin', len(missing))} {names}"
+        return self._make("network", self._setup.takes, found, MISSING, hint)
 
     def _check_file(self, path: str, error: CniError, directory: ConfDir) -> Check:
         """Return the check of a file that this collection does not read, or that runtimes do not."""

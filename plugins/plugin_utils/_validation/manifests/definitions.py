@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.sour
 from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.tree import Tree, describe
 
 _VERSION: t.Final = "k8s.cni.cncf.io/v1"
-_KIND: t.Final = "NetworkAttachmentDefinition"
-_LISTS: t.Final = ("List", f"{_KIND}List")
+KIND: t.Final = "NetworkAttachmentDefinition"
+_LISTS: t.Final = ("List", f"{KIND}List")
 # Keys that show that a document is a network configuration.
 _NETWORK_KEYS: t.Final = ("plugins", "cniVersion", "cniVersions")
 _NO_KIND: t.Final = "no kind"
@@ -61,7 +61,7 @@ class Definitions:
         if kind in _LISTS and isinstance(items, list):
             for index, item in enumerate(items):
                 self._read(document, item, join(path, "items", index))
-        elif kind == _KIND:
+        elif kind == KIND:
             _Definition(self._file, document, value, path, self._findings).read(self.sources)
         else:
             self._report_other(document, value, path)
@@ -76,11 +76,11 @@ class Definitions:
             self._findings.append(
                 Finding("not-json", self._file, path, message, hint, line=document.positions.line(path))
             )
-        elif isinstance(kind, str) and value.get("apiVersion") == _VERSION and nearest(kind, [_KIND]):
+        elif isinstance(kind, str) and value.get("apiVersion") == _VERSION and nearest(kind, [KIND]):
             message, line = f"{kind!r} is unknown", document.positions.line(join(path, "kind"))
             place = join(path, "kind")
             self._findings.append(
-                Finding("unknown-value", self._file, place, message, f"did you mean {_KIND}?", kind, line=line)
+                Finding("unknown-value", self._file, place, message, f"did you mean {KIND}?", kind, line=line)
             )
         else:
             self._skipped[kind if isinstance(kind, str) else _NO_KIND] += 1
@@ -175,4 +175,4 @@ class _Definition:
         self._findings.append(Finding(code, self._file, path, message, hint, line=line, manifest=self._label))
 
 
-__all__ = ("Definitions",)
+__all__ = ("KIND", "Definitions")

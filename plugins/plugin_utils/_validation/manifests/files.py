@@ -12,7 +12,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import SIZE_LIMIT, Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests import tree, yaml_trees
-from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.definitions import Definitions
+from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.definitions import KIND, Definitions
 from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.tree import Tree
 from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.yaml_trees import BrokenYaml
 
@@ -38,6 +38,9 @@ def split(file: str, content: bytes) -> tuple[list[Source], list[Finding]]:
 
 
 def _split_yaml(file: str, content: bytes) -> tuple[list[Source], list[Finding]]:
+    if len(content) > _YAML_LIMIT and KIND.encode() not in content:
+        # Such as the definitions of resources that a network plugin brings.
+        return [], [Finding("skipped-documents", file, "", f"skipped the whole file: no document is a {KIND}")]
     if len(content) > _YAML_LIMIT:
         message = f"{len(content)} bytes are too many for a file of manifests"
         return [], [Finding("too-large", file, "", message, f"expected: at most {_YAML_LIMIT} bytes; split the file")]

@@ -252,7 +252,7 @@ def test_a_first_file_whose_plugin_is_not_installed_is_missing(node: PreflightFi
     check = node.check("containerd")["network"]
     assert (check.state, check.found) == (
         MISSING,
-        f"multus, from {node.conf_dir}/00-multus.conflist, whose plugin multus is not installed",
+        f"multus, from {node.conf_dir}/00-multus.conflist, without its plugin multus",
     )
     assert check.hint.startswith(f"remove {node.conf_dir}/00-multus.conflist if it is left over, or install multus")
     node.install("multus")

@@ -116,6 +116,12 @@ def test_a_json_file_with_a_kind_is_a_manifest_whatever_its_name() -> None:
         assert (finding["code"], finding["line"], finding["manifest"]) == ("not-json", 8, "net")
 
 
+def test_a_large_file_without_a_network_is_skipped() -> None:
+    definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
+    assert codes(f"{definition}# {'x' * 2_000_000}\n", "crds.yaml") == ["skipped-documents"]
+    assert codes(f"{definition}# {'x' * 2_000_000} {KIND}\n", "crds.yaml") == ["too-large"]
+
+
 def test_json_without_a_kind_is_a_network_configuration_whatever_its_name() -> None:
     for name, of_name in (("net.json", ["wrong-file-name"]), ("net.yaml", ["wrong-file-name"]), ("net.conflist", [])):
         assert codes(json.dumps({**LOOPBACK, "plugins": []}), name) == [*of_name, "out-of-range"]

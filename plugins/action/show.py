@@ -16,7 +16,7 @@ class ActionModule(ActionBase):
 
     _requires_connection = False
 
-    def run(self, tmp: None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         dummy, arguments = self.validate_argument_spec({"msg": {"type": "raw", "required": True}})
         msg = arguments["msg"]
@@ -27,10 +27,9 @@ class ActionModule(ActionBase):
 
 def _hides_successful_tasks() -> bool:
     """Return whether the callback that prints the output has such an option, which is off."""
+    callback = constants.config.get_config_value("DEFAULT_STDOUT_CALLBACK")
     try:
-        option = constants.config.get_config_value(
-            "display_ok_hosts", plugin_type="callback", plugin_name=constants.DEFAULT_STDOUT_CALLBACK
-        )
+        option = constants.config.get_config_value("display_ok_hosts", plugin_type="callback", plugin_name=callback)
     except Exception:  # the callback has no such option; the type of the error depends on the release of ansible-core
         return False
     return option is False

@@ -102,6 +102,7 @@ options:
       - It is kept if the runtime lists the container, cannot be asked, is not running or started less than a minute ago, and
         if any process belongs to it. The age of a record or lease is no proof, because Podman and Nomad start a container
         again after a boot, under the same ID.
+      - An attachment that shows no sign of life but is kept is a finding, whichever runtime made it. Its evidence has the reason.
       - It is kept if its record is younger than O(min_age), or than one hour as long as its network namespace exists.
       - The deleted record and its leases are kept in a file that RV(findings[].saved) names.
     type: list

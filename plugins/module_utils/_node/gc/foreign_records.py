@@ -15,8 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.gc.foreign_loss import ForeignLoss
+from ansible_collections.cni.node.plugins.module_utils._node.gc.foreign_loss import ForeignLoss, leads_to_container
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, FAILED, GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
 from ansible_collections.cni.node.plugins.module_utils._node.gc.removed_files import RemovedFiles
@@ -36,7 +35,7 @@ class ForeignRecords:
         self._removed_files = RemovedFiles(cache_dir, runtime.paths.lease_dir)
 
     def check(self, record: Record, store: RecordStore, loss: str) -> Leak | None:
-        """Collect an attachment if it is lost; return the finding, or None if nothing speaks for a loss.
+        """Collect an attachment if it is lost; return the finding, or None if the attachment exists.
 
         Args:
             store: Where its record is.
@@ -84,7 +83,7 @@ class ForeignRecords:
         attachment = record.attachment
         network = self._networks.networks.get(attachment.network)
         self._removed_files.keep(record, store.path_of(attachment.key), network)
-        if not netns.is_namespace(attachment.netns):
+        if not leads_to_container(attachment.netns):
             record = record._replace(attachment=attachment.with_netns(""))
         teardown.detach(self._runtime, self._networks, record, None)
         if store is not self._runtime.records:

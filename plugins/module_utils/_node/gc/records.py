@@ -214,7 +214,7 @@ class RecordCollector:
 
         A network namespace with restoration at boot is never lost, because the next boot creates it again.
         """
-        path, recorded = record.attachment.netns, record.netns_identity
+        path, recorded = record.with_netns_of_result().attachment.netns, record.netns_identity
         identity = netns_identity(path) if path else ""
         if record.restoration is not None or not path or (identity and recorded in ("", identity)):
             return ""

@@ -21,8 +21,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import record
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, process_table, service
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, process_table, service
 from ansible_collections.cni.node.plugins.module_utils._node.gc import foreign_loss, records
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture, actions
@@ -125,7 +126,7 @@ class ForeignRuntimes:
         path = directory / f"{network}-{document['containerId']}-eth0"
         path.write_text(json.dumps(document), encoding="utf-8")
         os.utime(path, (time.time() - age,) * 2)
-        self.gc.lease("10.1.0.2", f"{container}\r\neth0", network, age)
+        self.gc.lease("10.1.0.2", f"{document['containerId']}\r\neth0", network, age)
         return path
 
     def judge(self, *owners: str, **options: t.Any) -> Leak:
@@ -361,6 +362,78 @@ def test_a_running_container_causes_no_finding(foreign: ForeignRuntimes) -> None
     foreign.record("containerd")
     foreign.netns.add(NETNS["containerd"])
     assert foreign.gc.collect(owners=["containerd"], min_age=0) == []
+
+
+UNKNOWN_RUNTIME = {"containerId": "default-c2", "netns": "", "cniArgs": []}
+
+
+def test_a_lost_attachment_of_an_unknown_runtime_is_reported_with_the_reason(foreign: ForeignRuntimes) -> None:
+    """libcni before 1.2 names the network namespace only in the result."""
+    foreign.make_state("containerd")
+    sandbox = {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0", "sandbox": "/run/netns/blue"}]}
+    path = foreign.record("containerd", **{**UNKNOWN_RUNTIME, "result": sandbox})
+    gone = "its network namespace /run/netns/blue is gone"
+    leak = foreign.judge("containerd")
+    assert (leak.action, leak.proofs, path.exists()) == ("kept", (gone,), True)
+    assert f"{gone}, but the record belongs to another runtime, and its container ID" in leak.evidence
+    assert foreign.judge().evidence.endswith(f"{gone}, but the record belongs to another runtime")
+    foreign.netns.add("/run/netns/blue")
+    assert [leak for owners in ((), CONTAINERS) for leak in foreign.gc.collect(owners=owners)] == []
+
+
+@pytest.mark.parametrize(
+    ("runtime", "keys", "reason"),
+    [
+        ("containerd", UNKNOWN_RUNTIME, "are not like those of a known runtime"),
+        ("podman", {"netns": ""}, "owners does not name podman"),
+    ],
+)
+def test_an_attachment_without_a_network_namespace_is_reported_unless_it_shows_life(
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch, runtime: str, keys: dict[str, t.Any], reason: str
+) -> None:
+    foreign.make_state(runtime)
+    foreign.record(runtime, **keys)
+    assert foreign.gc.collect(min_age=0) == []
+    leak = foreign.judge("containerd")
+    idle = "no process belongs to the container or is in its network namespace"
+    assert (leak.action, leak.proofs, reason in leak.evidence) == ("kept", (idle,), True)
+    addresses = live_namespaces.NetnsAddresses({"10.1.0.2": "/run/netns/blue"}, {})
+    unreadable = live_namespaces.NetnsAddresses({}, {"/proc/1/ns/net": CniError(Code.IO_FAILURE, "denied")})
+    for known in (addresses, unreadable):
+        with monkeypatch.context() as patch:
+            patch.setattr(live_namespaces, "addresses", lambda known=known: known)
+            assert foreign.gc.collect(owners=["containerd"]) == []
+    monkeypatch.setattr(process_table, "find_mentioning", lambda text: [4711])
+    assert foreign.gc.collect(owners=["containerd"]) == []
+
+
+@pytest.mark.parametrize("is_up", [True, False])
+def test_a_namespace_without_a_process_is_reported_if_the_lists_of_its_runtime_prove_nothing(
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch, is_up: bool
+) -> None:
+    """The service is down, or the state directory is one that only an argument of the service sets."""
+    foreign.uptime = 3600.0 if is_up else None
+    if not is_up:
+        foreign.make_state("containerd")
+    foreign.record("containerd")
+    foreign.netns.add(NETNS["containerd"])
+    leak = foreign.judge("containerd", "podman") if is_up else foreign.judge("containerd")
+    reason = "it is unknown which containers containerd has" if is_up else "containerd is not running"
+    assert (leak.action, len(leak.proofs), f", but {reason}" in leak.evidence) == ("kept", 1, True)
+    monkeypatch.setattr(process_table, "find_by_netns", lambda path: [4711])
+    assert foreign.gc.collect(owners=["containerd", "podman"]) == []
+
+
+def test_a_path_of_a_process_that_leads_to_the_network_namespace_of_the_node_is_gone(foreign: ForeignRuntimes) -> None:
+    """Another process has got the number of the container's."""
+    path = f"/proc/{os.getpid()}/ns/net"
+    foreign.netns.add(path)
+    foreign.make_state("nerdctl")
+    foreign.record("nerdctl", netns=path)
+    leak = foreign.judge("nerdctl")
+    assert leak.proofs[0] == f"its network namespace {path} is gone: the path leads to that of the node"
+    assert leak.action == "deleted"
+    assert foreign.netns_of_del() == [("b", ""), ("a", "")]
 
 
 def test_a_network_namespace_without_container_and_process_is_deleted_when_it_is_old(foreign: ForeignRuntimes) -> None:

@@ -94,7 +94,8 @@ options:
       - Runtimes whose lost attachments are deleted as well, with DEL as they recorded it. With it go their leases, rules and links.
         By default, records of other runtimes are only reported.
       - V(containerd) is its Kubernetes service (CRI), also that of k3s, RKE2 and MicroK8s. V(nerdctl) is for containers that
-        C(nerdctl) starts.
+        C(nerdctl) starts, V(ctr) for those of C(ctr run --cni).
+      - V(docker) is for containers of Docker that another program attaches to CNI networks, such as C(cri-dockerd).
       - The record of a runtime does not name it. It is recognised by container ID, path of the network namespace, arguments
         and name of the network. An attachment is kept if it may belong to another runtime of the node that is not in the list.
       - An attachment is deleted only with two of these proofs, which RV(findings[].proofs) returns. Its network namespace is gone.
@@ -111,6 +112,8 @@ options:
     choices:
       - containerd
       - crio
+      - ctr
+      - docker
       - nerdctl
       - nomad
       - podman

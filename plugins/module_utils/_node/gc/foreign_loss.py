@@ -149,9 +149,10 @@ class ForeignLoss:
         if not runtime.programs:
             return ""
         uptime = self._uptime(runtime)
+        service = runtime.programs[0]
         if uptime is None:
-            return f"{runtime.name} is not running, and may bring the container back when it starts"
-        return f"{runtime.name} started less than {_STARTING:g} s ago" if uptime < _STARTING else ""
+            return f"{service} is not running, and may bring the container back when it starts"
+        return f"{service} started less than {_STARTING:g} s ago" if uptime < _STARTING else ""
 
     def _uptime(self, runtime: RecordOwner) -> float | None:
         """Return for how long the service of a runtime has been running; it is asked once, as that takes a process."""
@@ -197,14 +198,16 @@ def _prove_no_process(record: Record, owners: t.Iterable[RecordOwner]) -> tuple[
     """Return a proof that the container has no process, or else a clause that names one.
 
     Args:
-        owners: The runtimes that may own it, which have their own IDs for the container.
+        owners: The runtimes that may own it, which have their own names for the container.
     """
     from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
     path = record.attachment.netns
     if leads_to_container(path) and (pids := process_table.find_by_netns(path)):
         return "", f"process {pids[0]} is in its network namespace {path}"
-    for text in {runtime.own_id(record.attachment) for runtime in owners} or {record.attachment.container_id}:
+    container_id = record.attachment.container_id
+    texts = {text for runtime in owners for text in runtime.find_mentions(container_id)} or {container_id}
+    for text in sorted(texts):
         if pids := process_table.find_mentioning(text):
             return "", f"process {pids[0]} belongs to the container or works for it"
     return "no process belongs to the container or is in its network namespace", ""

@@ -82,7 +82,7 @@ def test_every_runtime_is_documented() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"owners": ["docker"]}, "value of owners must be one or more of: containerd, crio, nerdctl, nomad, podman"),
+        ({"owners": ["lxc"]}, "owners must be one or more of: containerd, crio, ctr, docker, nerdctl, nomad, podman"),
         ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
         ({"min_age": -1}, "min_age: -1; expected: a number above 0"),
         ({"networks": ["net", "a/b"]}, "networks[1]: 'a/b' is not a network name"),

@@ -35,11 +35,21 @@ DAYS = 3 * 24 * 3600.0
 NETNS = {
     "containerd": f"/var/run/netns/cni-{UUID}",
     "crio": f"/var/run/netns/{UUID}",
+    "ctr": "/proc/999999999/ns/net",
+    "docker": "/proc/999999999/ns/net",
     "nerdctl": "/proc/999999999/ns/net",
     "nomad": f"/var/run/netns/{ALLOCATION}",
     "podman": f"/run/netns/netns-{UUID}",
 }
-CONTAINERS = {"containerd": POD, "crio": POD, "nerdctl": f"k8s.io-{POD}", "nomad": ALLOCATION, "podman": POD}
+CONTAINERS = {
+    "containerd": POD,
+    "crio": POD,
+    "ctr": "default-c-2",
+    "docker": POD,
+    "nerdctl": f"k8s.io-{POD}",
+    "nomad": ALLOCATION,
+    "podman": POD,
+}
 
 
 class ForeignRuntimes:
@@ -83,6 +93,16 @@ class ForeignRuntimes:
         for name in containers:
             self.make_directory(f"var/lib/nerdctl/1935db59/containers/{name.replace('-', '/', 1)}")
 
+    def _make_ctr(self, *containers: str) -> None:
+        tasks = self.make_directory("run/containerd/io.containerd.runtime.v2.task/default")
+        for name in containers:
+            (tasks / name.removeprefix("default-")).mkdir()
+
+    def _make_docker(self, *containers: str) -> None:
+        directory = self.make_directory("var/lib/docker/containers")
+        for name in containers:
+            (directory / name).mkdir()
+
     def _make_nomad(self, *containers: str) -> None:
         self.make_directory("opt/nomad/data/alloc")
         for name in containers:
@@ -118,7 +138,7 @@ class ForeignRuntimes:
             "networkName": network,
             "netns": NETNS[runtime],
             "result": {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]},
-            **({"cniArgs": args} if runtime in ("containerd", "crio") else {}),
+            **({"cniArgs": args} if runtime in ("containerd", "crio", "docker") else {}),
             **keys,
         }
         directory = self.gc.node.cache_dir / "results"
@@ -205,6 +225,7 @@ def test_an_attachment_of_a_runtime_that_is_not_named_is_kept(
     assert foreign.gc.files() == before
 
 
+@pytest.mark.parametrize("runtime", ["containerd", "ctr"])
 @pytest.mark.parametrize(
     ("uptime", "reason"),
     [
@@ -213,12 +234,12 @@ def test_an_attachment_of_a_runtime_that_is_not_named_is_kept(
     ],
 )
 def test_a_service_that_is_down_or_has_just_started_keeps_its_attachments(
-    foreign: ForeignRuntimes, uptime: float | None, reason: str
+    foreign: ForeignRuntimes, runtime: str, uptime: float | None, reason: str
 ) -> None:
-    foreign.make_state("containerd")
-    foreign.record("containerd")
+    foreign.make_state(runtime)
+    foreign.record(runtime)
     foreign.uptime = uptime
-    leak = foreign.judge("containerd")
+    leak = foreign.judge(runtime)
     assert (leak.action, leak.evidence.rpartition(", but ")[2]) == ("kept", reason)
 
 
@@ -334,6 +355,56 @@ def test_a_process_of_the_container_keeps_it(
     assert leak.evidence.endswith(", but process 4711 belongs to the container or works for it")
 
 
+@pytest.mark.parametrize(
+    "mention",
+    [
+        "/default/c-2\n",
+        "/default-c/2/",
+        "\0-namespace\0default\0-id\0c-2\0",
+        "CNI_CONTAINERID=default-c-2\0",
+    ],
+)
+def test_a_process_of_a_task_of_ctr_names_the_whole_container(
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch, mention: str
+) -> None:
+    foreign.make_state("ctr")
+    foreign.record("ctr")
+    monkeypatch.setattr(process_table, "find_mentioning", lambda text: [4711] if text == mention else [])
+    leak = foreign.judge("ctr")
+    assert (leak.action, leak.evidence.rpartition(", but ")[2]) == (
+        "kept",
+        "process 4711 belongs to the container or works for it",
+    )
+
+
+@pytest.mark.parametrize("path", ["default/c-2", "default-c/2"])
+@pytest.mark.parametrize("state", ["run/containerd", "run/k3s/containerd"])
+def test_ctr_lists_a_task_wherever_the_container_id_is_divided(foreign: ForeignRuntimes, path: str, state: str) -> None:
+    foreign.make_state("ctr")
+    foreign.make_directory(f"{state}/io.containerd.runtime.v2.task/{path}")
+    foreign.record("ctr")
+    assert foreign.judge("ctr").action == "kept"
+
+
+def test_containerd_is_not_ctr(foreign: ForeignRuntimes) -> None:
+    foreign.make_state("ctr")
+    foreign.record("ctr")
+    assert foreign.judge("containerd").evidence.endswith("another runtime, ctr, and owners does not name ctr")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "reason"),
+    [("ctr", "are not like those of a known runtime"), ("docker", ", podman, and owners does not name podman")],
+)
+def test_a_record_without_a_network_namespace_is_not_one_of_ctr_or_docker(
+    foreign: ForeignRuntimes, runtime: str, reason: str
+) -> None:
+    """Other runtimes write the same."""
+    foreign.make_state(runtime)
+    foreign.record(runtime, netns="", cniArgs=[])
+    assert reason in foreign.judge(runtime).evidence
+
+
 def test_one_proof_keeps_an_attachment(foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch) -> None:
     """The runtime has lost a container that runs."""
     foreign.make_state("containerd")
@@ -364,7 +435,7 @@ def test_a_running_container_causes_no_finding(foreign: ForeignRuntimes) -> None
     assert foreign.gc.collect(owners=["containerd"], min_age=0) == []
 
 
-UNKNOWN_RUNTIME = {"containerId": "default-c2", "netns": "", "cniArgs": []}
+UNKNOWN_RUNTIME = {"containerId": "blue", "netns": "", "cniArgs": []}
 
 
 def test_a_lost_attachment_of_an_unknown_runtime_is_reported_with_the_reason(foreign: ForeignRuntimes) -> None:
@@ -386,12 +457,14 @@ def test_a_lost_attachment_of_an_unknown_runtime_is_reported_with_the_reason(for
     [
         ("containerd", UNKNOWN_RUNTIME, "are not like those of a known runtime"),
         ("podman", {"netns": ""}, "owners does not name podman"),
+        ("containerd", {"netns": ""}, "containerd is not running"),
     ],
 )
 def test_an_attachment_without_a_network_namespace_is_reported_unless_it_shows_life(
     foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch, runtime: str, keys: dict[str, t.Any], reason: str
 ) -> None:
     foreign.make_state(runtime)
+    foreign.uptime = None
     foreign.record(runtime, **keys)
     assert foreign.gc.collect(min_age=0) == []
     leak = foreign.judge("containerd")
@@ -650,6 +723,16 @@ def test_a_configured_state_directory_is_read(foreign: ForeignRuntimes, file: st
     assert foreign.judge("nomad").action == "kept"
     (foreign.root / f"srv/nomad/alloc/{ALLOCATION}").rmdir()
     assert foreign.judge("nomad").action == "deleted"
+
+
+def test_docker_lists_a_container_in_its_configured_directory(foreign: ForeignRuntimes) -> None:
+    (foreign.make_directory("etc/docker") / "daemon.json").write_text('{"data-root": "/srv/docker"}', encoding="ascii")
+    foreign.make_state("docker")
+    foreign.record("docker")
+    container = foreign.make_directory(f"srv/docker/containers/{POD}")
+    assert foreign.judge("docker").action == "kept"
+    container.rmdir()
+    assert foreign.judge("docker").action == "deleted"
 
 
 def test_a_network_without_a_file_is_taken_from_its_records_with_its_lease_directory(

@@ -31,6 +31,8 @@ _STARTING: t.Final = 60.0
 # Seconds. containerd lists a sandbox only after ADD, and may have to pull the image of its pause container first. Until then
 # its network namespace has no process.
 _CREATING: t.Final = 3600.0
+# Characters. A container ID of this length is no part of another text by accident.
+_LONG: t.Final = 32
 
 
 class Verdict(t.NamedTuple):
@@ -91,18 +93,26 @@ class ForeignLoss:
         gone, listing = _prove_namespace_gone(record), self._search_lists(record, owners)
         if listing.is_listed and not gone:
             return Verdict((), listing.reason)
-        idle, process = _prove_no_process(record, owners)
+        idle, process = _prove_no_process(record, owners, self._policy.release_names)
         if not gone and not listing.proof and (process or self._has_address_in_use(record)):
             return Verdict((), listing.reason)
         proofs = [clause for clause in (gone, listing.proof, idle) if clause]
         return Verdict(tuple(proofs), listing.reason or process or self._reason_to_keep(record, path, proofs))
+
+    def list_signs(self, record: Record) -> Verdict:
+        """Return all proofs, and what contradicts them, whether or not the runtimes of the attachment are named."""
+        owners, dummy = self._find_owners(record)
+        listing = self._search_lists(record, owners)
+        idle, process = _prove_no_process(record, owners, self._policy.release_names)
+        proofs = [clause for clause in (_prove_namespace_gone(record), listing.proof, idle) if clause]
+        return Verdict(tuple(proofs), listing.reason if listing.is_listed else process)
 
     def _judge_unnamed(self, record: Record, owners: t.Iterable[RecordOwner], reason: str) -> Verdict:
         """Judge an attachment that is kept for a reason, because its runtime is unknown or not named."""
         gone = _prove_namespace_gone(record)
         if gone or record.attachment.netns:
             return Verdict((gone,) if gone else (), reason)
-        idle, dummy = _prove_no_process(record, owners)
+        idle, dummy = _prove_no_process(record, owners, self._policy.release_names)
         return Verdict((idle,) if idle and not self._has_address_in_use(record) else (), reason)
 
     def _has_address_in_use(self, record: Record) -> bool:
@@ -132,14 +142,14 @@ class ForeignLoss:
         """Search the lists of all owners for the container."""
         proofs, reasons = [], []
         for runtime in owners:
+            path, unknown = "", ""
             try:
                 path = self._states[runtime.name].find_container(record.attachment.container_id)
             except CniError as exc:
-                reasons.append(f"it is unknown which containers {runtime.name} has: {exc}")
-                continue
+                unknown = f"it is unknown which containers {runtime.name} has: {exc}"
             if path:
                 return _Search(reason=f"{runtime.name} lists the container: {printable.line(path)}", is_listed=True)
-            reasons.append(self._reason_for_service(runtime))
+            reasons.append(self._reason_for_service(runtime) or unknown)
             proofs.append(f"{runtime.name} does not list the container {record.attachment.container_id}")
         reason = next(filter(None, reasons), "")
         return _Search(proof="" if reason else " and ".join(proofs), reason=reason)
@@ -177,6 +187,17 @@ class ForeignLoss:
             return True
 
 
+def _find_mentions(container_id: str) -> set[str]:
+    """Return the texts of which a process of a container of an unknown runtime has one.
+
+    A short ID may be part of any text, so only whole words count.
+    """
+    if len(container_id) >= _LONG:
+        return {container_id}
+    patterns = ("CNI_CONTAINERID={}\0", "\0{}\0", "/{}/", "/{}\n", "-{}.scope\n")
+    return {pattern.format(container_id) for pattern in patterns}
+
+
 def leads_to_container(path: str) -> bool:
     """Return whether a path leads to the network namespace of a container.
 
@@ -194,11 +215,12 @@ def _prove_namespace_gone(record: Record) -> str:
     return f"its network namespace {path} is {'not a network namespace any more' if os.path.lexists(path) else 'gone'}"
 
 
-def _prove_no_process(record: Record, owners: t.Iterable[RecordOwner]) -> tuple[str, str]:
+def _prove_no_process(record: Record, owners: t.Iterable[RecordOwner], ignored: t.Collection[str]) -> tuple[str, str]:
     """Return a proof that the container has no process, or else a clause that names one.
 
     Args:
         owners: The runtimes that may own it, which have their own names for the container.
+        ignored: Texts that may contain the name of the container and prove nothing.
     """
     from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
@@ -206,9 +228,9 @@ def _prove_no_process(record: Record, owners: t.Iterable[RecordOwner]) -> tuple[
     if leads_to_container(path) and (pids := process_table.find_by_netns(path)):
         return "", f"process {pids[0]} is in its network namespace {path}"
     container_id = record.attachment.container_id
-    texts = {text for runtime in owners for text in runtime.find_mentions(container_id)} or {container_id}
-    for text in sorted(texts):
-        if pids := process_table.find_mentioning(text):
+    texts = {text for runtime in owners for text in runtime.find_mentions(container_id)}
+    for text in sorted(texts or _find_mentions(container_id)):
+        if pids := process_table.find_mentioning(text, ignored):
             return "", f"process {pids[0]} belongs to the container or works for it"
     return "no process belongs to the container or is in its network namespace", ""
 

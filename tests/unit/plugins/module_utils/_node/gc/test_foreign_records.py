@@ -62,7 +62,7 @@ class ForeignRuntimes:
         self.uptime: float | None = 3600.0
         monkeypatch.setattr(service, "uptime", lambda units, programs: self.uptime)
         monkeypatch.setattr(process_table, "find_by_netns", lambda path: [])
-        monkeypatch.setattr(process_table, "find_mentioning", lambda text: [])
+        monkeypatch.setattr(process_table, "find_mentioning", lambda text, ignored: [])
         self._stand_in(monkeypatch, netns, "is_namespace", lambda path: True)
         for module in (records, record):
             self._stand_in(monkeypatch, module, "netns_identity", lambda path: "identity")
@@ -369,7 +369,7 @@ def test_a_process_of_a_task_of_ctr_names_the_whole_container(
 ) -> None:
     foreign.make_state("ctr")
     foreign.record("ctr")
-    monkeypatch.setattr(process_table, "find_mentioning", lambda text: [4711] if text == mention else [])
+    monkeypatch.setattr(process_table, "find_mentioning", lambda text, ignored: [4711] if text == mention else [])
     leak = foreign.judge("ctr")
     assert (leak.action, leak.evidence.rpartition(", but ")[2]) == (
         "kept",
@@ -435,7 +435,7 @@ def test_a_running_container_causes_no_finding(foreign: ForeignRuntimes) -> None
     assert foreign.gc.collect(owners=["containerd"], min_age=0) == []
 
 
-UNKNOWN_RUNTIME = {"containerId": "blue", "netns": "", "cniArgs": []}
+UNKNOWN_RUNTIME: dict[str, t.Any] = {"containerId": "blue", "netns": "", "cniArgs": []}
 
 
 def test_a_lost_attachment_of_an_unknown_runtime_is_reported_with_the_reason(foreign: ForeignRuntimes) -> None:
@@ -476,7 +476,7 @@ def test_an_attachment_without_a_network_namespace_is_reported_unless_it_shows_l
         with monkeypatch.context() as patch:
             patch.setattr(live_namespaces, "addresses", lambda known=known: known)
             assert foreign.gc.collect(owners=["containerd"]) == []
-    monkeypatch.setattr(process_table, "find_mentioning", lambda text: [4711])
+    monkeypatch.setattr(process_table, "find_mentioning", lambda text, ignored: [4711])
     assert foreign.gc.collect(owners=["containerd"]) == []
 
 

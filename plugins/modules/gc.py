@@ -26,7 +26,7 @@ description:
   - Files in which the plugin C(tuning) keeps the earlier values of lost interfaces, and temporary files and locks of killed runs.
   - An attachment owns its resources if any runtime has a record of it. This module reads the records of all runtimes that use
     the format of the reference runtime, such as containerd, CRI-O, Podman and Multus. It deletes none of theirs, unless
-    O(owners) names the runtime and two proofs show that the attachment is lost.
+    O(owners) names the runtime and two proofs show that the attachment is lost, or O(release) names the attachment.
   - A resource is kept, and returned with the reason, if it is younger than O(min_age), its address is in use in any
     network namespace of the node, its network has C(disableGC), or its owner may be in an unreadable record.
 
@@ -94,7 +94,8 @@ options:
       - Runtimes whose lost attachments are deleted as well, with DEL as they recorded it. With it go their leases, rules and links.
         By default, records of other runtimes are only reported.
       - V(containerd) is its Kubernetes service (CRI), also that of k3s, RKE2 and MicroK8s. V(nerdctl) is for containers that
-        C(nerdctl) starts.
+        C(nerdctl) starts, V(ctr) for those of C(ctr run --cni).
+      - V(docker) is for containers of Docker that another program attaches to CNI networks, such as C(cri-dockerd).
       - The record of a runtime does not name it. It is recognised by container ID, path of the network namespace, arguments
         and name of the network. An attachment is kept if it may belong to another runtime of the node that is not in the list.
       - An attachment is deleted only with two of these proofs, which RV(findings[].proofs) returns. Its network namespace is gone.
@@ -102,6 +103,8 @@ options:
       - It is kept if the runtime lists the container, cannot be asked, is not running or started less than a minute ago, and
         if any process belongs to it. The age of a record or lease is no proof, because Podman and Nomad start a container
         again after a boot, under the same ID.
+      - An attachment that shows no sign of life but is kept is a finding, whichever runtime made it. Its evidence has the reason.
+        It can be deleted by name, see O(release).
       - It is kept if its record is younger than O(min_age), or than one hour as long as its network namespace exists.
       - The deleted record and its leases are kept in a file that RV(findings[].saved) names.
     type: list
@@ -110,9 +113,29 @@ options:
     choices:
       - containerd
       - crio
+      - ctr
+      - docker
       - nerdctl
       - nomad
       - podman
+  release:
+    description:
+      - Attachments of other runtimes to delete although nothing proves that they are lost. Each is
+        C(NETWORK/CONTAINER_ID/IFNAME), such as C(dbnet/default-c2/eth0).
+      - RV(findings[].proofs) and RV(findings[].evidence) show what is known of each, such as its addresses, its leases and the
+        last change of its record. It is deleted with DEL only if O(confirm=true), and then kept in RV(findings[].saved).
+      - An attachment is kept in any case if its network namespace exists, if its runtime lists it, if a process belongs to it, if
+        its address is or may be in use, if another record has its network namespace or address, if O(valid_attachments) lists it,
+        or if its record is younger than O(min_age).
+      - The result's C(msg) lists those that no other runtime has recorded.
+    type: list
+    elements: str
+    default: []
+  confirm:
+    description:
+      - Whether the attachments in O(release) are deleted. Otherwise they are only shown.
+    type: bool
+    default: false
   removed_conflists:
     description:
       - The value RV(cni.node.conflists#module:conflists) that an earlier task with M(cni.node.conflists) returned.
@@ -183,6 +206,17 @@ EXAMPLES = r"""
       - containerd
       - nomad
   check_mode: true
+
+- name: Show what is known of an attachment whose loss nothing proves
+  cni.node.gc:
+    release:
+      - dbnet/default-c2/eth0
+
+- name: Delete it
+  cni.node.gc:
+    release:
+      - dbnet/default-c2/eth0
+    confirm: true
 
 - name: Delete all attachments to a network but one
   cni.node.gc:
@@ -263,7 +297,7 @@ findings:
     proofs:
       description:
         - The facts that make it a leak, for a record, lease, chain, rule, link or saved values. A record of another runtime is
-          deleted only with two or more. Empty for everything else.
+          deleted only with two or more, unless O(release) names it. Empty for everything else.
       type: list
       elements: str
       returned: always
@@ -327,6 +361,8 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             "valid_attachments": {"type": "list", "elements": "dict", "options": attachment},
             "min_age": {"type": "float", "default": 300},
             "owners": {"type": "list", "elements": "str", "default": [], "choices": list(runtimes.OWNER_NAMES)},
+            "release": {"type": "list", "elements": "str", "default": []},
+            "confirm": {"type": "bool", "default": False},
             "removed_conflists": RETURNED,
             "removed_attachments": {"type": "list", "elements": "dict", "default": []},
             **arguments.CONF_DIR,

@@ -58,6 +58,8 @@ options:
     choices:
       - containerd
       - crio
+      - ctr
+      - docker
       - nerdctl
       - nomad
       - podman

@@ -65,6 +65,8 @@ options:
       - cni.node
       - containerd
       - crio
+      - ctr
+      - docker
       - nerdctl
       - nomad
       - podman

@@ -94,15 +94,27 @@ def find_by_name(name: str, netns: str) -> list[int]:
     return [pid for pid in named if identity and _has_namespace(pid, identity)]
 
 
-def find_mentioning(text: str) -> list[int]:
+def find_mentioning(text: str, ignored: t.Collection[str] = ()) -> list[int]:
     """Return the processes, except this one, whose control groups, arguments or environment contain a text.
 
     The processes of a container and those that watch it have its ID there, and so has a plugin that works for it.
+
+    Args:
+        ignored: Texts that may contain it and do not count, such as the name that an administrator has typed.
     """
-    needle = text.encode()
+    needle, names = text.encode(), [name.encode() for name in ignored]
     return [
-        pid for pid in _pids() if pid != os.getpid() and any(needle in (_read(pid, name) or b"") for name in _MENTIONS)
+        pid
+        for pid in _pids()
+        if pid != os.getpid() and any(_has_text(_read(pid, file) or b"", needle, names) for file in _MENTIONS)
     ]
+
+
+def _has_text(content: bytes, needle: bytes, ignored: t.Iterable[bytes]) -> bool:
+    if needle in content:
+        for name in ignored:
+            content = content.replace(name, b"")
+    return needle in content
 
 
 def _pids() -> list[int]:

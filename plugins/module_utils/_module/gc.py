@@ -10,10 +10,11 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import (
     REMOVED,
@@ -32,6 +33,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Va
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+# Between network, container ID and interface.
+_SLASHES: t.Final = 2
+
 
 def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Run the module `gc` and return its result."""
@@ -49,18 +53,33 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     leaks = collector.collect(names)
     known = {*networks.networks, *(leak.network for leak in leaks)}
     absent = ", ".join(name for name in names if name not in known)
-    remark = f"not configured in {params['conf_dir']}: {absent}" if absent else ""
-    return _report(leaks, remark, predicted=module.check_mode)
+    unknown = ", ".join("/".join(key) for key in collector.find_unknown_releases())
+    remarks = [
+        f"not configured in {params['conf_dir']}: {absent}" if absent else "",
+        f"not recorded by another runtime: {unknown}" if unknown else "",
+    ]
+    return _report(leaks, remarks, predicted=module.check_mode)
 
 
 def make_policy(params: t.Mapping[str, t.Any], *, dry_run: bool) -> GcPolicy:
-    """Return the limits that the options `min_age` and `owners` set.
+    """Return the limits that the options `min_age`, `owners`, `release` and `confirm` set, as far as a module has them.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
     min_age = params["min_age"] and positive("min_age", params["min_age"])
-    return GcPolicy(min_age, dry_run, params["owners"])
+    release = frozenset(_read_release(params.get("release", ())))
+    return GcPolicy(min_age, dry_run, params["owners"], release, params.get("confirm", False))
+
+
+def _read_release(names: t.Iterable[str]) -> t.Iterator[Key]:
+    """Yield the keys of attachments that are named NETWORK/CONTAINER_ID/IFNAME."""
+    for position, name in enumerate(names):
+        if name.count("/") != _SLASHES:
+            what = f"release[{position}]: {name!r} is not the name of an attachment"
+            raise CniError(Code.INVALID_CONFIG, what, "expected: NETWORK/CONTAINER_ID/IFNAME")
+        network, container_id, ifname = name.split("/")
+        yield Attachment(network, container_id, ifname).require_identity().key
 
 
 def _read_valid_attachments(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> ValidAttachments:
@@ -80,13 +99,13 @@ def _read_removal(
     return Removal(files, read_removed_attachments(attachments))
 
 
-def _report(leaks: t.Sequence[Leak], remark: str, *, predicted: bool) -> dict[str, t.Any]:
+def _report(leaks: t.Sequence[Leak], remarks: t.Iterable[str], *, predicted: bool) -> dict[str, t.Any]:
     failures = [f"{leak.subject}: {leak.error}" for leak in leaks if leak.action == FAILED]
     return {
         "findings": [_entry(leak) for leak in leaks],
         "changed": any(leak.collected for leak in leaks),
         "failed": bool(failures),
-        "msg": "\n".join(["; ".join(filter(None, (_summary(leaks, predicted), remark))), *failures]),
+        "msg": "\n".join(["; ".join(filter(None, (_summary(leaks, predicted), *remarks))), *failures]),
         "diff": {"before": {leak.subject: leak.evidence for leak in leaks if leak.collected}, "after": {}},
     }
 

@@ -619,6 +619,45 @@ def test_a_lost_attachment_of_another_runtime_is_kept_with_its_proofs_while_the_
     assert "and owners does not name containerd" in finding["evidence"]
 
 
+def test_the_playbook_releases_an_attachment_by_name_only_with_confirmation(node: EngineNode, project: Project) -> None:
+    full_network(node)
+    item = {"network": "net", "netns": "c2-netns", "container_id": "c2"}
+    with namespace("c2-netns") as container:
+        node.attach({**item, **PORTS})
+        record = node.record_of({**item, "ifname": "eth0"})
+        foreign(record)
+        text: JsonObject = {
+            "cni_node_plugin_dirs": "/opt/cni/bin\n/usr/lib/cni",
+            "cni_node_gc_min_age": 0,
+            "cni_node_gc_owners": "containerd",
+        }
+        in_use = project.run("cni.node.gc", cni_node_gc_release="net/c2/eth0", cni_node_confirm=True, **text)
+        (finding,) = in_use.succeeded()["Remove leaks"].require_no_change().result["findings"]
+        assert finding["evidence"].endswith(f", but its network namespace {container.path} exists")
+        remove(container)
+    (address,) = node.leases("net")
+    kept = project.run("cni.node.gc", **text).succeeded()
+    (finding,) = kept["Remove leaks"].require_no_change().result["findings"]
+    assert (finding["action"], "are not like those of a known runtime" in finding["evidence"]) == ("kept", True)
+    assert kept["Show the evidence"].result["msg"][1] == f"{record}: {finding['evidence']}"
+    # The command line of Ansible on the node itself has the name of the container.
+    named = ("-e", "cni_node_gc_release=net/c2/eth0")
+    for options in ((), ("--check",), ("-e", "cni_node_confirm=yes", "--check")):
+        shown = project.run("cni.node.gc", *named, *options, **text).succeeded()["Remove leaks"]
+        (finding,) = [each for each in shown.require_unchanged_node().result["findings"] if each["kind"] == "record"]
+        for fact in (f"it has the address {address}", f"it has the lease {LEASES}/net/{address}"):
+            assert fact in finding["proofs"]
+        is_confirmed = "cni_node_confirm=yes" in options
+        assert finding["action"] == ("deleted" if is_confirmed else "kept")
+        assert finding["evidence"].endswith(", but its release needs confirm: true") is not is_confirmed
+        assert "not recorded" not in shown.msg
+    done = project.run("cni.node.gc", *named, "-e", "cni_node_confirm=yes", **text).succeeded()["Remove leaks"]
+    assert finding_actions(done)["record net-c2-eth0"] == "deleted"
+    assert (record.exists(), node.leases("net"), chains()) == (False, [], "")
+    again = project.run("cni.node.gc", *named, "-e", "cni_node_confirm=yes", **text).succeeded()["Remove leaks"]
+    assert again.require_no_change().msg == "no leaks; not recorded by another runtime: net/c2/eth0"
+
+
 def test_invalid_arguments_are_refused(project: Project) -> None:
     for arguments, words in (
         ({"min_age": -1}, "min_age: "),

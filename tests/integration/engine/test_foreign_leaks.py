@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Pods that containerd has lost are deleted with the real plugins, and others stay."""
+"""Pods and tasks that containerd has lost are deleted with the real plugins, and others stay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux import service
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, service
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
@@ -25,11 +25,12 @@ from ansible_collections.cni.node.plugins.module_utils._reference.executor impor
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, EngineNode, remove
 from ansible_collections.cni.node.tests.support import state
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespaces
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace, namespaces
+from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-LOST, RUNNING = "8d1f0c2d" * 8, "0a1b2c3d" * 8
+LOST, RUNNING, TASK = "8d1f0c2d" * 8, "0a1b2c3d" * 8, "default-c2"
 NAMES = {
     LOST: "cni-5f0c8f0e-66cf-8a4c-3b0a-0d2fd7a4b6c1",
     RUNNING: "cni-11111111-66cf-8a4c-3b0a-0d2fd7a4b6c1",
@@ -53,6 +54,7 @@ class Containerd:
         self.node = node
         self.sandboxes = root / "var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes"
         self.sandboxes.mkdir(parents=True)
+        self.task = root / "run/containerd/io.containerd.runtime.v2.task/default/c2"
         paths = NODE_PATHS._replace(root=str(root))
         self._runtime = Runtime(make_executor(PLUGIN_DIRS, 60), str(node.cache_dir), 60, paths=paths)
 
@@ -61,18 +63,30 @@ class Containerd:
         (self.sandboxes / container_id).mkdir()
         item = pod(container_id, host_port)
         self.node.attach(item)
+        return self.hand_over(item, "cni.node")
+
+    def add_task(self, process: subprocess.Popen[bytes]) -> pathlib.Path:
+        """Attach a process as ``ctr run --cni`` attaches the container c2; return the record, which libcni 1.1 writes."""
+        self.task.mkdir(parents=True)
+        item = {"network": "net", "container_id": TASK, "netns": f"/proc/{process.pid}/ns/net"}
+        self.node.attach(item)
+        return self.hand_over(item, "cni.node", "netns")
+
+    def hand_over(self, item: JsonObject, *keys: str) -> pathlib.Path:
+        """Remove keys that containerd does not write from the record of an attachment; return it."""
         record = self.node.record_of({**item, "ifname": "eth0"})
         document = json.loads(record.read_text(encoding="utf-8"))
-        del document["cni.node"]
+        for key in keys:
+            del document[key]
         record.write_text(json.dumps(document), encoding="utf-8")
         return record
 
     def lose_pod(self, container_id: str) -> None:
         (self.sandboxes / container_id).rmdir()
 
-    def collect(self, *, dry_run: bool = False) -> list[Leak]:
+    def collect(self, *, dry_run: bool = False, owners: t.Collection[str] = ("containerd",)) -> list[Leak]:
         networks = conf_dir.load(str(self.node.conf_dir))
-        policy = GcPolicy(0, dry_run, ["containerd"])
+        policy = GcPolicy(0, dry_run, owners)
         cache_dir = str(self.node.cache_dir)
         return Collector(self._runtime, cache_dir, networks, ValidAttachments(), policy, 60).collect([])
 
@@ -138,3 +152,41 @@ def test_a_lost_pod_of_a_network_without_a_file_is_deleted(containerd: Container
     actions = {str(leak.kind): leak.action for leak in containerd.collect()}
     assert (actions["record"], actions["lease directory"]) == ("deleted", "removed")
     assert (record.exists(), containerd.node.leases("net")) == (False, [])
+
+
+def test_a_task_that_ctr_has_killed_without_a_del_is_deleted_when_ctr_has_deleted_it(containerd: Containerd) -> None:
+    with subprocess.Popen(["unshare", "--net", "sleep", "60"]) as process:
+        until(lambda: netns.is_foreign(f"/proc/{process.pid}/ns/net") or None)
+        record = containerd.add_task(process)
+        assert [containerd.collect(owners=owners) for owners in ((), ("containerd",), ("ctr",))] == [[], [], []]
+        process.kill()
+    gone = f"its network namespace /proc/{process.pid}/ns/net is gone"
+    for owners, reason in (
+        ((), "the record belongs to another runtime"),
+        (("containerd",), "the record belongs to another runtime, ctr, and owners does not name ctr"),
+        (("ctr",), f"ctr lists the container: {containerd.task}"),
+    ):
+        (leak,) = containerd.collect(owners=owners)
+        assert (leak.action, leak.proofs[0], leak.evidence.rpartition(", but ")[2]) == ("kept", gone, reason)
+    containerd.task.rmdir()
+    assert (record.exists(), len(containerd.node.leases("net"))) == (True, 1)
+    predicted = containerd.collect(dry_run=True, owners=["ctr"])
+    done = containerd.collect(owners=["ctr"])
+    assert [vars(leak) for leak in done] == [vars(each) for each in predicted]
+    (leak, dummy) = done
+    assert (leak.action, leak.error, len(leak.proofs)) == ("deleted", None, 3)
+    assert (record.exists(), containerd.node.leases("net")) == (False, [])
+    assert containerd.collect(owners=["ctr"]) == []
+
+
+def test_a_lost_attachment_of_an_unknown_runtime_is_reported_with_the_reason(containerd: Containerd) -> None:
+    item = {"network": "net", "container_id": "c2", "netns": "blue"}
+    with namespace("blue") as container:
+        containerd.node.attach(item)
+        record = containerd.hand_over(item, "cni.node", "netns")
+        assert [containerd.collect(owners=owners) for owners in ((), ("containerd",))] == [[], []]
+        remove(container)
+    (leak,) = containerd.collect()
+    assert (leak.action, leak.proofs) == ("kept", (f"its network namespace {container.path} is gone",))
+    assert "are not like those of a known runtime" in leak.evidence
+    assert (record.exists(), len(containerd.node.leases("net"))) == (True, 1)

@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, network_operations
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
@@ -131,6 +132,10 @@ class Collector:
         leaks += [leak for leak in unreadable if leak.subject not in reported and not names]
         self._collect_own_files(own_files, run)
         return leaks
+
+    def find_unknown_releases(self) -> list[Key]:
+        """Return the attachments to release that are not recorded, or not by another runtime."""
+        return self._records.find_unknown_releases()
 
     def _collect_own_files(self, own_files: OwnFiles, run: GcRun) -> None:
         """Collect this collection's own files last, because they may belong to attachments removed before."""

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import typing as t
 
@@ -20,6 +21,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes import row
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.listings import RuntimeState
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import RecordOwner
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces import NetnsAddresses
+
 OF_ANOTHER: t.Final = "the record belongs to another runtime"
 _REQUIRED_PROOFS: t.Final = 2
 # Seconds. A service that has just started may not have brought its containers back yet.
@@ -27,6 +31,8 @@ _STARTING: t.Final = 60.0
 # Seconds. containerd lists a sandbox only after ADD, and may have to pull the image of its pause container first. Until then
 # its network namespace has no process.
 _CREATING: t.Final = 3600.0
+# Characters. A container ID of this length is no part of another text by accident.
+_LONG: t.Final = 32
 
 
 class Verdict(t.NamedTuple):
@@ -41,12 +47,27 @@ class Verdict(t.NamedTuple):
     reason: str
 
 
+class _Search(t.NamedTuple):
+    """The result of a search for a container in the lists of its possible owners.
+
+    Attributes:
+        proof: That none of them lists it, as a clause, or an empty string.
+        reason: Why there is no proof, as a clause, or an empty string.
+    """
+
+    proof: str = ""
+    reason: str = ""
+    is_listed: bool = False
+
+
 class ForeignLoss:
     """Judges whether attachments of other runtimes are lost.
 
     Two of three proofs are needed: the network namespace is gone, the runtime does not list the container, no process belongs to
     it. What contradicts a proof keeps the attachment, whatever the other proofs are. The age of a record proves nothing more: Podman
     and Nomad start a container again after a boot, under the same ID and with the lease that it had.
+
+    A verdict without a proof means that the attachment exists. In doubt, it has at least one proof and a reason.
     """
 
     def __init__(self, policy: GcPolicy, root: str = "/") -> None:
@@ -68,14 +89,43 @@ class ForeignLoss:
             return Verdict((), OF_ANOTHER)
         owners, reason = self._find_owners(record)
         if reason:
-            return Verdict((), f"{OF_ANOTHER}{reason}")
-        proof, reason = self._prove_unlisted(record, owners)
-        proofs = [clause for clause in (_prove_namespace_gone(record), proof) if clause]
-        if not proofs:
-            return Verdict((), reason)
-        proof, process = _prove_no_process(record, {runtime.own_id(record.attachment) for runtime in owners})
-        proofs += [proof] if proof else []
-        return Verdict(tuple(proofs), reason or process or self._reason_to_keep(record, path, proofs))
+            return self._judge_unnamed(record, owners, f"{OF_ANOTHER}{reason}")
+        gone, listing = _prove_namespace_gone(record), self._search_lists(record, owners)
+        if listing.is_listed and not gone:
+            return Verdict((), listing.reason)
+        idle, process = _prove_no_process(record, owners, self._policy.release_names)
+        if not gone and not listing.proof and (process or self._has_address_in_use(record)):
+            return Verdict((), listing.reason)
+        proofs = [clause for clause in (gone, listing.proof, idle) if clause]
+        return Verdict(tuple(proofs), listing.reason or process or self._reason_to_keep(record, path, proofs))
+
+    def list_signs(self, record: Record) -> Verdict:
+        """Return all proofs, and what contradicts them, whether or not the runtimes of the attachment are named."""
+        owners, dummy = self._find_owners(record)
+        listing = self._search_lists(record, owners)
+        idle, process = _prove_no_process(record, owners, self._policy.release_names)
+        proofs = [clause for clause in (_prove_namespace_gone(record), listing.proof, idle) if clause]
+        return Verdict(tuple(proofs), listing.reason if listing.is_listed else process)
+
+    def _judge_unnamed(self, record: Record, owners: t.Iterable[RecordOwner], reason: str) -> Verdict:
+        """Judge an attachment that is kept for a reason, because its runtime is unknown or not named."""
+        gone = _prove_namespace_gone(record)
+        if gone or record.attachment.netns:
+            return Verdict((gone,) if gone else (), reason)
+        idle, dummy = _prove_no_process(record, owners, self._policy.release_names)
+        return Verdict((idle,) if idle and not self._has_address_in_use(record) else (), reason)
+
+    def _has_address_in_use(self, record: Record) -> bool:
+        """Return whether an address of an attachment whose network namespace is unknown is, or may be, in use."""
+        if record.attachment.netns or not record.addresses:
+            return False
+        return bool(self._live.unreadable) or not self._live.netns_by_address.keys().isdisjoint(record.addresses)
+
+    @functools.cached_property
+    def _live(self) -> NetnsAddresses:
+        from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
+
+        return live_namespaces.addresses()
 
     def _find_owners(self, record: Record) -> tuple[list[RecordOwner], str]:
         """Return the runtimes that may own a record, or the end of a clause that says why the record does not count."""
@@ -88,31 +138,31 @@ class ForeignLoss:
         names = " or ".join(runtime.name for runtime in owners)
         return owners, f", {names}, and owners does not name {' and '.join(unnamed)}" if unnamed else ""
 
-    def _prove_unlisted(self, record: Record, owners: t.Iterable[RecordOwner]) -> tuple[str, str]:
-        """Return a proof that no owner lists the container, or why there is none."""
-        proofs = []
+    def _search_lists(self, record: Record, owners: t.Iterable[RecordOwner]) -> _Search:
+        """Search the lists of all owners for the container."""
+        proofs, reasons = [], []
         for runtime in owners:
-            reason = self._reason_for_service(runtime) or self._reason_for_list(runtime, record)
-            if reason:
-                return "", reason
+            path, unknown = "", ""
+            try:
+                path = self._states[runtime.name].find_container(record.attachment.container_id)
+            except CniError as exc:
+                unknown = f"it is unknown which containers {runtime.name} has: {exc}"
+            if path:
+                return _Search(reason=f"{runtime.name} lists the container: {printable.line(path)}", is_listed=True)
+            reasons.append(self._reason_for_service(runtime) or unknown)
             proofs.append(f"{runtime.name} does not list the container {record.attachment.container_id}")
-        return " and ".join(proofs), ""
-
-    def _reason_for_list(self, runtime: RecordOwner, record: Record) -> str:
-        try:
-            path = self._states[runtime.name].find_container(record.attachment.container_id)
-        except CniError as exc:
-            return f"it is unknown which containers {runtime.name} has: {exc}"
-        return f"{runtime.name} lists the container: {printable.line(path)}" if path else ""
+        reason = next(filter(None, reasons), "")
+        return _Search(proof="" if reason else " and ".join(proofs), reason=reason)
 
     def _reason_for_service(self, runtime: RecordOwner) -> str:
         """Return why the lists of a runtime do not prove anything at present, or an empty string."""
         if not runtime.programs:
             return ""
         uptime = self._uptime(runtime)
+        service = runtime.programs[0]
         if uptime is None:
-            return f"{runtime.name} is not running, and may bring the container back when it starts"
-        return f"{runtime.name} started less than {_STARTING:g} s ago" if uptime < _STARTING else ""
+            return f"{service} is not running, and may bring the container back when it starts"
+        return f"{service} started less than {_STARTING:g} s ago" if uptime < _STARTING else ""
 
     def _uptime(self, runtime: RecordOwner) -> float | None:
         """Return for how long the service of a runtime has been running; it is asked once, as that takes a process."""
@@ -126,7 +176,7 @@ class ForeignLoss:
         if len(proofs) < _REQUIRED_PROOFS:
             return "this is the only proof that the attachment is lost"
         changed, namespace = modification_time(path), record.attachment.netns
-        if netns.is_namespace(namespace) and self._policy.now - changed < _CREATING:
+        if leads_to_container(namespace) and self._policy.now - changed < _CREATING:
             return f"its network namespace {namespace} exists, and the record is younger than {_CREATING:g} s"
         return self._policy.reason_for_age(changed)
 
@@ -137,28 +187,52 @@ class ForeignLoss:
             return True
 
 
+def _find_mentions(container_id: str) -> set[str]:
+    """Return the texts of which a process of a container of an unknown runtime has one.
+
+    A short ID may be part of any text, so only whole words count.
+    """
+    if len(container_id) >= _LONG:
+        return {container_id}
+    patterns = ("CNI_CONTAINERID={}\0", "\0{}\0", "/{}/", "/{}\n", "-{}.scope\n")
+    return {pattern.format(container_id) for pattern in patterns}
+
+
+def leads_to_container(path: str) -> bool:
+    """Return whether a path leads to the network namespace of a container.
+
+    A path below /proc leads to the node's own after another program of the node has got the number of the process.
+    """
+    return netns.is_namespace(path) and not netns.is_own(path)
+
+
 def _prove_namespace_gone(record: Record) -> str:
     path = record.attachment.netns
-    if not path or netns.is_namespace(path):
+    if not path or leads_to_container(path):
         return ""
+    if netns.is_own(path):
+        return f"its network namespace {path} is gone: the path leads to that of the node"
     return f"its network namespace {path} is {'not a network namespace any more' if os.path.lexists(path) else 'gone'}"
 
 
-def _prove_no_process(record: Record, ids: t.Iterable[str]) -> tuple[str, str]:
+def _prove_no_process(record: Record, owners: t.Iterable[RecordOwner], ignored: t.Collection[str]) -> tuple[str, str]:
     """Return a proof that the container has no process, or else a clause that names one.
 
     Args:
-        ids: The IDs that the runtimes themselves use for the container.
+        owners: The runtimes that may own it, which have their own names for the container.
+        ignored: Texts that may contain the name of the container and prove nothing.
     """
     from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
     path = record.attachment.netns
-    if netns.is_namespace(path) and (pids := process_table.find_by_netns(path)):
+    if leads_to_container(path) and (pids := process_table.find_by_netns(path)):
         return "", f"process {pids[0]} is in its network namespace {path}"
-    for own_id in ids:
-        if pids := process_table.find_mentioning(own_id):
+    container_id = record.attachment.container_id
+    texts = {text for runtime in owners for text in runtime.find_mentions(container_id)}
+    for text in sorted(texts or _find_mentions(container_id)):
+        if pids := process_table.find_mentioning(text, ignored):
             return "", f"process {pids[0]} belongs to the container or works for it"
     return "no process belongs to the container or is in its network namespace", ""
 
 
-__all__ = ("OF_ANOTHER", "ForeignLoss", "Verdict")
+__all__ = ("OF_ANOTHER", "ForeignLoss", "Verdict", "leads_to_container")

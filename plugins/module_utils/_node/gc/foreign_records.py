@@ -11,14 +11,19 @@ import functools
 import os
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.gc.foreign_loss import ForeignLoss
+from ansible_collections.cni.node.plugins.module_utils._node.gc.foreign_loss import (
+    ForeignLoss,
+    Verdict,
+    leads_to_container,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, FAILED, GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
+from ansible_collections.cni.node.plugins.module_utils._node.gc.release import Release
 from ansible_collections.cni.node.plugins.module_utils._node.gc.removed_files import RemovedFiles
 
 
@@ -34,16 +39,25 @@ class ForeignRecords:
         self._policy = policy
         self._loss = ForeignLoss(policy, runtime.paths.root)
         self._removed_files = RemovedFiles(cache_dir, runtime.paths.lease_dir)
+        self._release = Release(runtime, conf_dir, policy, self._loss, self._removed_files)
+
+    def is_checked_elsewhere(self, record: Record) -> bool:
+        """Return whether a record in the directory of another runtime is checked."""
+        return not record.is_own and (bool(self._policy.owners) or self._release.includes(record))
+
+    def find_unknown(self) -> list[Key]:
+        """Return the attachments to release of which no record has been checked."""
+        return sorted(self._policy.release - self._release.found)
 
     def check(self, record: Record, store: RecordStore, loss: str) -> Leak | None:
-        """Collect an attachment if it is lost; return the finding, or None if nothing speaks for a loss.
+        """Collect an attachment if it is lost; return the finding, or None if the attachment exists.
 
         Args:
             store: Where its record is.
             loss: Why its network namespace is lost, or an empty string.
         """
         record, path = record.with_netns_of_result(), store.path_of(record.attachment.key)
-        verdict = self._loss.judge(record, path)
+        verdict = self._judge(record, path)
         if not loss and not verdict.proofs:
             return None
         evidence = f"the {record.attachment}: {', '.join(verdict.proofs) or loss}"
@@ -53,10 +67,18 @@ class ForeignRecords:
     def check_interrupted(self, record: Record, store: RecordStore, leak: Leak) -> Leak:
         """Finish a DEL that a run of this collection has begun, if the attachment is still lost."""
         record = record.with_netns_of_result()
-        verdict = self._loss.judge(record, store.path_of(record.attachment.key))
+        verdict = self._judge(record, store.path_of(record.attachment.key))
         leak.proofs = verdict.proofs
         reason = verdict.reason or ("" if verdict.proofs else "nothing proves that the attachment is lost")
         return self._collect(record, store, leak, reason)
+
+    def _judge(self, record: Record, path: str) -> Verdict:
+        verdict = self._loss.judge(record, path)
+        if not self._release.includes(record):
+            return verdict
+        self._release.found.add(record.attachment.key)
+        is_proven = verdict.proofs and not verdict.reason
+        return verdict if is_proven else self._release.judge(record, path, verdict.reason)
 
     def _collect(self, record: Record, store: RecordStore, leak: Leak, reason: str) -> Leak:
         reason = reason or self._reason_by_lists(record, store)
@@ -84,7 +106,7 @@ class ForeignRecords:
         attachment = record.attachment
         network = self._networks.networks.get(attachment.network)
         self._removed_files.keep(record, store.path_of(attachment.key), network)
-        if not netns.is_namespace(attachment.netns):
+        if not leads_to_container(attachment.netns):
             record = record._replace(attachment=attachment.with_netns(""))
         teardown.detach(self._runtime, self._networks, record, None)
         if store is not self._runtime.records:

@@ -13,6 +13,7 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 
 KEPT: t.Final = "kept"
 DELETED: t.Final = "deleted"
@@ -78,16 +79,28 @@ class Leak:
 class GcPolicy:
     """Limits of what a run may remove."""
 
-    def __init__(self, min_age: float, dry_run: bool, owners: t.Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        min_age: float,
+        dry_run: bool,
+        owners: t.Iterable[str] = (),
+        release: t.Iterable[Key] = (),
+        confirm: bool = False,
+    ) -> None:
         """
         Args:
             min_age: Seconds; younger items may belong to an ADD still in progress.
             dry_run: Collect nothing; report what would be collected.
             owners: Names of the other runtimes whose lost attachments are collected as well.
+            release: Attachments of other runtimes to delete without a proof that they are lost.
+            confirm: Whether they may be deleted.
         """
         self.min_age = min_age
         self.dry_run = dry_run
         self.owners = frozenset(owners)
+        self.release = frozenset(release)
+        self.confirm = confirm
+        self.release_names = tuple(sorted(map("/".join, self.release)))
         self.now = time.time()
 
     def is_young(self, changed: float) -> bool:

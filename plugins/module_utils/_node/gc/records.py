@@ -87,14 +87,13 @@ class RecordCollector:
             elsewhere: The attachments that other runtimes record in their own directories.
         """
         recorded = {record.attachment.key for record in own}
-        # A foreign DEL that was begun for a record elsewhere is finished with that record.
-        skipped = elsewhere if self._policy.owners else ()
         checks: list[tuple[Record, Check]] = [
             *((record, functools.partial(self._check, intent=intents.get(record.attachment.key))) for record in own),
             *(
                 (intent, self._check_intent)
                 for key, intent in intents.items()
-                if key not in recorded and (intent.is_own or key not in skipped)
+                # A foreign DEL that was begun for a record elsewhere is finished with that record.
+                if key not in recorded and not (key in elsewhere and self._foreign.is_checked_elsewhere(intent))
             ),
         ]
         live: set[Names] = set()
@@ -108,14 +107,17 @@ class RecordCollector:
 
     def _collect_elsewhere(self, records: t.Sequence[Record], leaks: list[Leak]) -> set[Names]:
         """Collect the lost attachments in the directories of other runtimes; return those that remain."""
-        if not self._policy.owners:
-            return {record.attachment.key[1:] for record in records}
         live: set[Names] = set()
         for record in records:
-            leak = None if record.is_own else _check_safely(record, self._check_elsewhere)
+            is_checked = self._foreign.is_checked_elsewhere(record)
+            leak = _check_safely(record, self._check_elsewhere) if is_checked else None
             live |= {record.attachment.key[1:]} if leak is None or leak.action != DELETED else set()
             leaks += [leak] if leak else []
         return live
+
+    def find_unknown_releases(self) -> list[Key]:
+        """Return the attachments to release of which no record has been checked."""
+        return self._foreign.find_unknown()
 
     def read_elsewhere(self, network: str) -> set[Names]:
         """Return container ID and interface of the attachments that other runtimes record in their own directories.
@@ -214,7 +216,7 @@ class RecordCollector:
 
         A network namespace with restoration at boot is never lost, because the next boot creates it again.
         """
-        path, recorded = record.attachment.netns, record.netns_identity
+        path, recorded = record.with_netns_of_result().attachment.netns, record.netns_identity
         identity = netns_identity(path) if path else ""
         if record.restoration is not None or not path or (identity and recorded in ("", identity)):
             return ""

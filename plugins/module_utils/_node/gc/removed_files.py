@@ -56,11 +56,12 @@ class RemovedFiles:
         """
         path = self.path_of(record_path)
         files = [_describe(record_path, durable.read(record_path, limit=RECORD_LIMIT) or b"")]
-        files += [_describe(*lease) for lease in self._read_leases(record, network)]
+        files += [_describe(*lease) for lease in self.read_leases(record, network)]
         durable.make_directory(self._directory, mode=0o700)
         durable.write(path, json.dumps({"files": files}, indent=2).encode("ascii") + b"\n")
 
-    def _read_leases(self, record: Record, network: NetworkConfiguration | None) -> t.Iterator[tuple[str, bytes]]:
+    def read_leases(self, record: Record, network: NetworkConfiguration | None) -> t.Iterator[tuple[str, bytes]]:
+        """Yield the path and the content of each lease of an attachment; arguments as `keep`."""
         networks = [network] if network else []
         recorded: list[NetworkConfiguration] = []
         with contextlib.suppress(CniError):  # DEL reports a configuration that cannot be read

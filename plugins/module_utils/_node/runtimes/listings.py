@@ -57,16 +57,17 @@ class RuntimeState:
         Raises:
             CniError: Not all lists of the runtime can be read.
         """
-        listings, names = self._runtime.listings, self._names(container_id)
+        listings, all_names = self._runtime.listings, self._names(container_id)
         if not self._find(*listings.required):
             expected = ", ".join(f"{self._usual_path(pattern)}" for pattern in listings.required)
             what = f"{self._runtime.name} has no list of containers on this node"
             raise CniError(Code.IO_FAILURE, what, f"expected: {expected}")
-        entries = (pattern.format_map(names) for pattern in listings.entries)
+        entries = (pattern.format_map(names) for names in all_names for pattern in listings.entries)
         found = next((path for pattern in entries for path in self._find(pattern)), "")
-        found = found or next((path for path in self._find(*listings.json) if names["id"] in self._list_ids(path)), "")
-        found = found or next((path for path in self._find(*listings.sqlite) if _has_row(path, names["id"])), "")
-        return found or self._find_with_command(names["id"])
+        own_id = all_names[0]["id"]
+        found = found or next((path for path in self._find(*listings.json) if own_id in self._list_ids(path)), "")
+        found = found or next((path for path in self._find(*listings.sqlite) if _has_row(path, own_id)), "")
+        return found or self._find_with_command(own_id)
 
     def _list_ids(self, path: str) -> frozenset[str]:
         """Return the IDs of a list, which is read again only when it has changed."""
@@ -75,12 +76,12 @@ class RuntimeState:
             self._lists[path] = identity, _read_ids(path)
         return self._lists[path][1]
 
-    def _names(self, container_id: str) -> dict[str, str]:
+    def _names(self, container_id: str) -> list[dict[str, str]]:
         """Return the values of the placeholders in paths. The pattern of the ID admits no special character."""
-        match = self._runtime.container_id.fullmatch(container_id)
-        if match is None:
+        names = self._runtime.names(container_id)
+        if not names:
             raise CniError(Code.INTERNAL, f"{container_id} is not a container ID of {self._runtime.name}")
-        return match.groupdict()
+        return names
 
     def _usual_path(self, pattern: str) -> str:
         name, slash, rest = pattern.partition("/")

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import typing as t
 
@@ -33,6 +34,9 @@ _DIGEST: t.Final = "[0-9a-f]{64}"
 _UUID: t.Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _NAMED: t.Final = r"(?:/var)?/run/netns/"
 _OF_PROCESS: t.Final = r"/proc/\d+/ns/net"
+_OF_DOCKER: t.Final = "(?:/var)?/run/docker/netns/[0-9a-f]+"
+# containerd 2.4, pkg/identifiers/validate.go.
+_IDENTIFIER: t.Final = "[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*"
 
 _OPT: t.Final = "/opt/cni/bin"
 _NET_D: t.Final = "/etc/cni/net.d"
@@ -306,7 +310,7 @@ RUNTIMES: t.Final = (
         owner=RecordOwner(
             name="nomad",
             container_id=re.compile(f"(?P<id>{_UUID})"),
-            netns=re.compile(f"{_NAMED}{_UUID}|(?:/var)?/run/docker/netns/[0-9a-f]+"),
+            netns=re.compile(f"{_NAMED}{_UUID}|{_OF_DOCKER}"),
             networks={"nomad": "/var/run/cni"},
             units=("nomad.service",),
             programs=("nomad",),
@@ -383,8 +387,58 @@ RUNTIMES: t.Final = (
     ),
 )
 NAMES: t.Final = tuple(runtime.name for runtime in RUNTIMES)
+# Programs that no role sets up a node for, but that have records of their own.
+_FURTHER_OWNERS: t.Final = (
+    # `ctr run --cni` of containerd 2.4: cmd/ctr/commands/cni.go for the container ID, run/run.go and run_unix.go for the network
+    # namespace, pkg/oci/spec.go for the control group, pkg/shim/util.go for the arguments of the shim, core/runtime/v2/bundle.go and
+    # task_manager.go for the directories. The task has its directory before ADD, and DEL runs only if `ctr run` ends it or, since
+    # 1.7, `ctr task kill`. No task starts again with the network that it had. nerdctl's container IDs are of the same form.
+    RecordOwner(
+        name="ctr",
+        container_id=re.compile(f"(?!.*-{_DIGEST}$)(?P<namespace>{_IDENTIFIER})-(?P<id>{_IDENTIFIER})"),
+        netns=re.compile(_OF_PROCESS),
+        needs_netns=True,
+        mentions=(
+            "/{namespace}/{id}\n",
+            "/{namespace}/{id}/",
+            "\0-namespace\0{namespace}\0-id\0{id}\0",
+            "CNI_CONTAINERID={namespace}-{id}\0",
+        ),
+        units=_CONTAINERD_UNITS,
+        programs=("containerd",),
+        settings={"state": _CONTAINERD_STATE},
+        listings=Listings(
+            required=("state/io.containerd.runtime.v*",),
+            entries=("state/io.containerd.runtime.v*/{namespace}/{id}",),
+        ),
+    ),
+    # cri-dockerd 0.4: core/docker_service.go for the network namespace, network/cni/cni.go for the container ID; the kubelet before
+    # 1.24 has the same code. Moby 29: daemon/container.go for the directories, which containers have before they start, and
+    # libnetwork/osl/namespace_linux.go for the network namespace of a container that another program attaches.
+    RecordOwner(
+        name="docker",
+        container_id=re.compile(f"(?P<id>{_DIGEST})"),
+        netns=re.compile(f"{_OF_PROCESS}|{_OF_DOCKER}"),
+        needs_netns=True,
+        units=("docker.service", "snap.docker.dockerd.service"),
+        programs=("dockerd",),
+        settings={
+            "root": Setting(
+                ("/var/lib/docker", "/var/snap/docker/common/var-lib-docker"),
+                ("/etc/docker/daemon.json", "/var/snap/docker/current/config/daemon.json"),
+                ("data-root", "graph"),
+            ),
+        },
+        listings=Listings(required=("root/containers",), entries=("root/containers/{id}",)),
+    ),
+)
 # Runtimes whose records can be told from others; `owners` of the modules gc and repair takes their names.
-OWNERS: t.Final = tuple(runtime.owner for runtime in RUNTIMES if runtime.owner)
+OWNERS: t.Final = tuple(
+    sorted(
+        [*(runtime.owner for runtime in RUNTIMES if runtime.owner), *_FURTHER_OWNERS],
+        key=operator.attrgetter("name"),
+    )
+)
 OWNER_NAMES: t.Final = tuple(owner.name for owner in OWNERS)
 
 

@@ -108,6 +108,9 @@ class RecordOwner(t.NamedTuple):
         netns: The paths of its network namespaces.
         settings: By the names that the paths in `listings` begin with.
         id_arg: The argument in which it repeats the container ID, or an empty string.
+        needs_netns: Whether a record without the path of a network namespace is not its own, because others write the same.
+        mentions: What the control groups, arguments or environment of a container's processes contain. ``{id}`` and
+            ``{namespace}`` come from the container ID.
         networks: Networks that no other runtime has, with the ``dataDir`` that host-local has in them; empty for its default.
         units, programs: Its service, by systemd unit and by name of the process. Both are empty for a runtime without a
             service, which reads its lists at every start of its program.
@@ -122,19 +125,28 @@ class RecordOwner(t.NamedTuple):
     networks: t.Mapping[str, str] = {}
     units: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    needs_netns: bool = False
+    mentions: tuple[str, ...] = ("{id}",)
 
     def may_own(self, attachment: Attachment) -> bool:
         """Return whether everything that is recorded of an attachment is as this runtime writes it."""
         if not self.container_id.fullmatch(attachment.container_id):
             return False
-        if attachment.netns and not self.netns.fullmatch(attachment.netns):
+        if not self.netns.fullmatch(attachment.netns) and (attachment.netns or self.needs_netns):
             return False
         return not self.id_arg or attachment.args.get(self.id_arg) == attachment.container_id
 
-    def own_id(self, attachment: Attachment) -> str:
-        """Return the ID that the runtime itself uses for a container."""
-        match = self.container_id.fullmatch(attachment.container_id)
-        return match["id"] if match else attachment.container_id
+    def names(self, container_id: str) -> list[dict[str, str]]:
+        """Return what the parts of a container ID may be. The hyphen between two parts may also be in one of them."""
+        match = self.container_id.fullmatch(container_id)
+        if match is None or "namespace" not in match.groupdict():
+            return [match.groupdict()] if match else []
+        hyphens = (place for place, char in enumerate(container_id) if char == "-")
+        return [{"namespace": container_id[:place], "id": container_id[place + 1 :]} for place in hyphens]
+
+    def find_mentions(self, container_id: str) -> set[str]:
+        """Return the texts of which a process of the container has one."""
+        return {text.format_map(names) for names in self.names(container_id) for text in self.mentions}
 
 
 class ContainerRuntime(t.NamedTuple):

@@ -48,6 +48,13 @@ def test_the_message_names_a_network_that_is_unknown(collect: Collect, tmp_path:
         assert done["msg"] == f"kept: 1 lease directory; not configured in {tmp_path}/net.d: nope"
 
 
+def test_the_message_names_attachments_to_release_that_have_no_record(collect: Collect) -> None:
+    for check_mode in (True, False):
+        done = collect(release=["net/red/eth0", "net/blue/eth0"], confirm=True, check_mode=check_mode).ok()
+        assert done["findings"] == []
+        assert done["msg"] == "no leaks; not recorded by another runtime: net/blue/eth0, net/red/eth0"
+
+
 def test_the_diff_and_the_message_list_what_is_removed_and_kept(collect: Collect, tmp_path: pathlib.Path) -> None:
     directory = tmp_path / "var/lib/cni/networks" / "net"
     directory.mkdir(parents=True)
@@ -82,8 +89,10 @@ def test_every_runtime_is_documented() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"owners": ["docker"]}, "value of owners must be one or more of: containerd, crio, nerdctl, nomad, podman"),
+        ({"owners": ["lxc"]}, "owners must be one or more of: containerd, crio, ctr, docker, nerdctl, nomad, podman"),
         ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
+        ({"release": ["net/blue"]}, "release[0]: 'net/blue' is not the name of an attachment; expected: NETWORK/"),
+        ({"release": ["net/blue/eth0", "net/a b/eth0"]}, "CNI_CONTAINERID: 'a b' is not a container id"),
         ({"min_age": -1}, "min_age: -1; expected: a number above 0"),
         ({"networks": ["net", "a/b"]}, "networks[1]: 'a/b' is not a network name"),
         ({"valid_attachments": [{"container_id": "a b"}]}, "CNI_CONTAINERID: 'a b' is not a container id"),

@@ -101,7 +101,7 @@ def test_networks_select_attachments(repair_node: RepairNode, tmp_path: pathlib.
         ({"networks": ["a b"]}, "networks[0]"),
         ({"timeout": 0}, "timeout: 0"),
         ({"resources": ["links"]}, "value of resources must be one or more of: rules, interfaces"),
-        ({"owners": ["docker"]}, "value of owners must be one or more of: cni.node, containerd"),
+        ({"owners": ["lxc"]}, "value of owners must be one or more of: cni.node, containerd"),
     ],
 )
 def test_invalid_options_are_refused(repair_node: RepairNode, options: JsonObject, part: str) -> None:

@@ -146,6 +146,7 @@ def test_a_process_mentions_a_container_in_its_arguments_or_its_environment(star
     try:
         until(lambda: len(process_table.find_mentioning(container)) == 2 or None)
         assert sorted(process_table.find_mentioning(container)) == sorted([plugin.process.pid, shim.pid])
+        assert process_table.find_mentioning(container, [f"-id={container}"]) == [plugin.process.pid]
     finally:
         shim.kill()
         shim.communicate()

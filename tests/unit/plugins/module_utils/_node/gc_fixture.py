@@ -56,11 +56,13 @@ class GcFixture:
         min_age: float = 60,
         valid: t.Collection[Key] | None = None,
         owners: t.Collection[str] = (),
+        release: t.Collection[Key] = (),
+        confirm: bool = False,
     ) -> list[Leak]:
         runtime = self.node.runtime(lock_timeout=0)
         networks = conf_dir.load(str(self.node.conf_dir))
         keys = ValidAttachments(None if valid is None else frozenset(valid))
-        policy = GcPolicy(min_age, dry_run, owners)
+        policy = GcPolicy(min_age, dry_run, owners, release, confirm)
         return Collector(runtime, str(self.node.cache_dir), networks, keys, policy, 0).collect(names)
 
     def collect_as_predicted(self, **options: t.Any) -> Actions:

@@ -21,8 +21,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import record
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, process_table, service
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, process_table, service
 from ansible_collections.cni.node.plugins.module_utils._node.gc import foreign_loss, records
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture, actions
@@ -34,11 +35,21 @@ DAYS = 3 * 24 * 3600.0
 NETNS = {
     "containerd": f"/var/run/netns/cni-{UUID}",
     "crio": f"/var/run/netns/{UUID}",
+    "ctr": "/proc/999999999/ns/net",
+    "docker": "/proc/999999999/ns/net",
     "nerdctl": "/proc/999999999/ns/net",
     "nomad": f"/var/run/netns/{ALLOCATION}",
     "podman": f"/run/netns/netns-{UUID}",
 }
-CONTAINERS = {"containerd": POD, "crio": POD, "nerdctl": f"k8s.io-{POD}", "nomad": ALLOCATION, "podman": POD}
+CONTAINERS = {
+    "containerd": POD,
+    "crio": POD,
+    "ctr": "default-c-2",
+    "docker": POD,
+    "nerdctl": f"k8s.io-{POD}",
+    "nomad": ALLOCATION,
+    "podman": POD,
+}
 
 
 class ForeignRuntimes:
@@ -51,7 +62,7 @@ class ForeignRuntimes:
         self.uptime: float | None = 3600.0
         monkeypatch.setattr(service, "uptime", lambda units, programs: self.uptime)
         monkeypatch.setattr(process_table, "find_by_netns", lambda path: [])
-        monkeypatch.setattr(process_table, "find_mentioning", lambda text: [])
+        monkeypatch.setattr(process_table, "find_mentioning", lambda text, ignored: [])
         self._stand_in(monkeypatch, netns, "is_namespace", lambda path: True)
         for module in (records, record):
             self._stand_in(monkeypatch, module, "netns_identity", lambda path: "identity")
@@ -81,6 +92,16 @@ class ForeignRuntimes:
         self.make_directory("var/lib/nerdctl/1935db59/containers")
         for name in containers:
             self.make_directory(f"var/lib/nerdctl/1935db59/containers/{name.replace('-', '/', 1)}")
+
+    def _make_ctr(self, *containers: str) -> None:
+        tasks = self.make_directory("run/containerd/io.containerd.runtime.v2.task/default")
+        for name in containers:
+            (tasks / name.removeprefix("default-")).mkdir()
+
+    def _make_docker(self, *containers: str) -> None:
+        directory = self.make_directory("var/lib/docker/containers")
+        for name in containers:
+            (directory / name).mkdir()
 
     def _make_nomad(self, *containers: str) -> None:
         self.make_directory("opt/nomad/data/alloc")
@@ -117,7 +138,7 @@ class ForeignRuntimes:
             "networkName": network,
             "netns": NETNS[runtime],
             "result": {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]},
-            **({"cniArgs": args} if runtime in ("containerd", "crio") else {}),
+            **({"cniArgs": args} if runtime in ("containerd", "crio", "docker") else {}),
             **keys,
         }
         directory = self.gc.node.cache_dir / "results"
@@ -125,7 +146,7 @@ class ForeignRuntimes:
         path = directory / f"{network}-{document['containerId']}-eth0"
         path.write_text(json.dumps(document), encoding="utf-8")
         os.utime(path, (time.time() - age,) * 2)
-        self.gc.lease("10.1.0.2", f"{container}\r\neth0", network, age)
+        self.gc.lease("10.1.0.2", f"{document['containerId']}\r\neth0", network, age)
         return path
 
     def judge(self, *owners: str, **options: t.Any) -> Leak:
@@ -204,6 +225,7 @@ def test_an_attachment_of_a_runtime_that_is_not_named_is_kept(
     assert foreign.gc.files() == before
 
 
+@pytest.mark.parametrize("runtime", ["containerd", "ctr"])
 @pytest.mark.parametrize(
     ("uptime", "reason"),
     [
@@ -212,12 +234,12 @@ def test_an_attachment_of_a_runtime_that_is_not_named_is_kept(
     ],
 )
 def test_a_service_that_is_down_or_has_just_started_keeps_its_attachments(
-    foreign: ForeignRuntimes, uptime: float | None, reason: str
+    foreign: ForeignRuntimes, runtime: str, uptime: float | None, reason: str
 ) -> None:
-    foreign.make_state("containerd")
-    foreign.record("containerd")
+    foreign.make_state(runtime)
+    foreign.record(runtime)
     foreign.uptime = uptime
-    leak = foreign.judge("containerd")
+    leak = foreign.judge(runtime)
     assert (leak.action, leak.evidence.rpartition(", but ")[2]) == ("kept", reason)
 
 
@@ -333,6 +355,56 @@ def test_a_process_of_the_container_keeps_it(
     assert leak.evidence.endswith(", but process 4711 belongs to the container or works for it")
 
 
+@pytest.mark.parametrize(
+    "mention",
+    [
+        "/default/c-2\n",
+        "/default-c/2/",
+        "\0-namespace\0default\0-id\0c-2\0",
+        "CNI_CONTAINERID=default-c-2\0",
+    ],
+)
+def test_a_process_of_a_task_of_ctr_names_the_whole_container(
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch, mention: str
+) -> None:
+    foreign.make_state("ctr")
+    foreign.record("ctr")
+    monkeypatch.setattr(process_table, "find_mentioning", lambda text, ignored: [4711] if text == mention else [])
+    leak = foreign.judge("ctr")
+    assert (leak.action, leak.evidence.rpartition(", but ")[2]) == (
+        "kept",
+        "process 4711 belongs to the container or works for it",
+    )
+
+
+@pytest.mark.parametrize("path", ["default/c-2", "default-c/2"])
+@pytest.mark.parametrize("state", ["run/containerd", "run/k3s/containerd"])
+def test_ctr_lists_a_task_wherever_the_container_id_is_divided(foreign: ForeignRuntimes, path: str, state: str) -> None:
+    foreign.make_state("ctr")
+    foreign.make_directory(f"{state}/io.containerd.runtime.v2.task/{path}")
+    foreign.record("ctr")
+    assert foreign.judge("ctr").action == "kept"
+
+
+def test_containerd_is_not_ctr(foreign: ForeignRuntimes) -> None:
+    foreign.make_state("ctr")
+    foreign.record("ctr")
+    assert foreign.judge("containerd").evidence.endswith("another runtime, ctr, and owners does not name ctr")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "reason"),
+    [("ctr", "are not like those of a known runtime"), ("docker", ", podman, and owners does not name podman")],
+)
+def test_a_record_without_a_network_namespace_is_not_one_of_ctr_or_docker(
+    foreign: ForeignRuntimes, runtime: str, reason: str
+) -> None:
+    """Other runtimes write the same."""
+    foreign.make_state(runtime)
+    foreign.record(runtime, netns="", cniArgs=[])
+    assert reason in foreign.judge(runtime).evidence
+
+
 def test_one_proof_keeps_an_attachment(foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch) -> None:
     """The runtime has lost a container that runs."""
     foreign.make_state("containerd")
@@ -361,6 +433,80 @@ def test_a_running_container_causes_no_finding(foreign: ForeignRuntimes) -> None
     foreign.record("containerd")
     foreign.netns.add(NETNS["containerd"])
     assert foreign.gc.collect(owners=["containerd"], min_age=0) == []
+
+
+UNKNOWN_RUNTIME: dict[str, t.Any] = {"containerId": "blue", "netns": "", "cniArgs": []}
+
+
+def test_a_lost_attachment_of_an_unknown_runtime_is_reported_with_the_reason(foreign: ForeignRuntimes) -> None:
+    """libcni before 1.2 names the network namespace only in the result."""
+    foreign.make_state("containerd")
+    sandbox = {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0", "sandbox": "/run/netns/blue"}]}
+    path = foreign.record("containerd", **{**UNKNOWN_RUNTIME, "result": sandbox})
+    gone = "its network namespace /run/netns/blue is gone"
+    leak = foreign.judge("containerd")
+    assert (leak.action, leak.proofs, path.exists()) == ("kept", (gone,), True)
+    assert f"{gone}, but the record belongs to another runtime, and its container ID" in leak.evidence
+    assert foreign.judge().evidence.endswith(f"{gone}, but the record belongs to another runtime")
+    foreign.netns.add("/run/netns/blue")
+    assert [leak for owners in ((), CONTAINERS) for leak in foreign.gc.collect(owners=owners)] == []
+
+
+@pytest.mark.parametrize(
+    ("runtime", "keys", "reason"),
+    [
+        ("containerd", UNKNOWN_RUNTIME, "are not like those of a known runtime"),
+        ("podman", {"netns": ""}, "owners does not name podman"),
+        ("containerd", {"netns": ""}, "containerd is not running"),
+    ],
+)
+def test_an_attachment_without_a_network_namespace_is_reported_unless_it_shows_life(
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch, runtime: str, keys: dict[str, t.Any], reason: str
+) -> None:
+    foreign.make_state(runtime)
+    foreign.uptime = None
+    foreign.record(runtime, **keys)
+    assert foreign.gc.collect(min_age=0) == []
+    leak = foreign.judge("containerd")
+    idle = "no process belongs to the container or is in its network namespace"
+    assert (leak.action, leak.proofs, reason in leak.evidence) == ("kept", (idle,), True)
+    addresses = live_namespaces.NetnsAddresses({"10.1.0.2": "/run/netns/blue"}, {})
+    unreadable = live_namespaces.NetnsAddresses({}, {"/proc/1/ns/net": CniError(Code.IO_FAILURE, "denied")})
+    for known in (addresses, unreadable):
+        with monkeypatch.context() as patch:
+            patch.setattr(live_namespaces, "addresses", lambda known=known: known)
+            assert foreign.gc.collect(owners=["containerd"]) == []
+    monkeypatch.setattr(process_table, "find_mentioning", lambda text, ignored: [4711])
+    assert foreign.gc.collect(owners=["containerd"]) == []
+
+
+@pytest.mark.parametrize("is_up", [True, False])
+def test_a_namespace_without_a_process_is_reported_if_the_lists_of_its_runtime_prove_nothing(
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch, is_up: bool
+) -> None:
+    """The service is down, or the state directory is one that only an argument of the service sets."""
+    foreign.uptime = 3600.0 if is_up else None
+    if not is_up:
+        foreign.make_state("containerd")
+    foreign.record("containerd")
+    foreign.netns.add(NETNS["containerd"])
+    leak = foreign.judge("containerd", "podman") if is_up else foreign.judge("containerd")
+    reason = "it is unknown which containers containerd has" if is_up else "containerd is not running"
+    assert (leak.action, len(leak.proofs), f", but {reason}" in leak.evidence) == ("kept", 1, True)
+    monkeypatch.setattr(process_table, "find_by_netns", lambda path: [4711])
+    assert foreign.gc.collect(owners=["containerd", "podman"]) == []
+
+
+def test_a_path_of_a_process_that_leads_to_the_network_namespace_of_the_node_is_gone(foreign: ForeignRuntimes) -> None:
+    """Another process has got the number of the container's."""
+    path = f"/proc/{os.getpid()}/ns/net"
+    foreign.netns.add(path)
+    foreign.make_state("nerdctl")
+    foreign.record("nerdctl", netns=path)
+    leak = foreign.judge("nerdctl")
+    assert leak.proofs[0] == f"its network namespace {path} is gone: the path leads to that of the node"
+    assert leak.action == "deleted"
+    assert foreign.netns_of_del() == [("b", ""), ("a", "")]
 
 
 def test_a_network_namespace_without_container_and_process_is_deleted_when_it_is_old(foreign: ForeignRuntimes) -> None:
@@ -577,6 +723,16 @@ def test_a_configured_state_directory_is_read(foreign: ForeignRuntimes, file: st
     assert foreign.judge("nomad").action == "kept"
     (foreign.root / f"srv/nomad/alloc/{ALLOCATION}").rmdir()
     assert foreign.judge("nomad").action == "deleted"
+
+
+def test_docker_lists_a_container_in_its_configured_directory(foreign: ForeignRuntimes) -> None:
+    (foreign.make_directory("etc/docker") / "daemon.json").write_text('{"data-root": "/srv/docker"}', encoding="ascii")
+    foreign.make_state("docker")
+    foreign.record("docker")
+    container = foreign.make_directory(f"srv/docker/containers/{POD}")
+    assert foreign.judge("docker").action == "kept"
+    container.rmdir()
+    assert foreign.judge("docker").action == "deleted"
 
 
 def test_a_network_without_a_file_is_taken_from_its_records_with_its_lease_directory(

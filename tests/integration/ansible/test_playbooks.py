@@ -499,7 +499,7 @@ def test_lost_rules_are_put_back_and_the_node_learns_to_do_it_and_forgets(node: 
     repaired = project.run(REPAIR, "--diff", **by_itself)
     assert _changing(repaired) == {"repair"}
     assert _plans(repaired, "repair") == _plans(predicted, "repair")
-    assert "attachment of red (eth0) to network dbnet: repaired, " in repaired[shown].result["msg"][1]
+    assert "attachment of red (eth0) to network dbnet: repaired; found: " in repaired[shown].result["msg"][1]
     assert UNIT.exists()
     for playbook in (REPAIR, PROVISION, VERIFY):
         assert _changing(project.run(playbook, **by_itself)) == set(), playbook

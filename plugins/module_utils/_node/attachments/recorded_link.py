@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_device import DeviceClaim, OwnDevice
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import LinkClaim
 
@@ -101,6 +102,8 @@ def prepare(record: Record, records: AllRecords, *, is_name_needed: bool) -> Pre
         if is_name_needed:
             raise _make_ownership_error(record.attachment, owner, path)
         return Preparation(_without_netns(record), removed_host_end=claim.find_moved_pair(records))
+    if own_links.is_without_link(record) and _is_of_another(claim, path, records):
+        return Preparation(_without_netns(record))
     if not claim.is_identifiable:
         return Preparation(record)
     return _prepare_link(record, claim, path, records, is_name_needed=is_name_needed)
@@ -145,6 +148,16 @@ def _find_other_owner(claim: LinkClaim, link: Link | None, path: str, records: A
                 if LinkClaim.from_record(other).is_proven_by(link, path):
                     return attachment
     return None
+
+
+def _is_of_another(claim: LinkClaim, path: str, records: AllRecords) -> bool:
+    """Return whether links in a network namespace are those of another container, and none is of the claim's own."""
+    links: tuple[Link, ...] = ()
+    with contextlib.suppress(CniError):  # the plugins report it
+        links = rtnetlink.snapshot(path, routes=False).links
+    owners = [_find_other_owner(claim, link, path, records) for link in links]
+    containers = {owner.container_id for owner in owners if owner is not None}
+    return bool(containers) and claim.attachment.container_id not in containers
 
 
 def remove_host_end(record: Record, records: AllRecords) -> None:

@@ -88,18 +88,34 @@ def find_rivals(records: t.Iterable[Record]) -> dict[Key, str]:
     A record is a claim: it may name the network namespace of another container.
     """
     groups: dict[tuple[str, str], dict[Key, Record]] = {}
+    namespaces: dict[str, list[Record]] = {}
     for record in records:
         attachment = record.attachment
         identity = netns_identity(attachment.netns)
         if identity:
             groups.setdefault((identity, attachment.ifname), {})[attachment.key] = record
+            namespaces.setdefault(identity, []).append(record)
     rivals: dict[Key, str] = {}
+    for members in namespaces.values():
+        for record in filter(own_links.is_without_link, members):
+            owner = _find_other_container(record, members)
+            if owner:
+                rivals[record.attachment.key] = f"the network namespace is that of container {owner}"
     for (dummy, ifname), group in groups.items():
         proven = [key for key, record in group.items() if len(group) > 1 and _has_recorded_mac(record)]
         for key in group if proven else ():
             if key not in proven:
                 rivals[key] = f"the record of container {proven[0][1]} describes interface {ifname}"
     return rivals
+
+
+def _find_other_container(record: Record, members: t.Iterable[Record]) -> str:
+    """Return another container whose interface is in a network namespace, if none of the record's own container is."""
+    others = [each for each in members if each.attachment.container_id != record.attachment.container_id]
+    owner = next(filter(_has_recorded_mac, others), None)
+    if owner is None or any(_has_recorded_mac(each) for each in members if each not in others):
+        return ""
+    return owner.attachment.container_id
 
 
 def _has_recorded_mac(record: Record) -> bool:

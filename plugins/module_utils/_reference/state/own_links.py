@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -66,6 +67,15 @@ def find_peer(link: Link, peer: Link | None) -> Link | None:
         peer: The link of the node with the index of the other end.
     """
     return peer if peer is not None and peer.is_peer_of(link, None) and not link.is_peer_elsewhere else None
+
+
+def is_without_link(record: Record) -> bool:
+    """Return whether no plugin of a record makes a link: nothing there proves whose network namespace it names."""
+    try:
+        plugins = [catalogue.find_plugin_type(plugin.type) for plugin in record.network().plugins]
+    except CniError:
+        return False
+    return all(plugin.is_reference and not plugin.makes_interface for plugin in plugins)
 
 
 def is_recorded(record: Record, inside: Link) -> bool:
@@ -278,4 +288,13 @@ class LinkClaim(t.NamedTuple):
         return catalogue.find_plugin_type(self.plugin_type).link_kind in ("", link.kind)
 
 
-__all__ = ("HOST_END", "LinkClaim", "OwnLinks", "find_host_end", "find_peer", "is_pair", "is_recorded")
+__all__ = (
+    "HOST_END",
+    "LinkClaim",
+    "OwnLinks",
+    "find_host_end",
+    "find_peer",
+    "is_pair",
+    "is_recorded",
+    "is_without_link",
+)

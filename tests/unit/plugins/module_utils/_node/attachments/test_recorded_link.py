@@ -291,21 +291,45 @@ def test_a_record_with_the_host_end_of_another_loses_its_own_link(kernel: Rename
     assert kernel.prepare() == {}  # DEL removes it by its name
 
 
-@pytest.mark.parametrize(
-    "types", [["bridge"], ["loopback", "bridge"], ["host-device", "ptp"], ["tuning", "macvlan", "bridge"]]
-)
-def test_the_link_of_another_record_is_not_found_by_its_address(
-    kernel: RenamedLinkKernel, node: FakeNode, types: list[str]
-) -> None:
-    """DEL of each plugin of the chain would remove it."""
+def _prepare_second_record(
+    kernel: RenamedLinkKernel, node: FakeNode, container_id: str, types: list[str]
+) -> Preparation:
+    """Prepare DEL of a record that names the namespace and the address of an attachment that has its link."""
     node.runtime().records.write(kernel.record())
     kernel.inside = [_link("eth0", HAS_ADDRESS)]
     claimed = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}
     network = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": name} for name in types]}
-    attachment = dataclasses.replace(node.attachment("green"), netns=str(node.netns / "blue"), ifname="up0")
+    attachment = dataclasses.replace(node.attachment(container_id), netns=str(node.netns / "blue"), ifname="up0")
     record = kernel.record(result=claimed)._replace(attachment=attachment, config=json.dumps(network).encode())
-    prepared = prepare(record, kernel.records, is_name_needed=False)
+    return prepare(record, kernel.records, is_name_needed=False)
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        ["bridge"],
+        ["loopback", "bridge"],
+        ["host-device", "ptp"],
+        ["tuning", "macvlan", "bridge"],
+        ["loopback"],
+        ["sbr"],
+        ["tuning", "portmap"],
+    ],
+)
+def test_del_leaves_the_namespace_of_another_container_alone(
+    kernel: RenamedLinkKernel, node: FakeNode, types: list[str]
+) -> None:
+    """A plugin of the chain would find the link by its address, or change what it finds there."""
+    prepared = _prepare_second_record(kernel, node, "green", types)
     assert (prepared.record.attachment.netns, prepared.renamed, prepared.removed) == ("", None, None)
+
+
+@pytest.mark.parametrize("types", [["loopback"], ["sbr"], ["acme"]])
+def test_del_without_a_link_of_its_own_enters_the_namespace_of_its_container(
+    kernel: RenamedLinkKernel, node: FakeNode, types: list[str]
+) -> None:
+    prepared = _prepare_second_record(kernel, node, "blue", types)
+    assert prepared.record.attachment.netns == str(node.netns / "blue")
 
 
 def test_del_runs_without_the_namespace_if_it_is_the_nodes_own(kernel: RenamedLinkKernel) -> None:

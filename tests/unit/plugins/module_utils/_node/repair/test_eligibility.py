@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import typing as t
@@ -20,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.repair.eligibility import (
+    find_rivals,
     reason_by_interface,
     reason_to_skip,
 )
@@ -191,3 +193,18 @@ def test_a_namespace_that_cannot_be_read_is_a_reason(links: FakeLinks, monkeypat
 
     monkeypatch.setattr(rtnetlink, "snapshot", fail)
     assert reason_by_interface(make_record()) == "cannot enter /run/netns/blue"
+
+
+@pytest.mark.parametrize("plugin", ["loopback", "tuning", "sbr"])
+@pytest.mark.parametrize(("container_id", "is_rival"), [("blue", False), ("green", True)])
+def test_a_record_without_a_link_does_not_claim_the_namespace_of_another_container(
+    path: str, monkeypatch: pytest.MonkeyPatch, plugin: str, container_id: str, is_rival: bool
+) -> None:
+    monkeypatch.setattr(rtnetlink, "link", lambda name, path: ETH0 if name == "eth0" else None)
+    own, claim = (
+        make_record(path=path),
+        make_record({"type": plugin}, path=path, ifname="lo", result={"cniVersion": "1.0.0"}),
+    )
+    claim = claim._replace(attachment=dataclasses.replace(claim.attachment, container_id=container_id))
+    reason = f"the network namespace is that of container {own.attachment.container_id}"
+    assert find_rivals([claim, own]) == ({claim.attachment.key: reason} if is_rival else {})

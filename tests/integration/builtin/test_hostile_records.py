@@ -181,6 +181,10 @@ class Yard:
         for path in self.results.glob("*"):
             if path.name != self.node.record_of(self.item).name:
                 path.unlink() if path.is_file() else shutil.rmtree(path)
+        # A repair puts back the lease of a record; DEL that fails keeps it.
+        for lease in pathlib.Path(NODE_PATHS.lease_dir).glob("*/*"):
+            if lease.is_file() and lease.read_bytes().startswith(b"hostile"):
+                lease.unlink()
         shutil.rmtree(self.node.cache_dir / "cni.node" / "intents", ignore_errors=True)
         (self.node.cache_dir / "cni.node" / "intents").mkdir(parents=True, exist_ok=True)
         subprocess.run(["ip", "netns", "delete", "gone"], check=False, stderr=subprocess.DEVNULL)

@@ -87,6 +87,9 @@ CASES = {
     "nothing recorded, never checked": DecisionCase(Recorded(), DESIRED, NEVER, Step.ADD),
     "network missing": DecisionCase(IN_PLACE, MISSING, Policy(), Step.FAIL, error="no network"),
     "network missing, dry run": DecisionCase(IN_PLACE, MISSING, DRY_RUN, Step.RECREATE),
+    "network namespace missing, dry run": DecisionCase(
+        OTHER_NETNS, MISSING, DRY_RUN, Step.RECREATE, "its network namespace has been replaced"
+    ),
     "network missing, nothing recorded, dry run": DecisionCase(Recorded(), MISSING, DRY_RUN, Step.ADD),
     "problem": DecisionCase(IN_PLACE, PROBLEM, Policy(), Step.FAIL, error="not a network namespace"),
     "problem, dry run": DecisionCase(IN_PLACE, PROBLEM, DRY_RUN, Step.FAIL, error="not a network namespace"),

@@ -342,6 +342,28 @@ attachments:
       type: str
       returned: always
       sample: the network's configuration has changed
+    interrupts:
+      description:
+        - What an attachment in use loses. It is lost for a short time if the attachment is recreated, and for good if it is removed.
+        - V(none) if nothing is interrupted. An attachment whose network namespace is gone or has been replaced is not in use.
+      type: dict
+      returned: always
+      contains:
+        addresses:
+          description: The addresses whose connections are interrupted, without prefix lengths.
+          type: list
+          elements: str
+          returned: always
+        ports:
+          description: The host ports that are mapped to the container and are not mapped meanwhile.
+          type: list
+          elements: str
+          returned: always
+      sample:
+        addresses:
+          - 10.1.0.2
+        ports:
+          - 8080->80/tcp
     result:
       description:
         - The CNI result, in the version of the specification selected for the attachment.

@@ -89,6 +89,15 @@ class Record(t.NamedTuple):
         return self.result.addresses if self.result else ()
 
     @property
+    def requested_ports(self) -> list[str]:
+        """The host ports to map to it, such as ``8080->80/tcp``, without entries that some plugins cannot read."""
+        mappings = self.attachment.capability_args.get("portMappings")
+        written = mappings if isinstance(mappings, list) else []
+        # Other runtimes may write the keys in upper or lower case.
+        entries = [json_text.lower_keys(entry) for entry in written if isinstance(entry, dict)]
+        return [_port(entry) for entry in entries if "hostport" in entry and "containerport" in entry]
+
+    @property
     def node_interfaces(self) -> list[str]:
         """The interfaces of its result that are on the node, such as the host end of a veth pair."""
         interfaces = (self.result.keys.get("interfaces") if self.result else None) or ()
@@ -156,6 +165,12 @@ class Record(t.NamedTuple):
             own[RESTORE_KEY] = self.restoration.as_dict()
         document[_OWN_KEY] = own
         return json_text.encode(document)
+
+
+def _port(entry: JsonObject) -> str:
+    host = str(entry.get("hostip") or "")
+    host = f"[{host}]:" if ":" in host else f"{host}:" if host else ""
+    return f"{host}{entry['hostport']}->{entry['containerport']}/{entry.get('protocol') or 'tcp'}"
 
 
 # Most records of a node share a configuration.

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.executor impor
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
-    from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
+    from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
     from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import StderrLog
 
 
@@ -72,6 +72,7 @@ def _entry(outcome: AttachmentResult, plugin_seconds: float, executor: Stopwatch
         "action": outcome.action.value,
         "changed": outcome.changed,
         "reason": outcome.reason,
+        "interrupts": _interrupts(outcome.interrupted),
         "result": dict(outcome.result or {}),
         "error": outcome.error.as_dict() if outcome.error else None,
         "false_alarms": [error.msg for error in outcome.false_alarms],
@@ -80,6 +81,14 @@ def _entry(outcome: AttachmentResult, plugin_seconds: float, executor: Stopwatch
         "builtin_plugins": executor.list_builtin(attachment.key),
         **({} if log is None else {"stderr": log.entries(attachment.key)}),
     }
+
+
+def _interrupts(record: Record | None) -> JsonObject | None:
+    """Return what a container loses, for a short time or for good, when its recorded attachment is deleted."""
+    if record is None:
+        return None
+    maps_ports = any("portMappings" in plugin.capabilities for plugin in record.network().plugins)
+    return {"addresses": list(record.addresses), "ports": record.requested_ports if maps_ports else []}
 
 
 def _before(outcome: AttachmentResult) -> str:

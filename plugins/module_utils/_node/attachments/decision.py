@@ -25,6 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Policy,
 )
 
+NETNS_REPLACED: t.Final = "its network namespace has been replaced"
 NETWORK_CHANGED: t.Final = "the network's configuration has changed"
 _ARGS_CHANGED: t.Final = "its arguments have changed"
 _CAPABILITY_ARGS_CHANGED: t.Final = "its capability arguments have changed"
@@ -127,8 +128,11 @@ def decide(recorded: Recorded, desired: DesiredAttachment, policy: Policy) -> De
     obstacle = desired.problem or (None if policy.dry_run else desired.missing)
     if obstacle is not None:
         return Decision(Step.FAIL, recorded.defect, record, obstacle)
-    if record is None or desired.network is None:
-        return Decision(Step.RECREATE if record else Step.ADD, recorded.defect, record)
+    if record is None:
+        return Decision(Step.ADD, recorded.defect)
+    if desired.network is None:
+        # An earlier task of the real run creates the network namespace that is gone.
+        return Decision(Step.RECREATE, recorded.defect or (recorded.netns_change and NETNS_REPLACED), record)
     reason = recorded.defect or recorded.netns_change or _changed_request(record, desired.network, desired.attachment)
     if reason:
         rolls_back = request_changed_in_place(recorded, desired.network, desired.attachment)
@@ -205,6 +209,7 @@ def _is_same_request(recorded: t.Mapping[str, t.Any], desired: t.Mapping[str, t.
 
 
 __all__ = (
+    "NETNS_REPLACED",
     "NETWORK_CHANGED",
     "REQUEST_CHANGED",
     "CheckReport",

@@ -12,7 +12,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.decision import Recorded
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.decision import NETNS_REPLACED, Recorded
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 
 
@@ -117,7 +117,7 @@ def _netns_change(record: Record, attachment: Attachment) -> str:
         return ""
     if _is_same_inode(current, recorded) and netns_identity(record.attachment.netns) == recorded:
         return ""
-    return f"its network namespace {'has been replaced' if current else 'is gone'}"
+    return NETNS_REPLACED if current else "its network namespace is gone"
 
 
 def _has_moved(record: Record, attachment: Attachment) -> bool:

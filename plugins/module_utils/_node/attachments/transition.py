@@ -54,7 +54,6 @@ class Transition:
         self._false_alarms: tuple[CniError, ...] = recorded.check.false_alarms if recorded.check else ()
         self._missing = desired.missing
         self._tolerated: CniError | None = None
-        self._removed: Record | None = None
         self._touched = False
 
     def carry_out(self, replacement: DesiredAttachment | None) -> AttachmentResult:
@@ -75,7 +74,7 @@ class Transition:
             before=self._before,
             after=self._after,
             touched=self._touched,
-            removed_record=self._removed,
+            interrupted=self._recorded.record if self._interrupts(action) else None,
         )
 
     def _carry_out(self, replacement: DesiredAttachment | None) -> Action:
@@ -129,8 +128,12 @@ class Transition:
         if replacement is not None:
             self._require_replacement(replacement)
         self._delete(record, is_name_needed=replacement is not None)
-        self._removed = record if self._recorded.is_in_place else None
         return Action.REMOVED
+
+    def _interrupts(self, action: Action) -> bool:
+        """Return whether an attachment that may have worked is deleted, also if it is added again."""
+        deletes = self._touched or action in (Action.RECREATED, Action.REMOVED)
+        return deletes and self._recorded.is_in_place
 
     def _require_replacement(self, replacement: DesiredAttachment) -> None:
         """Require that the attachment that gets the interface's name can be added, before this one is removed."""

@@ -111,7 +111,7 @@ class AttachmentResult(t.NamedTuple):
         before, after: The attachment before the run and after it, or as predicted; None if there is no attachment.
         touched: Whether an ADD was completed or a DEL begun, even if the item failed later.
         repairs: What was put back in place, as commands.
-        removed_record: The record of a complete attachment that was removed.
+        interrupted: The record of a complete attachment, in an existing network namespace, that is recreated or removed.
         seconds: Time spent on this attachment.
     """
 
@@ -127,12 +127,17 @@ class AttachmentResult(t.NamedTuple):
     after: AttachmentState | None = None
     touched: bool = False
     repairs: tuple[str, ...] = ()
-    removed_record: Record | None = None
+    interrupted: Record | None = None
     seconds: float = 0.0
 
     @property
     def changed(self) -> bool:
         return bool(self.touched or self.repairs) or self.action is Action.RECREATED or self.before != self.after
+
+    @property
+    def removed_record(self) -> Record | None:
+        """The record of a complete attachment that was removed."""
+        return self.interrupted if self.action is Action.REMOVED else None
 
 
 __all__ = ("Action", "AttachmentResult", "AttachmentState", "Check", "DesiredAttachment", "OnDrift", "Policy")

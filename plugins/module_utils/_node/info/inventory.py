@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import is_executable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, lower_keys
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
@@ -212,7 +212,7 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> Js
         "persist": record.restoration is not None,
         "interrupted": intent.command if intent and (intent is record or intent.command != "ADD") else None,
         "addresses": list(record.addresses),
-        "ports": _ports(record),
+        "ports": record.requested_ports,
         "builtin_plugins": list(record.builtin),
         "drift": None,
         "result": record.result.keys if record.result else None,
@@ -235,21 +235,6 @@ def _add_drift(
             with contextlib.suppress(Exception):  # the drift of a record that cannot be compared is unknown
                 compared = compare(record, rules, node)
                 facts["drift"] = list(compared.faults) if compared else None
-
-
-def _ports(record: Record) -> list[str]:
-    """Return the host ports that are mapped to an attachment, without entries that some plugins cannot read."""
-    mappings = record.attachment.capability_args.get("portMappings")
-    written = mappings if isinstance(mappings, list) else []
-    # Other runtimes may write the keys in upper or lower case.
-    entries = [lower_keys(entry) for entry in written if isinstance(entry, dict)]
-    return [_port(entry) for entry in entries if "hostport" in entry and "containerport" in entry]
-
-
-def _port(entry: JsonObject) -> str:
-    host = str(entry.get("hostip") or "")
-    host = f"[{host}]:" if ":" in host else f"{host}:" if host else ""
-    return f"{host}{entry['hostport']}->{entry['containerport']}/{entry.get('protocol') or 'tcp'}"
 
 
 def _netns_state(record: Record) -> str:

@@ -15,6 +15,7 @@ pytest.importorskip("ansible.errors", reason="filters run on the controller")
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.cni.node.plugins.filter.fleet_impact import fleet_impact
 from ansible_collections.cni.node.plugins.filter.node_subnets import node_subnets
 from ansible_collections.cni.node.plugins.filter.node_table import node_table
 from ansible_collections.cni.node.plugins.module_utils._base import printable
@@ -41,6 +42,7 @@ CALLS: dict[str, t.Callable[[str], object]] = {
     "file that is none": lambda path: node_subnets(RANGE, HOSTS, 24, file=f"{path}/{ODD}"),
     "node": lambda path: node_table({f"a{ODD}": {"networks": 1}}),
     "attachments": lambda path: node_table({}, f"some{ODD}"),
+    "node of a fleet": lambda path: fleet_impact({f"a{ODD}": {"result": 1}}, [f"a{ODD}"], "result"),
 }
 
 

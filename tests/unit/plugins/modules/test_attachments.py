@@ -55,6 +55,7 @@ def test_an_entry_has_every_documented_key_and_defaults_from_the_netns(ensure: E
         "action": "added",
         "changed": True,
         "reason": "",
+        "interrupts": None,
         "result": {"cniVersion": "1.0.0", **RESULT},
         "error": None,
         "false_alarms": [],
@@ -140,6 +141,80 @@ def test_the_diff_has_the_reason_for_recreation(ensure: Ensure) -> None:
         "after": {name: "attached anew"},
     }
     assert done["attachments"][0]["reason"] == "its arguments have changed"
+
+
+PORT: t.Final = {"hostPort": 8080, "containerPort": 80}
+MAPPED: t.Final = {"network": "net", "netns": "blue", "capability_args": {"portMappings": [PORT]}}
+IN_USE: t.Final = {"addresses": ["10.1.0.2"], "ports": ["8080->80/tcp"]}
+REPLACED: t.Final = "its network namespace has been replaced"
+
+
+def replace_namespace(path: pathlib.Path) -> None:
+    path.rename(path.with_name("old"))
+    path.touch()
+
+
+@pytest.mark.parametrize(
+    ("change", "action", "reason", "interrupts"),
+    [
+        ({}, "checked", "", None),
+        ({"ifname": "eth1"}, "added", "", None),
+        ({"args": {"A": "1"}}, "recreated", "its arguments have changed", IN_USE),
+        ({"capability_args": {}}, "recreated", "its capability arguments have changed", IN_USE),
+        ({"state": "absent"}, "removed", "", IN_USE),
+        (replace_namespace, "recreated", REPLACED, None),
+    ],
+    ids=["nothing", "another interface", "arguments", "no ports", "absent", "another network namespace"],
+)
+def test_check_mode_predicts_what_a_change_interrupts(
+    ensure: Ensure,
+    tmp_path: pathlib.Path,
+    change: JsonObject | t.Callable[[pathlib.Path], None],
+    action: str,
+    reason: str,
+    interrupts: JsonObject | None,
+) -> None:
+    network = {
+        "cniVersion": "1.0.0",
+        "name": "net",
+        "plugins": [{"type": "lab", "capabilities": {"portMappings": True}}],
+    }
+    (tmp_path / "net.d" / "10-net.conflist").write_text(json.dumps(network), encoding="utf-8")
+    ensure(MAPPED).ok()
+    item = MAPPED
+    if callable(change):
+        change(tmp_path / "run" / "netns" / "blue")
+    else:
+        item = {**MAPPED, **change}
+    for check_mode in (True, False):
+        (entry,) = ensure(item, check_mode=check_mode).ok()["attachments"]
+        assert (entry["action"], entry["reason"], entry["interrupts"]) == (action, reason, interrupts), check_mode
+
+
+def test_ports_that_no_plugin_maps_are_not_interrupted(ensure: Ensure) -> None:
+    ensure(MAPPED).ok()
+    (entry,) = ensure({**MAPPED, "state": "absent"}).ok()["attachments"]
+    assert entry["interrupts"] == {"addresses": ["10.1.0.2"], "ports": []}
+
+
+def test_check_mode_predicts_the_reason_for_a_network_namespace_that_an_earlier_task_creates(
+    ensure: Ensure, tmp_path: pathlib.Path
+) -> None:
+    ensure(MAPPED).ok()
+    path = tmp_path / "run" / "netns" / "blue"
+    path.rename(path.with_name("old"))
+    predicted = ensure(MAPPED, check_mode=True).ok()["attachments"][0]
+    path.touch()
+    done = ensure(MAPPED).ok()["attachments"][0]
+    for entry in (predicted, done):
+        assert (entry["action"], entry["reason"], entry["interrupts"]) == ("recreated", REPLACED, None)
+
+
+def test_a_failed_recreation_reports_what_it_has_interrupted(ensure: Ensure, plugins: ScriptedPlugins) -> None:
+    ensure(MAPPED).ok()
+    plugins.write("lab", ADD=ScriptedAnswer(error={"code": 123, "msg": "no"}))
+    (entry,) = ensure({**MAPPED, "args": {"A": "1"}}).result["attachments"]
+    assert (entry["action"], entry["interrupts"]) == ("failed", {"addresses": ["10.1.0.2"], "ports": []})
 
 
 def test_an_undeclared_capability_causes_a_warning(ensure: Ensure) -> None:

@@ -99,6 +99,9 @@ CASES = {
     ),
     "network missing, another netns": DecisionCase(OTHER_NETNS, MISSING, Policy(), Step.FAIL, error="no network"),
     "network missing, nothing recorded": DecisionCase(Recorded(), MISSING, Policy(), Step.FAIL, error="no network"),
+    "network namespace missing, dry run": DecisionCase(
+        OTHER_NETNS, MISSING, DRY_RUN, Step.RECREATE, "its network namespace has been replaced"
+    ),
     "network missing, nothing recorded, dry run": DecisionCase(Recorded(), MISSING, DRY_RUN, Step.ADD),
     "problem": DecisionCase(IN_PLACE, PROBLEM, Policy(), Step.FAIL, error="not a network namespace"),
     "problem, dry run": DecisionCase(IN_PLACE, PROBLEM, DRY_RUN, Step.FAIL, error="not a network namespace"),

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import functools
@@ -134,7 +135,11 @@ def tree_lines(top: str | os.PathLike[str], identity: bool = False) -> Lines:
     paths = [os.fspath(top)] if os.path.lexists(top) else []
     for directory, below, files in os.walk(top):
         paths += [os.path.join(directory, name) for name in below + files]
-    return sorted(file_line(pathlib.Path(path), str(top), identity) for path in paths)
+    lines = []
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # gone by now: another run of the node has removed it
+            lines.append(file_line(pathlib.Path(path), str(top), identity))
+    return sorted(lines)
 
 
 def file_line(path: pathlib.Path, top: str, identity: bool) -> str:

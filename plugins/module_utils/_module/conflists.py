@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
     refusal,
 )
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import NotFound, ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import NotFound
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import (
@@ -51,6 +51,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_ch
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 from ansible_collections.cni.node.plugins.module_utils._reference import dhcp_daemon
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import NEVER
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 
 if t.TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _find_dhcp(module: AnsibleModule) -> str:
     """Return the path of the plugin dhcp; in check mode, where an earlier task may install it."""
     plugin_dirs, allowed = module.params["plugin_dirs"], module.params["allow_world_writable_plugins"]
     try:
-        return ProcessExecutor(plugin_dirs, 1, allow_world_writable=allowed).require(dhcp_daemon.PLUGIN)
+        return make_executor(plugin_dirs, 1, allow_world_writable=allowed, builtin=NEVER).require(dhcp_daemon.PLUGIN)
     except CniError as exc:
         error = exc.within("dhcp_daemon")
         if not (module.check_mode and plugin_dirs and isinstance(exc, NotFound)):

@@ -37,11 +37,17 @@ class Job:
         return (self.artifacts / "stdout").read_text(encoding="utf-8")
 
     def results(self, task: str = "") -> list[JsonObject]:
-        """Return the data of the events that end a task of this collection's modules, or the named task."""
+        """Return the data of the events that end a task of this collection's modules, or the named task.
+
+        The module that shows what others return is left out.
+        """
         ended = [event for event in self.events if event["event"] in {"runner_on_ok", "runner_on_failed"}]
         data = [t.cast(JsonObject, event["event_data"]) for event in ended]
         return [
-            entry for entry in data if (entry["task"] == task if task else entry["task_action"].startswith("cni.node."))
+            entry
+            for entry in data
+            if (entry["task"] == task if task else entry["task_action"].startswith("cni.node."))
+            and entry["task_action"] != "cni.node.show"
         ]
 
     def succeeded(self) -> Job:

@@ -56,7 +56,8 @@ def _virgin(node: EngineNode) -> None:
 
 
 def _own(played: PlaybookRun) -> list[TaskRun]:
-    return [task for task in played.tasks if task.module.startswith("cni.node.") and task.status != "skipped"]
+    own = [task for task in played.tasks if task.module.startswith("cni.node.") and task.status != "skipped"]
+    return [task for task in own if task.module != "cni.node.show"]
 
 
 def _plans(played: PlaybookRun, *modules: str) -> list[JsonObject]:

@@ -25,6 +25,7 @@ PLUGINS = pathlib.Path(error.__file__).parents[2]
 # Files other than the catalogue that have such words, and why.
 OWN_MODULES = {
     "plugin_utils/_validation/rules/preparation.py": {"bridge"},  # the link kube-bridge of kube-router
+    "module_utils/_reference/dhcp_daemon.py": {"dhcp"},  # the daemon that this plugin asks
     "module_utils/_reference/host_local.py": {"host-local"},  # where this plugin keeps its leases
     "module_utils/_reference/saved_values.py": {"tuning"},  # where this plugin keeps the values it changed
 }

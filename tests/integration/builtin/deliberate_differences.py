@@ -23,6 +23,7 @@ class Reason(enum.Enum):
     """Each value is in the documentation, word for word."""
 
     ADD_LEAVES_NOTHING = "an ADD that fails removes what it has made, except for the bridge"
+    BRIDGE_IS_UP = "bridge switches off router advertisements only while the bridge is down"
     CHECK_FINDS = (
         "CHECK finds a lost address of the bridge, lost masquerading, a lost route to the container, "
         "a lost route of the kernel to the container's subnet, and forwarding that is switched off"
@@ -33,7 +34,6 @@ class Reason(enum.Enum):
     DEL_WITHOUT_NAMESPACE = (
         "DEL without the network namespace succeeds, and removes masquerading, leases, ifb links and the file of tuning"
     )
-    EXISTING_BRIDGE = "bridge leaves the router advertisements of an existing bridge alone"
     GC_FREES = "GC of host-local frees the leases of attachments that are not listed as valid"
     LOOPBACK_RESULT = "loopback prints the result in the form of the requested version"
     MASQ_ALL = "`masqAll` of portmap masquerades every connection to a mapped port with nftables as well"

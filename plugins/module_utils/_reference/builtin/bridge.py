@@ -180,12 +180,13 @@ def _ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> Link:
         data = kernel_writer.vlan_filtering_data() if config.filters_vlans else b""
         writer.ensure_link(config.bridge, BRIDGE, data, mtu=config.mtu)
         link = sandbox.require_link(config.bridge)
-        router_advertisements.ignore(config.bridge)  # a bridge of the node may need them
     if link.kind != BRIDGE:
         raise refuse(f"the link {config.bridge} exists, and is no bridge", "rename it, or set /bridge to another name")
     if config.is_promiscuous and not link.is_promiscuous:
         writer.set_promiscuous(link.ifindex)
     if not link.is_up:
+        # New, or left so by a killed ADD. A bridge that is up may have the node's routes from a router.
+        router_advertisements.ignore(config.bridge)
         writer.set_up(link.ifindex)
     return link
 

@@ -87,13 +87,12 @@ def _write_lease(writer: KernelWriter, dummy: Difference, lease: resources.Lease
 
 def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bridge) -> None:
     data = kernel_writer.vlan_filtering_data() if bridge.filters_vlans else b""
-    is_new = rtnetlink.link(bridge.name) is None
     writer.ensure_link(bridge.name, BRIDGE, data, mtu=bridge.mtu, mac=bridge.mac)
     link = _find_link(bridge.name)
     if link.kind != BRIDGE:
         problem = f"another link has the name {bridge.name}, and is no bridge"
         raise CniError(Code.LIMITED_CONNECTIVITY, problem, "remove or rename that link")
-    if is_new:  # a bridge of the node may need them
+    if not link.is_up:  # as ADD
         router_advertisements.ignore(bridge.name)
     if bridge.is_promiscuous:
         writer.set_promiscuous(link.ifindex)

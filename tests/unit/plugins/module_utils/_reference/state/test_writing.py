@@ -41,7 +41,11 @@ class RecordingWriter:
             self.written.append(f"{name} {arguments[0]}{vlan}")
             if name == "ensure_link":
                 made = CNI0._replace(
-                    ifindex=20, name=arguments[0], kind=arguments[1], table=5 if arguments[1] == "vrf" else 0
+                    ifindex=20,
+                    name=arguments[0],
+                    kind=arguments[1],
+                    is_up=False,
+                    table=5 if arguments[1] == "vrf" else 0,
                 )
                 self.links.setdefault(arguments[0], made)
 
@@ -96,6 +100,13 @@ def test_resources_that_others_depend_on_are_written_first(writer: RecordingWrit
         "add_route 7",
         "net/ipv4/ip_forward 1",
     ]
+
+
+@pytest.mark.parametrize("is_up", [True, False])
+def test_a_bridge_that_is_up_keeps_its_router_advertisements(writer: RecordingWriter, is_up: bool) -> None:
+    writer.links["cni0"] = CNI0._replace(is_up=is_up)
+    assert repair([Difference(resources.Bridge("cni0"), "not promiscuous")]).errors == ()
+    assert ("net/ipv6/conf/cni0/accept_ra 0" in writer.written) is not is_up
 
 
 def test_writing_continues_after_a_failure(writer: RecordingWriter) -> None:

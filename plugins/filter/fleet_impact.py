@@ -108,7 +108,6 @@ _value:
       elements: str
 """
 
-import collections.abc
 import json
 import re
 import typing as t
@@ -118,6 +117,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
+from ansible_collections.cni.node.plugins.plugin_utils._host_results import require_hosts
 from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
 _HEADINGS: t.Final[Row] = ("NODE", "CONTAINER", "INTERFACE", "NETWORK", "ACTION", "INTERRUPTED", "PORTS", "WHY")
@@ -130,11 +130,8 @@ _LIMIT: t.Final = 20
 
 
 def fleet_impact(hostvars: object, hosts: object, result: str, *, reasons: bool = True) -> JsonObject:
-    if not isinstance(hostvars, collections.abc.Mapping):
-        raise AnsibleFilterError("fleet_impact: expected a dictionary of host names to variables, such as hostvars")
-    if isinstance(hosts, (str, bytes, collections.abc.Mapping)) or not isinstance(hosts, collections.abc.Iterable):
-        raise AnsibleFilterError("fleet_impact: hosts: expected a list of host names")
-    rows = [row for host in hosts for row in _rows(str(host), hostvars.get(host), result, reasons=reasons)]
+    variables, names = require_hosts("fleet_impact", hostvars, hosts)
+    rows = [row for host in names for row in _rows(str(host), variables.get(host), result, reasons=reasons)]
     interrupted = [row for row in rows if row["interrupts"] is not None]
     containers = len({(row["node"], row["container_id"]) for row in interrupted})
     nodes = list(dict.fromkeys(row["node"] for row in interrupted))

@@ -114,24 +114,19 @@ _value:
       elements: dict
 """
 
-import collections.abc
 import datetime
 import json
 import typing as t
 
-from ansible.errors import AnsibleFilterError
-
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.plugin_utils._host_results import require_hosts
 from ansible_collections.cni.node.plugins.plugin_utils._report import document
 
 
 def fleet_report(hostvars: object, hosts: object, info: str, leaks: str = "", previous: object = None) -> JsonObject:
-    if not isinstance(hostvars, collections.abc.Mapping):
-        raise AnsibleFilterError("fleet_report: expected a dictionary of host names to variables, such as hostvars")
-    if isinstance(hosts, (str, bytes, collections.abc.Mapping)) or not isinstance(hosts, collections.abc.Iterable):
-        raise AnsibleFilterError("fleet_report: hosts: expected a list of host names")
+    variables, names = require_hosts("fleet_report", hostvars, hosts)
     now = datetime.datetime.now(datetime.timezone.utc)
-    results = [document.NodeResults(str(host), *_read(hostvars, host, info, leaks)) for host in hosts]
+    results = [document.NodeResults(str(host), *_read(variables, host, info, leaks)) for host in names]
     return document.build(results, now, document.read_known(_decode(previous)))
 
 

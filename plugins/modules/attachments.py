@@ -76,6 +76,8 @@ options:
         description:
           - The network namespace, as a name below C(/run/netns) or as an absolute path.
           - With O(attachments[].state=present), it has to exist. The node's own network namespace is refused.
+          - If only the mount namespace of the task has it, as in a systemd service with C(PrivateTmp), the module warns that the
+            attachment is lost when that ends. M(cni.node.netns) creates no such network namespace.
         type: str
         required: true
       container_id:

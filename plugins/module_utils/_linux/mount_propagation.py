@@ -10,8 +10,14 @@
 from __future__ import annotations
 
 import os
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
+REMEDY: t.Final = (
+    "run Ansible outside of it; in a systemd service, leave out PrivateMounts, PrivateTmp, ProtectSystem and other settings that"
+    " give it mounts of its own"
+)
 
 
 def require_visible(directory: str, proc: str = "/proc") -> None:
@@ -25,8 +31,7 @@ def require_visible(directory: str, proc: str = "/proc") -> None:
             Code.INVALID_ENVIRONMENT,
             f"the node would not see network namespaces in {directory}: this task runs in a mount namespace of its own, from which"
             " no mount reaches that of process 1",
-            "run Ansible outside of it; in a systemd service, leave out PrivateMounts, PrivateTmp, ProtectSystem and other"
-            " settings that give it mounts of its own",
+            REMEDY,
         )
 
 
@@ -37,13 +42,38 @@ def is_visible(directory: str, proc: str = "/proc") -> bool:
         proc: Where the kernel describes processes; another directory in tests.
     """
     try:
-        if os.readlink(f"{proc}/self/ns/mnt") == os.readlink(f"{proc}/1/ns/mnt"):
+        if _is_namespace_of_process_1(proc):
             return True
         own_shared, dummy = _read_groups(f"{proc}/self/mountinfo", directory)
         shared, master = _read_groups(f"{proc}/1/mountinfo", directory)
     except OSError:  # this user may not look at process 1
         return True
     return bool(own_shared) and own_shared in (shared, master)
+
+
+def find_hidden(namespaces: t.Iterable[str], proc: str = "/proc") -> list[str]:
+    """Return the paths of network namespaces that process 1 has mounted nowhere; none if that cannot be found out.
+
+    Args:
+        namespaces: Their paths. One below ``/proc`` is never hidden: it is that of a process.
+    """
+    try:
+        if _is_namespace_of_process_1(proc):
+            return []
+        with open(f"{proc}/1/mountinfo", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+            mounted = {line.split(" ")[3] for line in lines}
+    except OSError:
+        return []
+    return [
+        path
+        for path in namespaces
+        if not os.path.realpath(path).startswith("/proc/") and f"net:[{os.stat(path).st_ino}]" not in mounted
+    ]
+
+
+def _is_namespace_of_process_1(proc: str) -> bool:
+    """Return whether this process is in the mount namespace of process 1."""
+    return os.readlink(f"{proc}/self/ns/mnt") == os.readlink(f"{proc}/1/ns/mnt")
 
 
 def _read_groups(mountinfo: str, directory: str) -> tuple[str, str]:
@@ -61,4 +91,4 @@ def _read_groups(mountinfo: str, directory: str) -> tuple[str, str]:
     return groups.get("shared", ""), groups.get("master", "")
 
 
-__all__ = ("is_visible", "require_visible")
+__all__ = ("REMEDY", "find_hidden", "is_visible", "require_visible")

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux import mount_propagation, netns
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import CONTINUATION_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import find_unlisted
@@ -30,6 +30,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.execut
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
+
+# The network namespaces that a warning names.
+_MOST_NAMED: t.Final = 3
 
 
 class Batch(t.NamedTuple):
@@ -79,6 +82,7 @@ def plan_batch(module: AnsibleModule, runtime: Runtime, networks: ConfDir) -> Ba
         purged, unreadable = find_unlisted(runtime, listed)
     warn(module, (f"attachment not purged, because its record cannot be read: {error}" for error in unreadable))
     warn(module, _undeclared_capabilities(listed, networks))
+    warn(module, _hidden_namespaces(listed))
     all_attachments = [*listed, *purged]
     positions = continuation["remaining"] if continuation else range(len(all_attachments))
     selected = [all_attachments[place] for place in positions]
@@ -173,6 +177,17 @@ def _undeclared_capabilities(desired: t.Iterable[DesiredAttachment], networks: C
         for name, capability in sorted(requested)
         if not any(capability in plugin.capabilities for plugin in networks.networks[name].plugins)
     ]
+
+
+def _hidden_namespaces(desired: t.Iterable[DesiredAttachment]) -> list[str]:
+    """Return a warning if the node does not see the network namespaces of attachments."""
+    paths = dict.fromkeys(item.attachment.netns for item in desired if item.present)
+    hidden = mount_propagation.find_hidden(path for path in paths if netns.is_namespace(path))
+    if not hidden:
+        return []
+    named = ", ".join(hidden[:_MOST_NAMED]) + (f" and {len(hidden) - _MOST_NAMED} more" if hidden[_MOST_NAMED:] else "")
+    what = f"only the mount namespace of this task has {named}, and the attachments are lost when it ends"
+    return [f"{what}; {mount_propagation.REMEDY}"]
 
 
 __all__ = ("Batch", "plan_batch")

@@ -211,8 +211,9 @@ print("goes on")
 
 
 @pytest.mark.real_programs
-def test_a_namespace_that_the_node_would_not_see_is_refused(project: Project) -> None:
+def test_a_namespace_that_the_node_would_not_see_is_refused(node: EngineNode, project: Project) -> None:
     """Run Ansible as a systemd service with mounts of its own does."""
+    open_network(node, "lab")
     private = project.write("private", f'#!/bin/sh\nexec unshare -m --propagation private {PROGRAM} "$@"\n')
     private.chmod(0o755)
     tasks = [
@@ -220,8 +221,15 @@ def test_a_namespace_that_the_node_would_not_see_is_refused(project: Project) ->
         task("make", NETNS, {"names": ["blue"]}),
         task("remove", NETNS, {"names": ["blue"], "state": "absent"}),
     ]
+    attachments = [{"network": "lab", "netns": "hidden"}]
+    outside = [
+        task("make outside", "ansible.builtin.command", {"cmd": "ip netns add hidden"}),
+        task("attach", "cni.node.attachments", {"attachments": attachments}),
+    ]
     project.program = private
-    played = project.play(tasks)
+    played = project.play([*tasks, *outside])
+    (warning,) = played["attach"].ok().warnings
+    assert "only the mount namespace of this task has /run/netns/hidden, and the attachments are lost" in warning
     for name in ("predict", "make"):
         played[name].require_failure("the node would not see network namespaces in /run/netns", "PrivateTmp")
     played["remove"].ok().require_no_change()

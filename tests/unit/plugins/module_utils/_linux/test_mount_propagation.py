@@ -68,3 +68,22 @@ def test_the_error_says_what_gives_a_service_mounts_of_its_own(tmp_path: pathlib
     assert error.code == Code.INVALID_ENVIRONMENT
     assert "the node would not see network namespaces in /run/netns" in error.msg
     assert "PrivateTmp" in error.details
+
+
+def test_a_network_namespace_that_process_1_has_not_mounted_is_hidden(tmp_path: pathlib.Path) -> None:
+    seen, hidden = tmp_path / "seen", tmp_path / "hidden"
+    for path in (seen, hidden):
+        path.touch()
+    (tmp_path / "link").symlink_to("/proc/self/ns/net")
+    paths = [str(seen), str(hidden), str(tmp_path / "link"), "/proc/self/ns/net"]
+    mounted = f"95 25 0:4 net:[{seen.stat().st_ino}] /run/netns/seen rw shared:5 - nsfs nsfs rw"
+    describe(tmp_path, "self", "1", write_mounts(ROOT))
+    assert mount_propagation.find_hidden(paths, str(tmp_path)) == []
+    describe(tmp_path, "1", "2", write_mounts(ROOT), mounted)
+    assert mount_propagation.find_hidden(paths, str(tmp_path)) == [str(hidden)]
+
+
+def test_no_network_namespace_is_hidden_in_the_mount_namespace_of_process_1(tmp_path: pathlib.Path) -> None:
+    for process in ("self", "1"):
+        describe(tmp_path, process, "1", write_mounts(ROOT))
+    assert mount_propagation.find_hidden([str(tmp_path)], str(tmp_path)) == []

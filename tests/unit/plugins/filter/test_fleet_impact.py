@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import pathlib
 import typing as t
 
 import pytest
+import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
@@ -18,6 +20,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.fleet_impact import fleet_impact
 
+TASKS: t.Final = pathlib.Path(__file__).parents[4] / "roles/cni_node/tasks"
 IN_USE: t.Final = {"addresses": ["10.1.0.2", "fd00::2"], "ports": ["8080->80/tcp", "53->53/udp"]}
 CHANGED: t.Final = "the network's configuration has changed"
 
@@ -142,3 +145,12 @@ def test_no_text_of_a_row_begins_a_template() -> None:
 def test_a_result_of_another_form_is_refused_with_the_node(result: object) -> None:
     with pytest.raises(AnsibleFilterError, match="fleet_impact: predicted of one has an unexpected form; expected a "):
         fleet_impact({"one": {"predicted": result}}, ["one"], "predicted")
+
+
+def test_the_role_looks_at_the_nodes_once_for_the_impact_and_once_for_the_report() -> None:
+    """A variable of tasks would look at them again wherever it is used."""
+    (block,) = yaml.safe_load((TASKS / "interruptions.yml").read_text(encoding="utf-8"))
+    (found,) = (task for task in [block, *block["block"]] if "fleet_impact" in str({**task, "block": None}))
+    assert list(found["ansible.builtin.set_fact"]) == ["__cni_node_impact"]
+    page = (TASKS / "page.yml").read_text(encoding="utf-8")
+    assert page.count("cni.node.fleet_report(") == 1

@@ -21,8 +21,17 @@ class ActionModule(ActionBase):
         dummy, arguments = self.validate_argument_spec({"msg": {"type": "raw", "required": True}})
         msg = arguments["msg"]
         if _hides_successful_tasks():
-            Display().display("\n".join(map(str, msg)) if isinstance(msg, list) else str(msg))
+            variables = task_vars or {}
+            is_one_of_several = not self._task.run_once and len(variables.get("ansible_play_hosts_all") or ()) > 1
+            host = str(variables.get("inventory_hostname", "")) if is_one_of_several else ""
+            Display().display("\n".join(lines_of(msg, host)))
         return {"changed": False, "msg": msg, "_ansible_verbose_always": True}
+
+
+def lines_of(msg: object, host: str) -> list[str]:
+    """Return the lines of a text or list; each begins with the host if there is one."""
+    texts = map(str, msg) if isinstance(msg, list) else [str(msg)]
+    return [f"{host}: {line}" if host else line for text in texts for line in text.splitlines() or [""]]
 
 
 def _hides_successful_tasks() -> bool:

@@ -51,6 +51,8 @@ attributes:
       - CHECK is run, because it changes nothing. ADD and DEL are not.
       - Pass the changes of a preceding task with M(cni.node.conflists) in O(planned_conflists). Without them, attachments
         that are recreated because of these changes are not predicted.
+      - Pass the names of a preceding task with M(cni.node.netns) in O(planned_netns). Without them, the module warns that these
+        network namespaces do not exist.
       - Warnings name the attachments that would lose their network for a short time because the request has changed.
       - Recreating one attachment may repair what others share with it, such as a bridge that is down. All attachments that
         drifted because of it are predicted to be recreated, although the run may find some of them repaired.
@@ -217,6 +219,13 @@ options:
         and removed with the program if it is empty then.
       - The default is where the program already is, or C(/opt/cni.node) on a node without the program.
     type: path
+  planned_netns:
+    description:
+      - The value RV(cni.node.netns#module:changed_names) that an earlier task with M(cni.node.netns) returned.
+      - In check mode, these network namespaces may be missing. Ignored outside check mode.
+    type: list
+    elements: str
+    default: []
   _controller:
     description:
       - State of earlier calls of the same task. Only the action plugin sets it.
@@ -525,6 +534,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             "progress": {"type": "float", "default": 10.0},
             "restore_dir": {"type": "path"},
             **PLANNED,
+            "planned_netns": {"type": "list", "elements": "str", "default": []},
             "_controller": {"type": "dict"},
         },
         supports_check_mode=True,

@@ -80,6 +80,7 @@ RETURN = r"""
 changed_names:
   description:
     - The network namespaces that were created or removed, or would be in check mode.
+    - The list can be passed to O(cni.node.attachments#module:planned_netns).
   returned: success
   type: list
   elements: str

@@ -61,7 +61,11 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     networks = _networks(module)
     prepares_boot = _prepares_boot(params, paths)
     policy = Policy(
-        Check(params["check"]), OnDrift(params["on_drift"]), module.check_mode, params["allow_ports_in_use"]
+        Check(params["check"]),
+        OnDrift(params["on_drift"]),
+        module.check_mode,
+        params["allow_ports_in_use"],
+        _planned_netns(module, paths),
     )
     until = started + _time_to_begin(module, prepares_boot)
     batch = plan_batch(module, runtime, networks)
@@ -92,6 +96,12 @@ def _networks(module: AnsibleModule) -> conf_dir.ConfDir:
 
     planned = module.params["planned_conflists"]
     return with_planned(current, read_planned_files(planned))
+
+
+def _planned_netns(module: AnsibleModule, paths: NodePaths) -> frozenset[str]:
+    """Return the paths of the network namespaces that an earlier task has predicted in check mode."""
+    planned = module.params["planned_netns"] if module.check_mode else []
+    return frozenset(os.path.join(paths.netns_dir, name) for name in planned)
 
 
 def _warn_of_library(module: AnsibleModule) -> None:

@@ -254,9 +254,11 @@ class Reconciler:
         try:
             return desired._replace(network=self._network(attachment))
         except CniError as exc:
-            if os.path.exists(attachment.netns) and attachment.network in self._conf_dir.networks:
+            is_known = attachment.network in self._conf_dir.networks
+            if os.path.exists(attachment.netns) and is_known:
                 return desired._replace(problem=exc)
-            return desired._replace(missing=exc)
+            is_planned = is_known and attachment.netns in self._policy.planned_netns
+            return desired._replace(missing=None if is_planned else exc)
 
     def networks_to_change(self, desired: t.Iterable[DesiredAttachment]) -> list[NetworkConfiguration]:
         """Return the networks whose plugins will run, as far as that is known without reading records."""

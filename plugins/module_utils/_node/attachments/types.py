@@ -71,12 +71,14 @@ class Policy(t.NamedTuple):
     Attributes:
         dry_run: Predict changes instead of making them (check mode).
         allow_ports_in_use: Map host ports even if a process listens on them.
+        planned_netns: Paths of network namespaces that an earlier task would create in a dry run.
     """
 
     check: Check = Check.ALWAYS
     on_drift: OnDrift = OnDrift.REPAIR
     dry_run: bool = False
     allow_ports_in_use: bool = False
+    planned_netns: frozenset[str] = frozenset()
 
     @property
     def repairs(self) -> bool:

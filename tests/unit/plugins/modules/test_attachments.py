@@ -130,6 +130,9 @@ def test_check_mode_predicts_actions_and_warns_of_missing_prerequisites(ensure: 
     assert "no network 'later'" in later
     assert "new does not exist" in new
     assert not (tmp_path / "cache").exists()
+    (warning,) = ensure(*items, check_mode=True, planned_netns=["new", "red"]).warnings
+    assert "no network 'later'" in warning
+    assert "new does not exist" in ensure(items[2], planned_netns=["new"]).require_refusal()
 
 
 def test_the_diff_has_the_reason_for_recreation(ensure: Ensure) -> None:

@@ -79,25 +79,50 @@ _value:
 """
 
 import collections.abc
+import multiprocessing
 import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.cni.node.plugins.plugin_utils._play_variables import PlayVariables
+from ansible_collections.cni.node.plugins.plugin_utils._play_variables import PlayVariables, are_equal
+
+Findings = dict[str, list[str]]
+
+
+class _Kept(t.NamedTuple):
+    """The findings for some arguments."""
+
+    hostvars: object
+    others: tuple[object, ...]
+    findings: Findings
+
+    def is_for(self, hostvars: object, others: tuple[object, ...]) -> bool:
+        return self.hostvars is hostvars and are_equal(self.others, others)
+
+
+# Ansible runs a task in a process of its own, and evaluates its arguments there one by one. The nodes are looked at for the first.
+_kept: list[_Kept] = []
 
 
 def play_findings(
     hostvars: object, hosts: object, nodes: object = None, given: object = None, *, compared: bool = True
-) -> dict[str, list[str]]:
+) -> Findings:
     if not isinstance(hostvars, collections.abc.Mapping):
         raise AnsibleFilterError("play_findings: expected a dictionary of host names to variables, such as hostvars")
     play_hosts, other_nodes = _names(hosts, "hosts"), _names(nodes or [], "nodes")
     if given is not None and not isinstance(given, collections.abc.Mapping):
         raise AnsibleFilterError("play_findings: given: expected a dictionary of variables")
+    others = (play_hosts, other_nodes, given, compared)
+    for kept in _kept:
+        if kept.is_for(hostvars, others):
+            return kept.findings
     variables = PlayVariables(hostvars, play_hosts, given or {})
     errors = variables.errors()
     colliding, warnings = variables.collisions(sorted({*play_hosts, *other_nodes})) if compared else ([], [])
-    return {"errors": errors or colliding, "warnings": warnings}
+    findings = {"errors": errors or colliding, "warnings": warnings}
+    if multiprocessing.parent_process() is not None:
+        _kept[:] = [_Kept(hostvars, others, findings)]
+    return findings
 
 
 def _names(value: object, what: str) -> list[str]:

@@ -128,6 +128,14 @@ class PlayVariables:
         ]
 
 
+def are_equal(one: object, other: object) -> bool:
+    """Return whether two values are equal; they are not if a variable in them cannot be evaluated."""
+    try:
+        return one == other
+    except (AnsibleError, jinja2.UndefinedError):
+        return False
+
+
 def _evaluation_error(variables: JsonMapping, name: str) -> str:
     """Return why a variable cannot be evaluated, or an empty string."""
     try:
@@ -214,4 +222,4 @@ def _join(hosts: t.Sequence[str]) -> str:
     return ", ".join([*hosts[:_HOSTS_SHOWN], *more])
 
 
-__all__ = ("CONCERNS", "PlayVariables")
+__all__ = ("CONCERNS", "PlayVariables", "are_equal")

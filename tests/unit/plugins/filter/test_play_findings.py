@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import typing as t
 
 import pytest
@@ -128,3 +129,29 @@ def test_networks_are_compared_only_on_request() -> None:
     hostvars = all_have(cni_node_conflists=lan())
     assert play_findings(hostvars, HOSTS)["errors"] != []
     assert play_findings(hostvars, HOSTS, compared=False) == {"errors": [], "warnings": []}
+
+
+class CountedVariables(dict[str, JsonObject]):
+    """Variables of hosts that count how often they are read."""
+
+    count = 0
+
+    def __getitem__(self, host: str) -> JsonObject:
+        self.count += 1
+        return super().__getitem__(host)
+
+
+def count_reads() -> list[int]:
+    hostvars, counts = CountedVariables(all_have(cni_node_conflists=lan())), []
+    for given in ({}, {}, {"cni_node_check": "often"}):
+        play_findings(hostvars, HOSTS, given=given)
+        counts.append(hostvars.count)
+    return counts
+
+
+def test_the_process_of_a_task_looks_at_the_nodes_once_for_the_same_arguments() -> None:
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        first, second, third = pool.apply(count_reads)
+    assert 0 < first == second < third
+    first, second, third = count_reads()
+    assert 0 < first < second < third

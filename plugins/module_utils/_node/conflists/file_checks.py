@@ -117,7 +117,9 @@ def _describe_refused(network: NetworkConfiguration, error: CniError, readers: t
 
 
 def _message(file: str, error: CniError) -> str:
-    return error.msg.replace(f"{printable.line(file)}: ", "")
+    """Return an error about a file without the file, which the finding has."""
+    name = printable.line(file)
+    return error.msg.replace(f"{name}: ", "").replace(f"{name} is ", "the file is ", 1)
 
 
 def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration, readers: _Readers) -> t.Iterator[Finding]:

@@ -112,7 +112,7 @@ BROKEN: t.Final[Corpus] = {
         "the loopback only": first("200-loopback.conflist", "loopback", LOOPBACK, 99),
     },
     "broken-file": {
-        "half written": broken("20-lab.conflist", text("lab")[:-9], "20-lab.conflist", "fix or remove it"),
+        "half written": broken("20-lab.conflist", text("lab")[:-9], "the file is not valid JSON", "fix or remove it"),
         "empty, and the first": broken("00-lab.conflist", b"", "containerd: pods have no network"),
         "YAML": broken("20-lab.conf", b"name: lab\ntype: bridge\n", "fix or remove it"),
         "a comment in it": broken("20-lab.conflist", b"// podman\n" + text("lab"), "fix or remove it"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import typing as t
 
 import pytest
 import yaml
@@ -211,6 +212,27 @@ def test_no_host_is_contacted_not_even_localhost(project: Project) -> None:
     write_inventory(project, {"localhost": {**unreachable, "ansible_python_interpreter": "/nowhere/python"}})
     played = project.run(VALIDATE, cni_node_conflists=[{"config": GOOD}]).succeeded()
     assert "0 errors and 0 warnings in 0 files and the variables of 1 host" in played.output
+
+
+def list_tasks(value: object) -> t.Iterator[JsonObject]:
+    """Yield each task of a playbook or a file of tasks, those in blocks included."""
+    for entry in value if isinstance(value, list) else []:
+        yield entry
+        for key in ("tasks", "block", "rescue", "always"):
+            yield from list_tasks(entry.get(key))
+
+
+def test_every_task_on_the_controller_is_local_whatever_the_inventory_says() -> None:
+    files = [*PLAYBOOK.parent.glob("*.yml"), *PLAYBOOK.parents[1].glob("roles/*/*/*.yml")]
+    tasks = [task for file in files for task in list_tasks(yaml.safe_load(file.read_text(encoding="utf-8")))]
+    delegated = [task for task in tasks if task.get("delegate_to") == "localhost"]
+    assert len(delegated) >= 2
+    local = {
+        "ansible_connection": "local",
+        "ansible_become": False,
+        "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+    }
+    assert [task["name"] for task in delegated if not task.get("vars", {}).items() >= local.items()] == []
 
 
 def test_a_variable_that_uses_facts_is_one_finding_and_hides_no_other(project: Project) -> None:

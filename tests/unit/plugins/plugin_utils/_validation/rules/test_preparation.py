@@ -62,3 +62,10 @@ def test_a_delegate_keeps_the_severity() -> None:
     network["kubeconfig"] = "/etc/cni/net.d/multus.kubeconfig"
     findings = validate([Source("net", json.dumps(network).encode())])
     assert [(finding.code, finding.severity) for finding in findings] == [("range-backwards", "warning")]
+
+
+def test_a_delegate_of_flannel_keeps_the_word_that_calico_replaces() -> None:
+    """flannel itself refuses the key ipam in its delegate; nothing is said of what host-local never gets."""
+    delegate = {"type": "calico", "ipam": {"type": "host-local", "subnet": "usePodCidr"}}
+    network = {"cniVersion": "0.4.0", "name": "net", "plugins": [{"type": "flannel", "delegate": delegate}]}
+    assert [finding.code for finding in validate([Source("net", json.dumps(network).encode())])] == ["exclusive-keys"]

@@ -146,6 +146,12 @@ def test_a_phone_shows_problems_first_and_stacks_the_rows(browser: Browser, show
     assert len({cell.location["x"] for cell in row.find_elements("css selector", "th, td") if cell.is_displayed()}) == 1
     too_wide = "return [...document.querySelectorAll('table')].filter(each => each.scrollWidth > innerWidth).length"
     assert browser.run(too_wide) == 0
+    hint = (
+        "const box = document.getElementById('search'), drawn = document.createElement('canvas').getContext('2d');"
+        " drawn.font = getComputedStyle(box).font;"
+        " return drawn.measureText(box.placeholder).width / (box.clientWidth - 2 * parseFloat(getComputedStyle(box).paddingLeft))"
+    )
+    assert 0 < browser.run(hint) <= 1
     frame = "const frame = document.querySelector('#n2 .drawing').parentElement; return "
     assert browser.run(f"{frame} Math.abs(frame.scrollLeft - (frame.scrollWidth - frame.clientWidth) / 2)") <= 1
     assert browser.run(f"{frame} frame.scrollLeft") > 0

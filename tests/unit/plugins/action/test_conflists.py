@@ -268,6 +268,7 @@ BAD: dict[str, tuple[JsonObject, tuple[str, ...]]] = {
         (
             "conflists[1]: template missing.j2 cannot be rendered: the controller has no such file; looked for /",
             "/roles/lab/templates/missing.j2, ",
+            'for a file beside the inventory, begin with "{{ inventory_dir }}/"',
         ),
     ),
     "missing at an absolute path": (

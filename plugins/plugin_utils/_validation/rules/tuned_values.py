@@ -18,6 +18,8 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 
 # Stands for the name of the interface in the name of a setting; attachments choose it.
 _INTERFACE: t.Final = "IFNAME"
+# The name that runtimes give the interface, unless they are told another one.
+_USUAL_INTERFACE: t.Final = "eth0"
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -31,10 +33,19 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     for keys, path in places:
         settings = keys.get("sysctl") if isinstance(keys, dict) else None
         for key, value in settings.items() if isinstance(settings, dict) else ():
-            if chained.switches_off_ipv6({chained.sysctl_path(key, _INTERFACE): str(value)}, _INTERFACE):
+            is_certain = _switches_off_ipv6(key, value, _INTERFACE)
+            if is_certain or _switches_off_ipv6(key, value, _USUAL_INTERFACE):
                 message = f"{key} removes the addresses of {subnet} that an earlier plugin adds"
                 hint = "remove the setting, or the IPv6 subnets"
-                yield document.finding("addresses-removed", join(path, "sysctl", key), message, hint, value)
+                if not is_certain:
+                    message = f"{message}, if the interface is {_USUAL_INTERFACE}"
+                finding = document.finding("addresses-removed", join(path, "sysctl", key), message, hint, value)
+                yield finding._replace(is_conditional=not is_certain)
+
+
+def _switches_off_ipv6(key: str, value: object, interface: str) -> bool:
+    """Return whether a setting of tuning switches off IPv6 on an interface."""
+    return bool(chained.switches_off_ipv6({chained.sysctl_path(key, interface): str(value)}, interface))
 
 
 __all__ = ("findings",)

@@ -300,6 +300,14 @@ def test_the_installed_artifact_does_the_main_job(
         if path.name not in USED | {"MANIFEST.json"}:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert "0 errors" in controller.play("validate").require_success()
+    template = f"{{{{ lookup('pipe', 'touch {controller.path}/evaluated') }}}}"
+    network = {"cniVersion": "1.0.0", "name": "a", "plugins": [{"type": "acme", "note": template}]}
+    (controller.path / "10-a.conflist").write_text(json.dumps(network), encoding="utf-8")
+    validated = controller.play(
+        "validate", "-e", f"cni_node_conflist_files={controller.path}/10-a.conflist"
+    ).require_success()
+    assert "(unrendered-value)" in validated
+    assert not (controller.path / "evaluated").exists()
     assert "changed=0" not in controller.play("provision").require_success()
     assert "cni0" in links()
     assert "as provisioned, and every network works" in controller.play("verify").require_success()

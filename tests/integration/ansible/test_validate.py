@@ -260,6 +260,24 @@ def test_an_error_of_the_controller_is_not_a_finding_about_a_configuration(proje
     assert "(invalid-configuration)" not in played.output
 
 
+def test_a_template_in_a_file_is_shown_and_not_evaluated(project: Project) -> None:
+    evaluated = project.path / "evaluated"
+    template = f"{{{{ lookup('pipe', 'touch {evaluated}') }}}}"
+    files = write_conflists(project, {**GOOD, "plugins": [{"type": "acme", "note": template}]})
+    played = project.run(VALIDATE, cni_node_conflist_files=files).succeeded()
+    assert f"/plugins/0/note: the placeholder {template!r} is not filled in" in played.output.replace('\\"', '"')
+    assert not evaluated.exists()
+
+
+def test_findings_are_encoded_where_ansible_evaluates_templates_in_data() -> None:
+    """Before ansible-core 2.19, these are facts and the items of loops. tests/integration/ansible/test_artifact.py runs such releases."""
+    (play,) = yaml.safe_load(PLAYBOOK.read_text(encoding="utf-8"))
+    facts = [fact for task in play["tasks"] for fact in task.get("ansible.builtin.set_fact", {}).values()]
+    items = [task["loop"] for task in play["tasks"] if "loop" in task]
+    assert len(facts) + len(items) >= 3
+    assert [text for text in (*facts, *items) if "b64encode" not in text] == []
+
+
 def test_the_playbook_validates_its_files_in_one_place_whose_result_is_kept() -> None:
     """A variable of the play would validate them again wherever it is used."""
     (play,) = yaml.safe_load(PLAYBOOK.read_text(encoding="utf-8"))

@@ -88,10 +88,10 @@ class Workers:
         finally:
             self._begin_turn(waits=False)
 
-    def wait_until_idle(self, seconds: float) -> None:
-        """Wait until no thread works, but not longer than a time."""
+    def wait_until_idle(self, seconds: float) -> bool:
+        """Wait until no thread works, but not longer than a time; return whether none does."""
         with self._is_idle:
-            self._is_idle.wait_for(lambda: self._active == 0, seconds)
+            return self._is_idle.wait_for(lambda: self._active == 0, seconds)
 
     def _wait_for_threads(self) -> None:
         with self._has_ended:

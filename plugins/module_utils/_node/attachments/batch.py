@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.workers import Work
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._linux import rule_cache
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     Action,
@@ -90,13 +91,17 @@ def reconcile_all(
     fast_path = reconciler.check_unchanged if reconciler.has_fast_path else lambda dummy: None
     results = {number: result for number, item in enumerate(desired) if (result := fast_path(item)) is not None}
     remaining = {number: item for number, item in enumerate(desired) if number not in results}
-    batch = _Batch(reconciler, remaining, workers, until)
+    if remaining:
+        with rule_cache.keep():
+            results.update(_reconcile_remaining(_Batch(reconciler, remaining, workers, until), sharing))
+    return [results[number] for number in sorted(results)]
+
+
+def _reconcile_remaining(batch: _Batch, sharing: Sharing | None) -> dict[int, AttachmentResult]:
     processes = batch.count_processes()
     if sharing is not None and processes > 1:
-        results.update(_reconcile_in_processes(batch, processes, sharing))
-    elif remaining:
-        results.update(batch.reconcile(batch.containers, workers))
-    return [results[number] for number in sorted(results)]
+        return _reconcile_in_processes(batch, processes, sharing)
+    return batch.reconcile(batch.containers, batch.workers)
 
 
 # Containers for which a further process is worth its start.
@@ -160,6 +165,7 @@ def _reconcile_in_processes(batch: _Batch, processes: int, sharing: Sharing) -> 
     from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
 
     batch.prepare(sharing.prepare)
+    rule_cache.share()
     own, journals = os.getpid(), sharing.journals
     places = math.ceil(batch.workers / processes)
 

@@ -73,16 +73,22 @@ def remove_port_mappings(attachment: Attachment, addresses: frozenset[str] | Non
 
 
 def remove_spoof_checks(attachment: Attachment) -> None:
-    """Remove the rules that check the MAC of a container.
+    """Remove the rules that check the MAC of a container, together with those of other threads.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     owner = firewall_names.spoof_owner(*attachment.key[1:])
     nftables.require_no_chain(firewall_names.SPOOF_TABLE, firewall_names.spoof_chains(owner).__contains__)
-    for check in spoof_checks.listing():
-        if check.owner == owner:
-            check.remove()
+    _SPOOF_CHECKS.submit(owner)
+
+
+def _remove_spoof_checks(owners: t.Sequence[str]) -> dict[int, Exception]:
+    """Remove the checks of several containers by their owners, and return the errors by their numbers."""
+    numbers = {owner: number for number, owner in enumerate(owners)}
+    own = [check for check in spoof_checks.listing() if check.owner in numbers]
+    errors = spoof_checks.remove(own)
+    return {numbers[own[position].owner]: error for position, error in errors.items()}
 
 
 def _put_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
@@ -116,6 +122,7 @@ def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exc
 # The rules of all threads that wait are written, removed, or compared with one listing, together.
 _WRITES: t.Final = GroupCommit(_put_back)
 _REMOVALS: t.Final = GroupCommit(firewall_removal.remove)
+_SPOOF_CHECKS: t.Final = GroupCommit(_remove_spoof_checks)
 _CHECKS: t.Final = GroupCommit(_find_missing)
 
 __all__ = (

@@ -151,7 +151,8 @@ class _Batch:
                 results.update(zip(container, reconciled))
 
         jobs = [functools.partial(work, *item) for item in enumerate(containers)]
-        Workers(places, max(places, _MOST_WAITING) if self.workers > 1 else 1).run(jobs)
+        # One worker does one thing at a time, but a commit costs the same for one container and for many.
+        Workers(places, max(places, _MOST_WAITING), lends_for_disk=self.workers > 1).run(jobs)
         return results
 
     def _may_begin(self, container: _Container) -> bool:

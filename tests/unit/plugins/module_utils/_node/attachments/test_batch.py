@@ -287,6 +287,22 @@ def test_many_containers_are_shared_among_processes_and_all_is_reported(make_nod
 
 
 @pytest.mark.usefixtures("two_cpus")
+@pytest.mark.parametrize(("builtin", "processes"), [(("a", "b"), 1), (("b",), 2)])
+def test_containers_that_are_only_compared_with_the_kernel_stay_in_one_process(
+    make_node: MakeNode, builtin: tuple[str, ...], processes: int
+) -> None:
+    notes = Notes()
+    node = make_node(a=notes.note)
+    desired = _desire(node, *MANY)
+    node.converge(*desired, journals=[notes], check="never")
+    notes.clear()
+    node.executor.builtin.update(builtin)
+    outcomes = node.converge(*desired, journals=[notes])
+    assert {outcome.action for outcome in outcomes} == {"checked"}
+    assert len(set(notes)) == processes
+
+
+@pytest.mark.usefixtures("two_cpus")
 def test_a_process_that_is_killed_fails_its_share_and_the_next_run_completes_it(make_node: MakeNode) -> None:
     parent, lives = os.getpid(), list[bool]()
 

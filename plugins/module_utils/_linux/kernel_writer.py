@@ -37,6 +37,8 @@ _ADDRESS, _IFNAME, _MTU, _LINK, _MASTER, _PROTINFO, _TXQLEN, _LINKINFO = 1, 3, 4
 _IFALIAS, _AF_SPEC, _NET_NS_FD = 20, 26, 28
 _INFO_KIND, _INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _BRPORT_MODE, _BRPORT_ISOLATED, _BRIDGE_VLAN_INFO = 4, 33, 2
+# linux/if_link.h, linux/ip.h
+_INET_CONF, _ARP_NOTIFY = 1, 22
 _NESTED: t.Final = 0x8000
 # Attributes of the data of a kind.
 _BR_VLAN_FILTERING, _VRF_TABLE, _VLAN_ID, _MODE = 7, 1, 1, 1
@@ -209,6 +211,15 @@ class KernelWriter:
     def set_master(self, ifindex: int, master: int) -> None:
         """Add a link to a bridge or a VRF; take it out of the one that it belongs to if the index is 0."""
         self._change_link("change the bridge or the VRF of the link", ifindex, _number(_MASTER, master))
+
+    def announce_addresses(self, ifindex: int) -> None:
+        """Let the kernel announce the IPv4 addresses of a link when it is set up: the setting ``arp_notify``.
+
+        In /proc, links of the same name in many network namespaces are found one after another.
+        """
+        settings = attribute(_INET_CONF | _NESTED, _number(_ARP_NOTIFY, 1))
+        attributes = attribute(_AF_SPEC | _NESTED, attribute(int(socket.AF_INET) | _NESTED, settings))
+        self._change_link("set arp_notify of the link", ifindex, attributes)
 
     def set_hairpin(self, ifindex: int) -> None:
         self._change_port("set hairpin mode", ifindex, _BRPORT_MODE)

@@ -127,8 +127,11 @@ class IpamUser(Plugin):
         run_ipam(request)
 
 
-def configure(writer: KernelWriter, ifname: str, addressing: Addressing) -> int:
+def configure(writer: KernelWriter, ifname: str, addressing: Addressing, *, announces: bool = False) -> int:
     """Give an interface of this thread's network namespace its addresses, set it up, and add the routes.
+
+    Args:
+        announces: Whether its IPv4 addresses are announced to others then.
 
     Returns:
         Its index.
@@ -139,6 +142,8 @@ def configure(writer: KernelWriter, ifname: str, addressing: Addressing) -> int:
     if any(interface.version == 6 for interface in addressing.interfaces):
         _enable_ipv6(ifname)
     with writer.batch():
+        if announces:
+            writer.announce_addresses(link.ifindex)
         for interface in addressing.interfaces:
             writer.add_address(link.ifindex, interface, finds_duplicates=True)
         if not link.is_up:

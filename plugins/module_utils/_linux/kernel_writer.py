@@ -55,6 +55,9 @@ _MAIN_RULE: t.Final = 32766
 # Addresses of these sizes or larger have no broadcast address.
 _NO_BROADCAST: t.Final = 31
 
+# Changes that fit into the buffers of a socket, with the kernel's replies.
+_BATCH_SIZE: t.Final = 64
+
 _ADDRESS_MESSAGE: t.Final = struct.Struct("=BBBBI")
 _ROUTE_MESSAGE: t.Final = struct.Struct("=BBBBBBBBI")
 _VLAN: t.Final = struct.Struct("=HH")
@@ -89,22 +92,25 @@ class KernelWriter:
     def batch(self) -> t.Iterator[None]:
         """Send the changes of the block together at its end, in their order, with one wait for the kernel.
 
-        After a change that fails, the others are made, too. The first error is raised. So this is for a link that is
-        removed, with all that it has, if something fails.
+        After a change that fails, others are made, too. The first error is raised. So this is for a link that is removed,
+        with all that it has, if something fails.
         """
         changes = self._batch = []
         try:
             yield
         finally:
             self._batch = None
-        if changes:
-            try:
-                errors = self._connection.change_all([change.request for change in changes])
-            except OSError as exc:
-                raise _make_error(changes[0], exc) from exc
-            for change, error in zip(changes, errors):
-                if error is not None and error.errno not in change.ignored:
-                    raise _make_error(change, error) from error
+        for first in range(0, len(changes), _BATCH_SIZE):
+            self._send(changes[first : first + _BATCH_SIZE])
+
+    def _send(self, changes: t.Sequence[_Change]) -> None:
+        try:
+            errors = self._connection.change_all([change.request for change in changes])
+        except OSError as exc:
+            raise _make_error(changes[0], exc) from exc
+        for change, error in zip(changes, errors):
+            if error is not None and error.errno not in change.ignored:
+                raise _make_error(change, error) from error
 
     def create_link(
         self,

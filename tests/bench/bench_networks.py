@@ -31,14 +31,15 @@ def plain(leases: str) -> JsonObject:
     return {"cniVersion": "1.0.0", "name": "plain", "plugins": [_bridge("cni1", "10.2.0.0/16", leases)]}
 
 
-def ruled(leases: str) -> JsonObject:
-    """Return the common network with firewall rules for each attachment."""
+def ruled(leases: str, backend: str = "") -> JsonObject:
+    """Return the common network with firewall rules for each attachment, by default in the plugins' choice of backend."""
+    masquerade, ports = ({"ipMasqBackend": backend}, {"backend": backend}) if backend else ({}, {})
     return {
         "cniVersion": "1.0.0",
-        "name": "ruled",
+        "name": f"ruled{backend}",
         "plugins": [
-            {**_bridge("cni2", "10.4.0.0/16", leases), "ipMasq": True},
-            {"type": "portmap", "capabilities": {"portMappings": True}},
+            {**_bridge("cni2", "10.4.0.0/16", leases), "ipMasq": True, **masquerade},
+            {"type": "portmap", "capabilities": {"portMappings": True}, **ports},
         ],
     }
 

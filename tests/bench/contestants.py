@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
+import resource
 import subprocess
 import sys
 import time
@@ -38,13 +39,24 @@ class EngineProcess:
     builtin: str = "never"
 
     def run(self, command: str, items: t.Sequence[JsonObject]) -> float:
+        return self.measure(command, items)[0]
+
+    def measure(self, command: str, items: t.Sequence[JsonObject]) -> tuple[float, float]:
+        """Return the seconds that the command took, and the processor seconds of the process and of all that it has run."""
         node = self.node
+        before = _processor_seconds()
         directories = [str(node.conf_dir), ":".join(node.plugin_dirs), str(node.cache_dir)]
         argv = [sys.executable, "-m", bench_engine.__name__, *directories, str(self.workers), self.builtin, command]
         done = subprocess.run(argv, input=json.dumps(list(items)), check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"engine, {command}: {done.stderr}")
-        return float(done.stdout)
+        return float(done.stdout), _processor_seconds() - before
+
+
+def _processor_seconds() -> float:
+    """Return the time of all processes that this one has started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @dataclasses.dataclass(frozen=True)

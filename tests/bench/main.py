@@ -32,6 +32,7 @@ from ansible_collections.cni.node.tests.bench import (
     own_cost,
     page,
     peers,
+    rule_growth,
 )
 from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 from ansible_collections.cni.node.tests.bench.effort import QUICK, WHOLE, Bench
@@ -42,6 +43,7 @@ CHAPTERS: dict[str, t.Callable[[Bench], str]] = {
     "machine": bench_machine.describe,
     "peers": peers.chapter,
     "builtin": builtin.chapter,
+    "rules": rule_growth.chapter,
     "own-cost": own_cost.chapter,
     "converged": converged.chapter,
     "drift": bench_drift.chapter,

@@ -10,13 +10,16 @@
 from __future__ import annotations
 
 import threading
+import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, current_workers, lend
 
 T = t.TypeVar("T")
 # Seconds that a commit waits for threads that are still working, for example with a slow plugin.
+# Seconds without another item, and altogether, after which a commit no longer waits for threads that work.
 _PATIENCE: t.Final = 0.25
+_LONGEST_WAIT: t.Final = 2.0
 
 
 class _Entry(t.Generic[T]):
@@ -30,7 +33,7 @@ class GroupCommit(t.Generic[T]):
     """Collects items of threads and commits them all at once.
 
     The first thread that finds no commit under way commits for all. Within a run, it first waits until every thread of
-    the run has submitted an item or has ended; a thread alone does not wait.
+    the run has submitted an item or has ended, while further items come; a thread alone does not wait.
 
     Args:
         commit: Commits items and returns the errors of those that failed, by their numbers.
@@ -63,11 +66,18 @@ class GroupCommit(t.Generic[T]):
             self._is_committing = True
         try:
             if workers is not None:
-                workers.wait_until_idle(_PATIENCE)
+                self._await_others(workers)
         finally:
             with self._condition:
                 group, self._waiting = self._waiting, []
             self._commit_group(group)
+
+    def _await_others(self, workers: Workers) -> None:
+        deadline, number = time.monotonic() + _LONGEST_WAIT, 0
+        while len(self._waiting) > number and time.monotonic() < deadline:
+            number = len(self._waiting)
+            if workers.wait_until_idle(_PATIENCE):
+                return
 
     def _commit_group(self, group: t.Sequence[_Entry[T]]) -> None:
         errors: t.Mapping[int, Exception] = {}

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import json
 import math
 import typing as t
@@ -46,8 +47,10 @@ class AnyCaseObject(JsonObject):
         if super().get(key) is not None:
             return key
         folded = key.lower()
-        others = (name for name, value in reversed(self.items()) if value is not None and name.lower() == folded)
-        return next(others, key)
+        for name in reversed(self):
+            if name.lower() == folded and super().get(name) is not None:
+                return name
+        return key
 
     def get(self, key: str, default: t.Any = None) -> t.Any:
         return super().get(self.find_key(key), default)
@@ -61,10 +64,10 @@ class AnyCaseObject(JsonObject):
 
 def any_case(value: t.Any) -> t.Any:
     """Return a value whose objects, however deep, are read in any case."""
-    if isinstance(value, AnyCaseObject):
+    if isinstance(value, (AnyCaseObject, str, int)):  # a check for a mapping takes ten times as long
         return value
-    if isinstance(value, t.Mapping):
-        return AnyCaseObject((key, any_case(entry)) for key, entry in value.items())
+    if isinstance(value, (dict, collections.abc.Mapping)):
+        return AnyCaseObject({key: any_case(entry) for key, entry in value.items()})
     return [any_case(entry) for entry in value] if isinstance(value, list) else value
 
 

@@ -118,8 +118,10 @@ class _Process:
         self._sinks: dict[int, bytearray] = {}
         with contextlib.ExitStack() as opened, contextlib.ExitStack() as handed_over:
             # With a file as standard input, writing can neither block nor fail if the process does not read it.
-            request = _anonymous_file(stdin)
+            request = anonymous_file("stdin")
             opened.callback(os.close, request)
+            os.write(request, stdin)
+            os.lseek(request, 0, os.SEEK_SET)
             actions = [(os.POSIX_SPAWN_DUP2, request, 0)]
             for number, sink in ((1, self.stdout), (2, self.stderr)):
                 reader, writer = os.pipe()
@@ -250,10 +252,13 @@ def _spawn(argv: t.Sequence[str], environment: t.Mapping[bytes, bytes], actions:
         time.sleep(_BUSY_PAUSE)
 
 
-def _anonymous_file(content: bytes) -> int:
-    descriptor: int = getattr(os, "memfd_create", _unnamed_file)("stdin")
-    os.write(descriptor, content)
-    os.lseek(descriptor, 0, os.SEEK_SET)
+def anonymous_file(name: str) -> int:
+    """Return the descriptor of a new file that no directory has, in memory if possible.
+
+    Args:
+        name: What /proc shows for it.
+    """
+    descriptor: int = getattr(os, "memfd_create", _unnamed_file)(name)
     return descriptor
 
 
@@ -261,4 +266,4 @@ def _unnamed_file(dummy: str) -> int:
     return os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
 
-__all__ = ("OUTPUT_LIMIT", "OUT_OF_TIME", "ProcessResult", "default_workers", "prepare", "run")
+__all__ = ("OUTPUT_LIMIT", "OUT_OF_TIME", "ProcessResult", "anonymous_file", "default_workers", "prepare", "run")

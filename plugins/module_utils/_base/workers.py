@@ -30,9 +30,11 @@ class Workers:
     Args:
         places: The number of threads that work at the same time.
         most: The number of threads, those that have lent their places included.
+        lends_for_disk: Whether a thread that waits for a slow disk lends its place, too.
     """
 
-    def __init__(self, places: int, most: int) -> None:
+    def __init__(self, places: int, most: int, *, lends_for_disk: bool = True) -> None:
+        self.lends_for_disk = lends_for_disk
         lock = threading.Lock()
         self._is_free = threading.Condition(lock)
         self._is_idle = threading.Condition(lock)
@@ -88,10 +90,10 @@ class Workers:
         finally:
             self._begin_turn(waits=False)
 
-    def wait_until_idle(self, seconds: float) -> None:
-        """Wait until no thread works, but not longer than a time."""
+    def wait_until_idle(self, seconds: float) -> bool:
+        """Wait until no thread works, but not longer than a time; return whether none does."""
         with self._is_idle:
-            self._is_idle.wait_for(lambda: self._active == 0, seconds)
+            return self._is_idle.wait_for(lambda: self._active == 0, seconds)
 
     def _wait_for_threads(self) -> None:
         with self._has_ended:
@@ -157,13 +159,15 @@ def current_workers() -> Workers | None:
     return getattr(_current, "workers", None)
 
 
-def lend() -> t.ContextManager[None]:
-    """Let another thread of the run work in the place of this one, which waits for the disk or a commit.
+def lend(*, for_disk: bool = False) -> t.ContextManager[None]:
+    """Let another thread of the run work in the place of this one, which waits for a commit or the disk.
 
     This thread must hold no lock that the other one may wait for.
     """
     workers = current_workers()
-    return workers.lend() if workers else contextlib.nullcontext()
+    if workers is None or (for_disk and not workers.lends_for_disk):
+        return contextlib.nullcontext()
+    return workers.lend()
 
 
 def pause() -> t.ContextManager[None]:

@@ -51,12 +51,11 @@ class AllRecords:
         elsewhere, errors = self.read_elsewhere(network)
         return ours, elsewhere, {**broken, **errors}
 
-    def read_all_except(self, record: Record) -> tuple[list[Record], dict[str, CniError]]:
-        """Return every record except the given own one, and the error of each unreadable file, by path."""
+    def read_stores(self) -> tuple[list[Record], list[Record], dict[str, CniError]]:
+        """Return every own record, those of other runtimes, and the error of each unreadable file, by path."""
         ours, broken = self._own.read_all()
         elsewhere, errors = _merge(store.read_all() for store in self._others)
-        own = [other for other in ours if other.attachment.key != record.attachment.key]
-        return [*own, *elsewhere], {**broken, **errors}
+        return ours, elsewhere, {**broken, **errors}
 
     def find_store(self, record: Record) -> RecordStore | None:
         """Return the store of another runtime that has a record, or None if it is gone or has changed."""

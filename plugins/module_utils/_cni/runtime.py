@@ -31,6 +31,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
     Parameters,
     UnsafePlugin,
     find_builtin,
+    is_builtin,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
@@ -131,6 +132,14 @@ class Runtime:
         ]
         self._require_safe(self._nested_types(network))
         return tuple(dict.fromkeys(builtin))
+
+    def is_builtin(self, network: NetworkConfiguration) -> bool:
+        """Return whether all plugins of a network are built in; False if one is missing or unsafe, which ADD reports."""
+        types = (each for plugin in network.plugins for each in (plugin.type, plugin.delegated_type) if each)
+        try:
+            return all(is_builtin(self.executor, each) for each in types)
+        except CniError:
+            return False
 
     def require_safe_plugins(self, record: Record) -> None:
         """Raise an error if a plugin of an attachment's network is unsafe; ignore missing plugins.

@@ -37,6 +37,8 @@ _ADDRESS, _IFNAME, _MTU, _LINK, _MASTER, _PROTINFO, _TXQLEN, _LINKINFO = 1, 3, 4
 _IFALIAS, _AF_SPEC, _NET_NS_FD = 20, 26, 28
 _INFO_KIND, _INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _BRPORT_MODE, _BRPORT_ISOLATED, _BRIDGE_VLAN_INFO = 4, 33, 2
+# linux/if_link.h, linux/ip.h
+_INET_CONF, _ARP_NOTIFY = 1, 22
 _NESTED: t.Final = 0x8000
 # Attributes of the data of a kind.
 _BR_VLAN_FILTERING, _VRF_TABLE, _VLAN_ID, _MODE = 7, 1, 1, 1
@@ -52,6 +54,9 @@ _LARGEST_SHORT_TABLE: t.Final = 255
 _MAIN_RULE: t.Final = 32766
 # Addresses of these sizes or larger have no broadcast address.
 _NO_BROADCAST: t.Final = 31
+
+# Changes that fit into the buffers of a socket, with the kernel's replies.
+_BATCH_SIZE: t.Final = 64
 
 _ADDRESS_MESSAGE: t.Final = struct.Struct("=BBBBI")
 _ROUTE_MESSAGE: t.Final = struct.Struct("=BBBBBBBBI")
@@ -81,6 +86,31 @@ class KernelWriter:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._batch: list[_Change] | None = None
+
+    @contextlib.contextmanager
+    def batch(self) -> t.Iterator[None]:
+        """Send the changes of the block together at its end, in their order, with one wait for the kernel.
+
+        After a change that fails, others are made, too. The first error is raised. So this is for a link that is removed,
+        with all that it has, if something fails.
+        """
+        changes = self._batch = []
+        try:
+            yield
+        finally:
+            self._batch = None
+        for first in range(0, len(changes), _BATCH_SIZE):
+            self._send(changes[first : first + _BATCH_SIZE])
+
+    def _send(self, changes: t.Sequence[_Change]) -> None:
+        try:
+            errors = self._connection.change_all([change.request for change in changes])
+        except OSError as exc:
+            raise _make_error(changes[0], exc) from exc
+        for change, error in zip(changes, errors):
+            if error is not None and error.errno not in change.ignored:
+                raise _make_error(change, error) from error
 
     def create_link(
         self,
@@ -188,6 +218,15 @@ class KernelWriter:
         """Add a link to a bridge or a VRF; take it out of the one that it belongs to if the index is 0."""
         self._change_link("change the bridge or the VRF of the link", ifindex, _number(_MASTER, master))
 
+    def announce_addresses(self, ifindex: int) -> None:
+        """Let the kernel announce the IPv4 addresses of a link when it is set up: the setting ``arp_notify``.
+
+        In /proc, links of the same name in many network namespaces are found one after another.
+        """
+        settings = attribute(_INET_CONF | _NESTED, _number(_ARP_NOTIFY, 1))
+        attributes = attribute(_AF_SPEC | _NESTED, attribute(int(socket.AF_INET) | _NESTED, settings))
+        self._change_link("set arp_notify of the link", ifindex, attributes)
+
     def set_hairpin(self, ifindex: int) -> None:
         self._change_port("set hairpin mode", ifindex, _BRPORT_MODE)
 
@@ -214,15 +253,7 @@ class KernelWriter:
         elif address.network.prefixlen < _NO_BROADCAST:
             attributes += attribute(_IFA_BROADCAST, address.network.broadcast_address.packed)
         message = _address_message(ifindex, address) + attributes
-        what = f"add the address {address}"
-        try:
-            self._change(what, _NEWADDR, message, errno.EEXIST, flags=_CREATE | _EXCLUSIVE)
-        except CniError as exc:
-            if address.version == 6 and isinstance(exc.__cause__, OSError) and exc.__cause__.errno == errno.EACCES:
-                reason = f"cannot {what}: IPv6 is switched off for its link"
-                advice = "set net.ipv6.conf.default.disable_ipv6 and net.ipv6.conf.all.disable_ipv6 to 0"
-                raise CniError(exc.code, reason, advice) from exc
-            raise
+        self._change(f"add the address {address}", _NEWADDR, message, errno.EEXIST, flags=_CREATE | _EXCLUSIVE)
 
     def remove_address(self, ifindex: int, address: IpInterface) -> None:
         """Remove an address; do nothing if the link does not have it."""
@@ -301,11 +332,37 @@ class KernelWriter:
         self._change(action, kind, message + vlans, *ignored)
 
     def _change(self, action: str, kind: int, message: bytes, *ignored: int, flags: int = 0) -> None:
+        change = _Change(action, (kind, message, flags), ignored)
+        if self._batch is not None:
+            self._batch.append(change)
+            return
         try:
             self._connection.change(kind, message, flags)
         except OSError as exc:
             if exc.errno not in ignored:
-                raise CniError(Code.IO_FAILURE, f"cannot {action}: {exc.strerror or exc}") from exc
+                raise _make_error(change, exc) from exc
+
+
+class _Change(t.NamedTuple):
+    """A request to the kernel.
+
+    Attributes:
+        action: What it does, as an error names it.
+        request: Its type, its body and its flags.
+        ignored: The numbers of errors that do not matter.
+    """
+
+    action: str
+    request: tuple[int, bytes, int]
+    ignored: tuple[int, ...]
+
+
+def _make_error(change: _Change, error: OSError) -> CniError:
+    kind, message, dummy = change.request
+    if kind == _NEWADDR and message[0] == socket.AF_INET6 and error.errno == errno.EACCES:
+        advice = "set net.ipv6.conf.default.disable_ipv6 and net.ipv6.conf.all.disable_ipv6 to 0"
+        return CniError(Code.IO_FAILURE, f"cannot {change.action}: IPv6 is switched off for its link", advice)
+    return CniError(Code.IO_FAILURE, f"cannot {change.action}: {error.strerror or error}")
 
 
 def vlan_filtering_data() -> bytes:

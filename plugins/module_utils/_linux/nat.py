@@ -53,16 +53,6 @@ def rules(family: int, chain: str) -> list[Rule]:
     return _rules(family, _table(family), chain)
 
 
-def list_rules_with_orphan(family: int, chain: str, own: str) -> tuple[list[Rule], bool]:
-    """Return the same as `rules`, and whether the chain `own` exists without a rule that jumps to it.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    table = _table(family)
-    return _rules(family, table, chain), own in table.rules and own not in table.jumps
-
-
 def rules_leading_to(family: int, table: iptables.Table, chains: t.Iterable[str], prefix: str) -> list[Rule]:
     """Return the rules that jump to a chain with the prefix, with the DNAT address and the UDP ports in it."""
     jumps = [rule for chain in chains for rule in _rules(family, table, chain) if rule.target.startswith(prefix)]
@@ -122,10 +112,12 @@ def _table(family: int) -> iptables.Table:
 
 
 def _rules(family: int, table: iptables.Table, chain: str) -> list[Rule]:
-    return [_parse(family, iptables.words(rule)) for rule in table.rules.get(chain, ())]
+    return [parse(family, rule) for rule in table.rules.get(chain, ())]
 
 
-def _parse(family: int, words: tuple[str, ...]) -> Rule:
+def parse(family: int, line: str) -> Rule:
+    """Return a rule that iptables-save has printed."""
+    words = iptables.words(line)
     source, target, comment = (iptables.value(words, option) for option in ("-s", "-j", "--comment"))
     return Rule(family, words, source, target, comment)
 
@@ -134,7 +126,7 @@ __all__ = (
     "TABLE",
     "Rule",
     "destinations",
-    "list_rules_with_orphan",
+    "parse",
     "remove",
     "remove_chain",
     "rules",

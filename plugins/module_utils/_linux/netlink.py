@@ -99,6 +99,29 @@ class Connection:
         for dummy in self._answers():
             pass
 
+    def change_all(self, requests: t.Sequence[tuple[int, bytes, int]]) -> list[OSError | None]:
+        """Send several requests, each as for `change`, at once, and return the error of each.
+
+        The kernel carries them out in their order, also after one that fails.
+
+        Raises:
+            OSError: The kernel does not reply, or sends an invalid reply.
+        """
+        first = self._sequence + 1
+        content = b""
+        for kind, body, flags in requests:
+            self._sequence += 1
+            length = _HEADER.size + len(body)
+            content += _HEADER.pack(length, kind, _NLM_F_REQUEST | _NLM_F_ACK | flags, self._sequence, 0) + body
+        self._socket.send(content)
+        errors: dict[int, OSError | None] = {}
+        for (reply, dummy), sequence, place in self._replies():
+            if reply == _NLMSG_ERROR and first <= sequence <= self._sequence:
+                errors[sequence] = _find_error(place)
+            if len(errors) == len(requests):
+                break
+        return [errors[sequence] for sequence in range(first, self._sequence + 1)]
+
     def dump(self, kind: int, body: bytes) -> list[Place]:
         """Return the bodies of all messages of a reply.
 
@@ -119,6 +142,22 @@ class Connection:
 
     def _answers(self) -> t.Iterator[tuple[int, Place]]:
         """Yield flags and body of each message; the last one has an empty body."""
+        for kind, sequence, place in self._replies():
+            if sequence != self._sequence:
+                continue
+            if kind[0] in (_NLMSG_ERROR, _NLMSG_DONE):
+                error = _find_error(place)
+                if error is not None:
+                    raise error
+                yield kind[1], (b"", 0, 0)
+                return
+            if kind[0] == _NLMSG_OVERRUN:
+                raise OSError(errno.ENOBUFS, "a part of the kernel's answer is lost")
+            if kind[0] != _NLMSG_NOOP:
+                yield kind[1], place
+
+    def _replies(self) -> t.Iterator[tuple[tuple[int, int], int, Place]]:
+        """Yield type and flags, sequence number and body of each message to this socket, as long as the kernel sends some."""
         strays = 0
         while strays < _STRAYS:
             answer, dummy, flags, sender = self._receive()
@@ -128,16 +167,11 @@ class Connection:
             if flags & _MSG_TRUNC:
                 raise OSError(errno.EMSGSIZE, "the kernel's answer is too long")
             for kind, sequence, port, place in messages(answer):
-                if (sequence, port) != (self._sequence, self._port):
+                if port == self._port and 0 < sequence <= self._sequence:
+                    strays += sequence != self._sequence
+                    yield kind, sequence, place
+                else:
                     strays += 1
-                elif kind[0] in (_NLMSG_ERROR, _NLMSG_DONE):
-                    _raise_error(place)
-                    yield kind[1], (b"", 0, 0)
-                    return
-                elif kind[0] == _NLMSG_OVERRUN:
-                    raise OSError(errno.ENOBUFS, "a part of the kernel's answer is lost")
-                elif kind[0] != _NLMSG_NOOP:
-                    yield kind[1], place
         raise OSError(errno.EBADMSG, "too many unrelated messages instead of the kernel's answer")
 
     def _receive(self) -> tuple[bytes, t.Any, int, t.Any]:
@@ -224,12 +258,10 @@ def text(answer: bytes, place: tuple[int, int]) -> str:
     return answer[slice(*place)].rstrip(b"\0").decode("utf-8", "surrogateescape")
 
 
-def _raise_error(place: Place) -> None:
+def _find_error(place: Place) -> OSError | None:
     answer, start, end = place
-    if end - start >= _SIGNED.size:
-        number = -_SIGNED.unpack_from(answer, start)[0]
-        if number:
-            raise OSError(number, os.strerror(number) if 0 < number < 4096 else f"error {number}")
+    number = -_SIGNED.unpack_from(answer, start)[0] if end - start >= _SIGNED.size else 0
+    return OSError(number, os.strerror(number) if 0 < number < 4096 else f"error {number}") if number else None
 
 
 def _decode_error() -> OSError:

@@ -17,8 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._linux import netlink, pr
 
 # linux/netfilter.h, linux/netfilter/nf_tables.h
 _FAMILIES: t.Final = {1: "inet", 2: "ip", 7: "bridge", 10: "ip6"}
-_GET_CHAIN: t.Final = 10 << 8 | 4
+_GET_CHAIN, _GET_GENERATION = 10 << 8 | 4, 10 << 8 | 16
 _TABLE, _NAME = 1, 3
+_GENERATION_ID: t.Final = 1
 # The kernel was built without nfnetlink, or without nf_tables.
 _WITHOUT: t.Final = (errno.EPROTONOSUPPORT, errno.EOPNOTSUPP, errno.EINVAL)
 
@@ -46,6 +47,20 @@ def list_chains() -> tuple[Chain, ...]:
         raise io_error("list", "the chains of nf_tables", exc) from exc
 
 
+def generation() -> int | None:
+    """Return how often the rules of this thread's network namespace have been changed; None if the kernel does not tell.
+
+    Each transaction counts as one, whichever program commits it. nft compares the count, too, before it trusts a listing.
+    """
+    try:
+        with netlink.Connection(netlink.NETFILTER) as connection:
+            answer, start, end = connection.get(_GET_GENERATION, netlink.NETFILTER_HEADER.pack(0, 0, 0))
+            place = netlink.attributes(answer, start + netlink.NETFILTER_HEADER.size, end).get(_GENERATION_ID)
+    except OSError:
+        return None
+    return None if place is None else int.from_bytes(answer[slice(*place)], "big")
+
+
 def _decode(answer: bytes, start: int, end: int) -> Chain | None:
     family = _FAMILIES.get(answer[start], "")
     places = netlink.attributes(answer, start + netlink.NETFILTER_HEADER.size, end)
@@ -69,4 +84,4 @@ def require_none(name: str, package: str, is_own: t.Callable[[Chain], bool]) -> 
         raise CniError(Code.NOT_AVAILABLE, what, advice)
 
 
-__all__ = ("Chain", "list_chains", "require_none")
+__all__ = ("Chain", "generation", "list_chains", "require_none")

@@ -7,16 +7,31 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import json
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._linux import nf_tables, program
+from ansible_collections.cni.node.plugins.module_utils._linux import nf_tables, program, rule_cache
 
 _OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
 # Entries that nft lists for every table.
 _USUAL: t.Final = ("metainfo", "table", "chain", "rule")
+
+# The commands of this collection, and the parts of rules.
+_COMMAND: t.Final = re.compile(
+    r"(?P<what>add table|(?:add|flush|delete) chain|(?:add|delete) rule) (?P<family>\S+) (?P<table>\S+)"
+    r"(?: (?P<chain>\S+)(?: (?:handle (?P<handle>\d+)|(?P<text>.*)))?)?"
+)
+# Words of which a listing makes keys instead of values.
+_STATEMENTS: t.Final = frozenset(("dnat", "drop", "fib", "goto", "jump", "masquerade", "return", "to"))
+_HOOK: t.Final = re.compile(r" hook (\w+) ")
+_COMMENT: t.Final = re.compile(r' comment "([^"]*)"$')
+_WORD: t.Final = re.compile(r'"([^"]*)"|([^\s",{}]+)')
+_TARGET: t.Final = re.compile(r"\b(?:jump|goto) (\S+)")
+_ADDRESS_AND_PORT: t.Final = re.compile(r"(?:(\d+(?:\.\d+){3})|\[([0-9a-f:.]+)\]):(\d+)")
 
 
 class NftRule(t.NamedTuple):
@@ -24,7 +39,7 @@ class NftRule(t.NamedTuple):
 
     Attributes:
         family: ``ip``, ``ip6``, ``inet`` or ``bridge``.
-        handle: Its number in the table.
+        handle: Its number in the table; 0 if this run has written it since the last listing.
         comment: An empty string if it has none.
         addresses: All addresses in it except loopback addresses.
         values: All words and numbers in it, addresses included, networks excluded.
@@ -82,38 +97,48 @@ def require_no_chain(table: str, is_own: t.Callable[[str], bool] | None = None) 
     )
 
 
-def tables(*names: str, family: str = "") -> list[NftTable]:
-    """Return the tables with these names, of one family or of all; none if nft is not installed.
+def tables(*names: str, family: str = "", with_handles: bool = True) -> list[NftTable]:
+    """Return the tables with these names, which a run keeps, of one family or of all; none if nft is not installed.
+
+    Args:
+        with_handles: Whether each rule has its handle, with which it can be removed.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    listed = _list("tables", *filter(None, [family]))
-    matching = [entry["table"] for entry in listed if entry.get("table", {}).get("name") in names]
-    return [_table(entry["family"], entry["name"]) for entry in matching]
+    found = [_table(*pair) for pair in _pairs(family) if pair[1] in names]
+    if with_handles and not all(rule.handle for table in found for rule in table.rules):
+        rule_cache.forget(rule_cache.NFT)
+        found = [_table(*pair) for pair in _pairs(family) if pair[1] in names]
+    return found
 
 
-def rules(*names: str) -> list[NftRule]:
+def rules(*names: str, with_handles: bool = True) -> list[NftRule]:
     """Return the rules with comments in the tables with these names; none if nft is not installed.
 
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    return [rule for table in tables(*names) for rule in table.rules if rule.comment]
-
-
-def remove(rule: NftRule) -> None:
-    """Remove a rule.
+    Args:
+        with_handles: As for `tables`.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    path = program.find("nft")
-    if path:
-        program.run_silent([path, "delete", "rule", rule.family, rule.table, rule.chain, "handle", str(rule.handle)])
+    return [rule for table in tables(*names, with_handles=with_handles) for rule in table.rules if rule.comment]
 
 
-def remove_chains(table: NftTable, chains: t.Iterable[str], jumps: t.Iterable[NftRule]) -> None:
+def remove(*rules: NftRule) -> None:
+    """Remove rules in one transaction.
+
+    Raises:
+        CniError: ``IO_FAILURE``, and nothing is removed.
+    """
+    change(_deletion(rule) for rule in rules)
+
+
+def _deletion(rule: NftRule) -> str:
+    return f"delete rule {rule.family} {rule.table} {rule.chain} handle {rule.handle}"
+
+
+def remove_chains(table: NftTable, chains: t.Sequence[str], jumps: t.Sequence[NftRule]) -> None:
     """Remove rules and then chains with their content, in one transaction.
 
     Raises:
@@ -125,9 +150,14 @@ def remove_chains(table: NftTable, chains: t.Iterable[str], jumps: t.Iterable[Nf
         {"delete": {"rule": {**place, "chain": rule.chain, "handle": rule.handle}}} for rule in jumps
     ]
     commands += [{"flush": chain} for chain in named] + [{"delete": chain} for chain in named]
+    removed = [_deletion(rule) for rule in jumps]
+    removed += [f"{verb} chain {table.family} {table.name} {chain}" for verb in ("flush", "delete") for chain in chains]
     path = program.find("nft")
     if path:
-        program.run_silent([path, "-j", "-f", "-"], stdin=json.dumps({"nftables": commands}))
+        rule_cache.write(
+            lambda: program.run_silent([path, "-j", "-f", "-"], stdin=json.dumps({"nftables": commands})),
+            functools.partial(_add, tuple(removed)),
+        )
 
 
 def remove_table(table: NftTable) -> None:
@@ -139,7 +169,9 @@ def remove_table(table: NftTable) -> None:
     path = program.find("nft")
     if path:
         try:
-            program.run_silent([path, "delete", "table", table.family, table.name])
+            program.run_silent(
+                [path, "delete", "table", table.family, table.name]
+            )  # no run that keeps listings does so
         except CniError:
             if tables(table.name, family=table.family):
                 raise
@@ -156,8 +188,22 @@ def _list(*what: str) -> list[dict[str, t.Any]]:
     return entries
 
 
+def _pairs(family: str) -> tuple[tuple[str, str], ...]:
+    """Return family and name of all tables, or of those of one family."""
+
+    def list_pairs() -> tuple[tuple[tuple[str, str], ...], bool]:
+        found = (entry["table"] for entry in _list("tables", *filter(None, [family])) if "table" in entry)
+        return tuple((table["family"], table["name"]) for table in found), True
+
+    return rule_cache.read(rule_cache.tables_key(family), list_pairs)
+
+
 def _table(family: str, name: str) -> NftTable:
-    return parse_table(family, name, _list("table", family, name))
+    return rule_cache.read(_key(family, name), lambda: (parse_table(family, name, _list("table", family, name)), True))
+
+
+def _key(family: str, name: str) -> tuple[str, str, str]:
+    return rule_cache.NFT, family, name
 
 
 def parse_table(family: str, name: str, entries: t.Sequence[t.Mapping[str, t.Any]]) -> NftTable:
@@ -216,7 +262,94 @@ def change(commands: t.Iterable[str]) -> None:
         raise CniError(
             Code.IO_FAILURE, "nft is not installed", "expected: the program nft; install the package nftables"
         )
-    program.run_silent([path, "-f", "-"], stdin="".join(f"{command}\n" for command in commands))
+    script = tuple(commands)
+    rule_cache.write(
+        lambda: program.run_silent([path, "-f", "-"], stdin="".join(f"{command}\n" for command in script)),
+        functools.partial(_add, script),
+    )
+
+
+def _add(commands: t.Iterable[str], listings: rule_cache.Listings) -> None:
+    """Add to kept tables what commands have written; forget all tables after a command of another kind."""
+    editors: dict[tuple[str, str], _Editor] = {}
+    for command in commands:
+        match = _COMMAND.fullmatch(command)
+        if match is None:
+            for key in [key for key in listings if key[0] == rule_cache.NFT]:
+                del listings[key]
+            return
+        place = match["family"], match["table"]
+        if place not in editors:
+            editors[place] = _Editor(_find_kept(listings, *place))
+        editors[place].apply(match)
+    changed = ((place, editor.table()) for place, editor in editors.items())
+    listings.update({_key(*place): table for place, table in changed if table is not None})
+
+
+def _find_kept(listings: rule_cache.Listings, family: str, name: str) -> NftTable | None:
+    """Return a kept table, or a new one that has just been made; None if it is not known."""
+    kept: NftTable | None = listings.get(_key(family, name))
+    is_new = kept is None and rule_cache.note_table(listings, family, name)
+    return NftTable(family, name, {}, []) if is_new else kept
+
+
+class _Editor:
+    """Applies commands to a copy of a table, if it is known."""
+
+    def __init__(self, table: NftTable | None) -> None:
+        self._table = table
+        self._hooks = dict(table.hooks) if table else {}
+        self._rules = list(table.rules) if table else []
+        self._removed: set[int] = set()
+
+    def table(self) -> NftTable | None:
+        rules = [rule for rule in self._rules if rule.handle not in self._removed]
+        return self._table and self._table._replace(hooks=self._hooks, rules=rules)
+
+    def apply(self, command: re.Match[str]) -> None:
+        what, chain, text = command["what"], command["chain"], command["text"] or ""
+        if self._table is None or what == "add table":
+            return
+        if what == "add chain":
+            hook = _HOOK.search(text)
+            self._hooks.setdefault(chain, hook[1] if hook else "")
+        elif what == "add rule":
+            self._rules.append(_make_rule(self._table, chain, text))
+        elif what == "delete rule":
+            self._removed.add(int(command["handle"]))
+        else:
+            self._rules = [rule for rule in self._rules if rule.chain != chain]
+            if what == "delete chain":
+                self._hooks.pop(chain, None)
+
+
+def _make_rule(table: NftTable, chain: str, text: str) -> NftRule:
+    """Return a rule that has been written in the syntax of nft, as far as it can be known without a listing."""
+    comment = _COMMENT.search(text)
+    statements = text[: comment.start()] if comment else text
+    values: dict[str | int, None] = {}
+    for quoted, word in _WORD.findall(statements):
+        if word not in _STATEMENTS:
+            values.update(dict.fromkeys(_split(word) if word else [quoted]))
+    addresses = tuple(value for value in values if isinstance(value, str) and _is_address(value))
+    return NftRule(
+        table.family,
+        table.name,
+        chain,
+        0,
+        comment[1] if comment else "",
+        addresses,
+        frozenset(values),
+        frozenset(_TARGET.findall(statements)),
+    )
+
+
+def _split(word: str) -> list[str | int]:
+    """Return what a listing has for a word: networks are omitted."""
+    pair = _ADDRESS_AND_PORT.fullmatch(word)
+    if pair:
+        return [pair[1] or pair[2], int(pair[3])]
+    return [] if "/" in word else [int(word) if word.isdigit() else word]
 
 
 __all__ = (

@@ -104,9 +104,14 @@ class RuleFaults(t.NamedTuple):
 
 
 class FirewallSnapshot:
-    """The rules of the node's firewall. Each table is read when it is needed for the first time."""
+    """The rules of the node's firewall. Each table is read when it is needed for the first time.
 
-    def __init__(self) -> None:
+    Args:
+        with_handles: Whether rules of nftables have their handles, with which they can be removed.
+    """
+
+    def __init__(self, *, with_handles: bool = False) -> None:
+        self._with_handles = with_handles
         self._lock = threading.Lock()
         self._read: dict[t.Hashable, tuple[float, t.Any]] = {}
         self._errors: dict[tuple[t.Any, ...], CniError] = {}
@@ -122,7 +127,7 @@ class FirewallSnapshot:
     def nftables(self, family: str, name: str, since: float = 0.0) -> NftablesView | None:
         """Return the tables of nftables with a name, of one family or of all families except bridge; None as `iptables`."""
         key = _nftables_key(family, name)
-        return self._get(key, since, lambda: _nftables_view(*key[1:]))
+        return self._get(key, since, lambda: _nftables_view(*key[1:], with_handles=self._with_handles))
 
     @functools.cached_property
     def has_firewalld(self) -> bool:
@@ -321,12 +326,14 @@ def _view(table: iptables.Table | None) -> IptablesView | None:
     return None if table is None else IptablesView(table)
 
 
-def _nftables_view(family: str, name: str) -> NftablesView | None:
+def _nftables_view(family: str, name: str, *, with_handles: bool) -> NftablesView | None:
     # A node whose rules are all in iptables does not need them.
     from ansible_collections.cni.node.plugins.module_utils._linux import nftables
     from ansible_collections.cni.node.plugins.module_utils._reference.nftables_rules import NftablesView
 
-    return NftablesView(nftables.tables(name, family=family)) if nftables.is_installed() else None
+    if not nftables.is_installed():
+        return None
+    return NftablesView(nftables.tables(name, family=family, with_handles=with_handles))
 
 
 __all__ = ("FirewallSnapshot", "PartDrift", "RuleDrift", "compare", "missing_program", "require_comparison")

@@ -34,8 +34,9 @@ FORWARD_CHAIN: t.Final = "CNI-FORWARD"
 ADMIN_CHAIN: t.Final = "CNI-ADMIN"
 ISOLATION_CHAINS: t.Final = ("CNI-ISOLATION-STAGE-1", "CNI-ISOLATION-STAGE-2")
 
-# How comments of iptables rules name their owner.
+# How comments of iptables rules name their owner, and how iptables-save prints that.
 _COMMENT: t.Final = re.compile(r'(?:dnat )?name: "([^"]+)" id: "([^"]+)"')
+_PRINTED: t.Final = re.compile(r'name: \\"([^"\\]+)\\" id: \\"([^"\\]+)\\"')
 
 _CHAIN: t.Final = re.compile(r"CNI-(DN-[0-9a-f]{21}|[0-9a-f]{24})")
 _IFB: t.Final = re.compile(r"bwp[0-9a-f]{12}")
@@ -112,6 +113,15 @@ def owner(comment: str) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
+def owner_in(line: str) -> tuple[str, str] | None:
+    """Return the network and the container that a rule seems to name, as iptables-save prints it; None for another rule.
+
+    It is the quick way to find the few rules among many whose comments are worth to be read.
+    """
+    match = _PRINTED.search(line)
+    return (match[1], match[2]) if match else None
+
+
 # A comparison needs the names of an attachment once for each of its addresses.
 @functools.lru_cache(maxsize=64)
 def _digest(prefix: str, text: str, length: int) -> str:
@@ -140,6 +150,7 @@ __all__ = (
     "is_ifb",
     "masquerade_chain",
     "owner",
+    "owner_in",
     "parse_instance",
     "ports_chain",
     "spoof_chains",

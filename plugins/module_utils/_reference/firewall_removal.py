@@ -140,7 +140,7 @@ def _remove_from_nftables(removals: t.Sequence[Removal]) -> None:
     for kind, name in ((MASQUERADE, firewall_names.MASQUERADE_TABLE), (PORTS, firewall_names.PORTS_TABLE)):
         own = {removal.owner: removal for removal in removals if removal.kind == kind}
         try:
-            rules = nftables.rules(name) if own else []
+            rules = _find_in_nftables(name, own) if own else []
             if own:
                 nftables.require_no_chain(name)
         except CniError as exc:
@@ -149,12 +149,24 @@ def _remove_from_nftables(removals: t.Sequence[Removal]) -> None:
             numbers = frozenset(number for number, removal in enumerate(removals) if removal.kind == kind)
             raise _Unlisted(exc, numbers) from exc
         for rule in rules:
-            removal = own.get(rule.comment.partition(",")[0])
-            if removal is not None and _has_address(rule, removal):
-                place = f"{rule.family} {rule.table} {rule.chain}"
-                commands[f"delete rule {place} handle {rule.handle}"] = None
+            place = f"{rule.family} {rule.table} {rule.chain}"
+            commands[f"delete rule {place} handle {rule.handle}"] = None
     if commands:
         nftables.change(commands)
+
+
+def _find_in_nftables(name: str, removals: t.Mapping[str, Removal]) -> list[nftables.NftRule]:
+    """Return the rules of removals, by their owners, in the tables with a name, each with its handle."""
+
+    def find(*, with_handles: bool) -> list[nftables.NftRule]:
+        owned = (
+            (rule, removals.get(rule.comment.partition(",")[0]))
+            for rule in nftables.rules(name, with_handles=with_handles)
+        )
+        return [rule for rule, removal in owned if removal is not None and _has_address(rule, removal)]
+
+    found = find(with_handles=False)
+    return found if all(rule.handle for rule in found) else find(with_handles=True)
 
 
 def _has_address(rule: nftables.NftRule, removal: Removal) -> bool:

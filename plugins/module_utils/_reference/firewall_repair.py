@@ -134,7 +134,7 @@ def take_back(parts: t.Sequence[FirewallPart]) -> None:
         CniError: ``IO_FAILURE``, also if a backend that may have some of them cannot be listed.
     """
     for attempt in range(_ATTEMPTS_TO_REMOVE):
-        snapshot = FirewallSnapshot()
+        snapshot = FirewallSnapshot(with_handles=True)
         for part in parts:
             snapshot.require_listing(part)
         try:

@@ -28,6 +28,7 @@ class IptablesView:
     def __init__(self, table: Table) -> None:
         self.table = table
         self._positions: dict[str, dict[str, int]] = {}
+        self._by_target: dict[str, dict[str, list[int]]] = {}
 
     def find(self, rule: IptablesRule) -> int | None:
         """Return the position of a rule in its chain, or None."""
@@ -35,13 +36,13 @@ class IptablesView:
         if not lines:
             return None
         position = self._index(rule.chain, lines).get(rule.line)
-        return position if position is not None else next(_find_similar(rule, lines), None)
+        return position if position is not None else next(self._find_similar(rule, lines), None)
 
     def find_lines(self, rule: IptablesRule) -> list[str]:
         """Return each line of a rule: plugins that run at the same time write it twice."""
         lines = self.table.rules.get(rule.chain, [])
         same = [rule.line] * lines.count(rule.line)
-        return same or [lines[position] for position in _find_similar(rule, lines)]
+        return same or [lines[position] for position in self._find_similar(rule, lines)]
 
     def find_missing(self, rules: t.Iterable[IptablesRule]) -> tuple[IptablesRule, ...]:
         return tuple(rule for rule in rules if self.find(rule) is None)
@@ -51,14 +52,20 @@ class IptablesView:
             self._positions[chain] = {line: position for position, line in enumerate(lines)}
         return self._positions[chain]
 
+    def _find_similar(self, rule: IptablesRule, lines: t.Sequence[str]) -> t.Iterator[int]:
+        """Yield the positions of a rule that another release or another version of iptables has written differently.
 
-def _find_similar(rule: IptablesRule, lines: t.Sequence[str]) -> t.Iterator[int]:
-    """Yield the positions of a rule that another release or another version of iptables has written differently."""
-    forms = [_normalize(rule.line), *(_normalize(f"-A {rule.chain} {text}") for text in rule.older)]
-    for position, line in enumerate(lines):
-        present = _normalize(line)
-        if any(_matches(rule, form, present) for form in forms):
-            yield position
+        Every form of a rule has the same target. Of many rules in a chain, most lead to the chain of another container.
+        """
+        if rule.chain not in self._by_target:
+            by_target = self._by_target[rule.chain] = {}
+            for position, line in enumerate(lines):
+                by_target.setdefault(iptables.target(line), []).append(position)
+        forms = [_normalize(rule.line), *(_normalize(f"-A {rule.chain} {text}") for text in rule.older)]
+        for position in self._by_target[rule.chain].get(iptables.target(rule.line), ()):
+            present = _normalize(lines[position])
+            if any(_matches(rule, form, present) for form in forms):
+                yield position
 
 
 def _matches(rule: IptablesRule, form: frozenset[str], present: frozenset[str]) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule, NftTable
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
@@ -41,7 +43,7 @@ class SpoofCheck(t.NamedTuple):
     @property
     def words(self) -> frozenset[str | int]:
         """Return the values that the jumps to the chains match, such as the name of a link of the node."""
-        return frozenset(value for rule in self._jumps() for value in rule.values)
+        return frozenset(value for rule in self.jumps for value in rule.values)
 
     def is_same(self, other: SpoofCheck) -> bool:
         """Return whether both have the same chains and the same rules, compared by handle as well."""
@@ -53,9 +55,11 @@ class SpoofCheck(t.NamedTuple):
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        nftables.remove_chains(self.table, self.chains, self._jumps())
+        nftables.remove_chains(self.table, self.chains, self.jumps)
 
-    def _jumps(self) -> list[NftRule]:
+    @property
+    def jumps(self) -> list[NftRule]:
+        """The rules that jump to the chains from elsewhere."""
         return [rule for rule in self.rules if rule.chain not in self.chains]
 
 
@@ -71,14 +75,39 @@ def listing() -> list[SpoofCheck]:
     return [check for table in tables for check in _checks(table)]
 
 
+def remove(checks: t.Sequence[SpoofCheck]) -> dict[int, Exception]:
+    """Remove checks of a listing in one transaction; if it fails, each in one of its own.
+
+    Returns:
+        The errors of those that could not be removed, by their numbers.
+    """
+    if not checks:
+        return {}
+    chains = dict.fromkeys(chain for check in checks for chain in check.chains)
+    jumps = {rule.handle: rule for check in checks for rule in check.jumps}
+    try:
+        nftables.remove_chains(checks[0].table, list(chains), list(jumps.values()))
+    except CniError as exc:
+        if len(checks) == 1 or exc.details == OUT_OF_TIME:
+            return dict.fromkeys(range(len(checks)), exc)
+        return {number: error for number, check in enumerate(checks) for error in remove([check]).values()}
+    return {}
+
+
 def _checks(table: NftTable) -> list[SpoofCheck]:
     checks: list[SpoofCheck] = []
     assigned: set[str] = set()
+    # The positions of the rules in a chain, and of those that jump to it.
+    positions: dict[str, list[int]] = {}
+    for position, rule in enumerate(table.rules):
+        for chain in {rule.chain, *rule.targets}:
+            positions.setdefault(chain, []).append(position)
     for owner in sorted(_owners(table), key=lambda name: (len(name), name)):
         chains = tuple(
             chain for chain in firewall_names.spoof_chains(owner) if chain in table.hooks and chain not in assigned
         )
-        rules = tuple(rule for rule in table.rules if rule.chain in chains or not rule.targets.isdisjoint(chains))
+        own = {position for chain in chains for position in positions.get(chain, ())}
+        rules = tuple(table.rules[position] for position in sorted(own))
         comment = f"{firewall_names.SPOOF_COMMENT_PREFIX}{owner}"
         if chains and all(rule.comment == comment for rule in rules):
             checks.append(SpoofCheck(owner, table, chains, rules))
@@ -95,4 +124,4 @@ def _owners(table: NftTable) -> set[str]:
     return {name for name in owners if "-" in name}
 
 
-__all__ = ("SpoofCheck", "listing")
+__all__ = ("SpoofCheck", "listing", "remove")

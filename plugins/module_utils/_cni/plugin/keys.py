@@ -129,6 +129,8 @@ class Keys:
 
     def _get(self, key: str, expected: type[T], default: T) -> T:
         value = self.values.get(key)
+        if isinstance(value, expected):
+            return value
         return default if value is None else _expect(self.pointer(key), value, expected)
 
 

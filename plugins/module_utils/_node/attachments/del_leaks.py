@@ -5,87 +5,33 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Remove the rules of nftables and the files that DEL leaks, with one listing for all attachments of a group."""
+
 from __future__ import annotations
 
-import functools
-import ipaddress
+import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, program
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.leaked_masquerading import masquerades
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values
+from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import TuningFile
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
+    from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
 
 # Keys of a configuration with which a DEL without a network namespace leaks firewall rules.
-_MASQUERADES: t.Final = "ipMasq"
 _CHECKS_MACS: t.Final = "macspoofchk"
-
-_Removal = tuple[str, t.Callable[[], None]]
-
-
-def remove_leaked_rules(record: Record, records: RecordStore) -> int:
-    """Remove the masquerade rules that DEL leaks, because they make every later DEL fail.
-
-    To remove rules, the reference plugins (1.9.1 and older) read the addresses from the interface. If the interface or
-    its namespace is already gone, they leak the rules, and the chain that all attachments of the container in the
-    network share. The chain also leaks if the rule that jumps to it was removed by hand.
-
-    Returns:
-        The number of rules that were removed.
-
-    Raises:
-        CniError: A rule or a record cannot be read, or a rule cannot be removed.
-    """
-    if not _masquerades(record):
-        return 0
-    attachment = record.attachment
-    names = (attachment.network, attachment.container_id)
-    chain = firewall_names.masquerade_chain(*names)
-    by_family = _list_rules(record, chain)
-    leaked = [
-        rule for rules, dummy in by_family.values() for rule in rules if firewall_names.owner(rule.comment) == names
-    ]
-    orphaned = [family for family, (dummy, is_orphaned) in by_family.items() if is_orphaned]
-    if leaked or orphaned:
-        others = [other for other in records.read_container(attachment) if other.attachment.key != attachment.key]
-        in_use = {address for other in others for address in other.addresses}
-        leaked = [rule for rule in leaked if rule.address not in in_use]
-        orphaned = [] if others else orphaned
-    for rule in dict.fromkeys(leaked):
-        nat.remove(rule)
-    for family in orphaned:
-        nat.remove_chain(family, chain)
-    return len(leaked)
-
-
-def _list_rules(record: Record, chain: str) -> dict[int, tuple[list[nat.Rule], bool]]:
-    """Return the masquerade rules of each address family, and whether the chain exists without a rule that jumps to it.
-
-    An interrupted ADD has recorded no addresses, so both families are listed. A node without IPv6 may have the tool for
-    IPv6.
-    """
-    required = {ipaddress.ip_address(address).version for address in record.addresses}
-    by_family: dict[int, tuple[list[nat.Rule], bool]] = {}
-    for family in required or iptables.FAMILIES:
-        try:
-            by_family[family] = nat.list_rules_with_orphan(family, firewall_names.MASQUERADE_HOOK, chain)
-        except CniError as exc:
-            if family in required or not program.is_unsupported(exc):
-                raise
-    return by_family
-
-
-def _masquerades(record: Record) -> bool:
-    if _MASQUERADES.encode() not in record.config:
-        return False
-    try:
-        return _has(record.network(), _MASQUERADES)
-    except CniError:  # DEL has failed, and reports it
-        return False
+_WORDS: t.Final = ("ipMasq", _CHECKS_MACS, saved_values.PLUGIN)
 
 
 def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths) -> None:
@@ -100,19 +46,22 @@ def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths) -> 
     network = _network(record)
     if network is None:
         return
-    leaks = list(_saved_values(record, network, paths.tuning_dir))
-    if not record.netns_for_delete():
-        leaks += [*_masquerade_rules(record, network), *_spoof_checks(record, network)]
-    owned = _read_other_owners(record, records, paths.state_dir) if leaks else set()
-    for name, remove in leaks:
-        if owned is not None and name not in owned:
-            remove()
+    is_detached = not record.netns_for_delete()
+    search = _Search(
+        record,
+        records,
+        paths.state_dir,
+        files=list(_saved_values(record, network, paths.tuning_dir)),
+        backends=_masquerade_backends(network) if is_detached else None,
+        checks_macs=is_detached and any(plugin.keys.get(_CHECKS_MACS) is True for plugin in network.plugins),
+    )
+    if search.files or search.backends is not None or search.checks_macs:
+        _SEARCHES.submit(search)
 
 
 def _network(record: Record) -> NetworkConfiguration | None:
     """Return the recorded configuration, or None if its plugins leak nothing."""
-    words = (_MASQUERADES, _CHECKS_MACS, saved_values.PLUGIN)
-    if not any(word.encode() in record.config for word in words):
+    if not any(word.encode() in record.config for word in _WORDS):
         return None
     try:
         return record.network()
@@ -120,55 +69,166 @@ def _network(record: Record) -> NetworkConfiguration | None:
         return None
 
 
-def _saved_values(record: Record, network: NetworkConfiguration, tuning_dir: str) -> t.Iterator[_Removal]:
+def _saved_values(record: Record, network: NetworkConfiguration, tuning_dir: str) -> t.Iterator[TuningFile]:
     names = record.attachment.key[1:]
     for directory in saved_values.directories(network, tuning_dir, is_trusted=record.is_own):
         file = saved_values.find(directory, *names)
         if file is not None:
-            yield file.owner, file.remove
+            yield file
 
 
-def _masquerade_rules(record: Record, network: NetworkConfiguration) -> t.Iterator[_Removal]:
-    if not _has(network, _MASQUERADES):
-        return
+def _masquerade_backends(network: NetworkConfiguration) -> frozenset[str] | None:
+    """Return the configured backends of a network that masquerades; None if it does not."""
+    if not masquerades(network):
+        return None
+    return frozenset(str(plugin.keys.get("ipMasqBackend") or "") for plugin in network.plugins)
+
+
+@dataclasses.dataclass
+class _Search:
+    """The search for what DEL of one attachment has leaked.
+
+    Attributes:
+        files: The values that tuning has kept.
+        backends: The configured backends of masquerade rules; None if it has none, or DEL has removed them.
+        checks_macs: Whether DEL may have leaked the rules that check its MAC.
+        rules: The masquerade rules that were found.
+        checks: The chains that check its MAC that were found.
+    """
+
+    record: Record
+    records: RecordStore
+    state_dir: str
+    files: list[TuningFile]
+    backends: frozenset[str] | None
+    checks_macs: bool
+    rules: list[NftRule] = dataclasses.field(default_factory=list)
+    checks: list[SpoofCheck] = dataclasses.field(default_factory=list)
+
+    @property
+    def instance(self) -> str:
+        return firewall_names.instance(*self.record.attachment.key)
+
+    @property
+    def spoof_owner(self) -> str:
+        return firewall_names.spoof_owner(*self.record.attachment.key[1:])
+
+    def leave_to(self, owners: Owners) -> None:
+        """Leave alone what may belong to another attachment."""
+        key = self.record.attachment.key
+        self.files = [file for file in self.files if not owners.has(file.owner, key)]
+        self.rules = [] if owners.has(self.instance, key) else self.rules
+        self.checks = [] if owners.has(self.spoof_owner, key) else self.checks
+
+
+class Owners:
+    """The names under which attachments own rules and files, by all records of a node."""
+
+    def __init__(self, records: AllRecords) -> None:
+        ours, elsewhere, broken = records.read_stores()
+        self._is_known = not broken  # otherwise cni.node.gc reports what is kept
+        self._ours: dict[str, set[Key]] = {}
+        for record in ours:
+            for name in _names(record.attachment.key):
+                self._ours.setdefault(name, set()).add(record.attachment.key)
+        self._elsewhere = {name for record in elsewhere for name in _names(record.attachment.key)}
+
+    def has(self, name: str, key: Key) -> bool:
+        """Return whether a name may be that of another attachment than the one with a key."""
+        return not self._is_known or name in self._elsewhere or bool(self._ours.get(name, set()) - {key})
+
+
+def _names(key: Key) -> tuple[str, str, str]:
+    return firewall_names.instance(*key), firewall_names.spoof_owner(*key[1:]), saved_values.owner(*key[1:])
+
+
+def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
+    """List rules and read records once for all searches, remove what was leaked, and return the errors by their numbers."""
+    errors = {**_find_rules(searches), **_find_checks(searches)}
+    leaking = {
+        number: each
+        for number, each in enumerate(searches)
+        if number not in errors and (each.files or each.rules or each.checks)
+    }
+    owners: dict[tuple[str, str], Owners] = {}
+    for number, search in leaking.items():
+        try:
+            place = search.records.directory, search.state_dir
+            if place not in owners:
+                owners[place] = Owners(AllRecords(search.records, search.state_dir))
+            search.leave_to(owners[place])
+            for file in search.files:
+                file.remove()
+        except CniError as exc:
+            errors[number] = exc
+    errors.update(_remove_rules({number: each.rules for number, each in leaking.items() if number not in errors}))
+    errors.update(_remove_checks({number: each.checks for number, each in leaking.items() if number not in errors}))
+    return errors
+
+
+def _find_rules(searches: t.Sequence[_Search]) -> dict[int, Exception]:
+    own = {number: search for number, search in enumerate(searches) if search.backends is not None}
+    if not own:
+        return {}
     from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 
-    instance = firewall_names.instance(*record.attachment.key)
     try:
         rules = nftables.rules(firewall_names.MASQUERADE_TABLE)
     except CniError as exc:
-        uses_nftables = any(plugin.keys.get("ipMasqBackend") == "nftables" for plugin in network.plugins)
-        if uses_nftables or not program.is_unsupported(exc):
-            raise
-        return  # a node with iptables may have nft, too
+        # A node with iptables may have nft, too.
+        is_unsupported = program.is_unsupported(exc)
+        return {
+            number: exc for number, each in own.items() if not is_unsupported or "nftables" in (each.backends or ())
+        }
+    by_owner: dict[str, list[NftRule]] = {}
     for rule in rules:
-        if rule.comment.partition(",")[0] == instance:
-            yield instance, functools.partial(nftables.remove, rule)
+        by_owner.setdefault(rule.comment.partition(",")[0], []).append(rule)
+    for search in own.values():
+        search.rules = by_owner.get(search.instance, [])
+    return {}
 
 
-def _spoof_checks(record: Record, network: NetworkConfiguration) -> t.Iterator[_Removal]:
-    if not _has(network, _CHECKS_MACS):
-        return
+def _find_checks(searches: t.Sequence[_Search]) -> dict[int, Exception]:
+    own = {number: search for number, search in enumerate(searches) if search.checks_macs}
+    if not own:
+        return {}
     from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
 
-    owner = firewall_names.spoof_owner(*record.attachment.key[1:])
-    for check in spoof_checks.listing():
-        if check.owner == owner:
-            yield owner, check.remove
+    try:
+        checks = spoof_checks.listing()
+    except CniError as exc:
+        return dict.fromkeys(own, exc)
+    for search in own.values():
+        search.checks = [check for check in checks if check.owner == search.spoof_owner]
+    return {}
 
 
-def _has(network: NetworkConfiguration, key: str) -> bool:
-    return any(plugin.keys.get(key) is True for plugin in network.plugins)
+def _remove_rules(rules: t.Mapping[int, t.Sequence[NftRule]]) -> dict[int, Exception]:
+    """Remove rules in one transaction; if it fails, those of each attachment in one of its own."""
+    found = {number: own for number, own in rules.items() if own}
+    if not found:
+        return {}
+    from ansible_collections.cni.node.plugins.module_utils._linux import nftables
+
+    try:
+        nftables.remove(*(rule for own in found.values() for rule in own))
+    except CniError as exc:
+        if len(found) == 1:
+            return dict.fromkeys(found, exc)
+        return {number: error for each in found for number, error in _remove_rules({each: found[each]}).items()}
+    return {}
 
 
-def _read_other_owners(record: Record, records: RecordStore, state_dir: str) -> set[str] | None:
-    """Return the owners of the rules and files of all other attachments, or None if a record cannot be read."""
-    others, broken = AllRecords(records, state_dir).read_all_except(record)
-    if broken:
-        return None  # cni.node.gc reports what is kept
-    keys = [other.attachment.key for other in others]
-    owners = {firewall_names.instance(*key) for key in keys} | {firewall_names.spoof_owner(*key[1:]) for key in keys}
-    return owners | {saved_values.owner(*key[1:]) for key in keys}
+def _remove_checks(checks: t.Mapping[int, t.Sequence[SpoofCheck]]) -> dict[int, Exception]:
+    found = [(number, check) for number, own in checks.items() for check in own]
+    if not found:
+        return {}
+    from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
+
+    errors = spoof_checks.remove([check for dummy, check in found])
+    return {found[position][0]: error for position, error in errors.items()}
 
 
-__all__ = ("remove_del_leaks", "remove_leaked_rules")
+_SEARCHES: t.Final = GroupCommit(_remove_all)
+
+__all__ = ("remove_del_leaks",)

@@ -260,6 +260,13 @@ class Reconciler:
             is_planned = is_known and attachment.netns in self._policy.planned_netns
             return desired._replace(missing=None if is_planned else exc)
 
+    def is_checked_here(self, desired: DesiredAttachment) -> bool:
+        """Return whether an attachment is probably only checked, and no executable runs for that."""
+        if self._policy.check != Check.ALWAYS or not desired.present:
+            return False
+        network, has_record = self._find_network(desired), self._runtime.records.may_have(desired.attachment.key)
+        return has_record and network is not None and self._runtime.is_builtin(network)
+
     def networks_to_change(self, desired: t.Iterable[DesiredAttachment]) -> list[NetworkConfiguration]:
         """Return the networks whose plugins will run, as far as that is known without reading records."""
         records = self._runtime.records

@@ -16,10 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import (
-    remove_del_leaks,
-    remove_leaked_rules,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.leaked_masquerading import remove_leaked_rules
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare, remove_host_end
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import (

@@ -127,21 +127,33 @@ class IpamUser(Plugin):
         run_ipam(request)
 
 
-def configure(writer: KernelWriter, ifname: str, addressing: Addressing) -> None:
-    """Give an interface of this thread's network namespace its addresses, set it up, and add the routes."""
+def configure(writer: KernelWriter, ifname: str, addressing: Addressing, *, announces: bool = False) -> int:
+    """Give an interface of this thread's network namespace its addresses, set it up, and add the routes.
+
+    Args:
+        announces: Whether its IPv4 addresses are announced to others then.
+
+    Returns:
+        Its index.
+    """
     link = rtnetlink.link(ifname)
     if link is None:
         raise refuse(f"there is no interface {ifname}")
     if any(interface.version == 6 for interface in addressing.interfaces):
         _enable_ipv6(ifname)
-    for interface in addressing.interfaces:
-        writer.add_address(link.ifindex, interface, finds_duplicates=True)
-    if not link.is_up:
-        writer.set_up(link.ifindex)
+    with writer.batch():
+        if announces:
+            writer.announce_addresses(link.ifindex)
+        for interface in addressing.interfaces:
+            writer.add_address(link.ifindex, interface, finds_duplicates=True)
+        if not link.is_up:
+            writer.set_up(link.ifindex)
     if any(interface.version == 6 and gateway for interface, gateway in addressing.gateways):
         _wait_for_addresses(ifname)
-    for route in addressing.routes:
-        _add_route(writer, link.ifindex, route, addressing)
+    with writer.batch():
+        for route in addressing.routes:
+            _add_route(writer, link.ifindex, route, addressing)
+    return link.ifindex
 
 
 def _enable_ipv6(ifname: str) -> None:

@@ -142,8 +142,7 @@ class _Addition:
             if finds_duplicates:
                 sysctl.write_at(f"net/ipv6/conf/{ifname}/enhanced_dad", "1")
             sysctl.write_at(f"net/ipv6/conf/{ifname}/accept_dad", "1" if finds_duplicates else "0")
-        sysctl.write_at(f"net/ipv4/conf/{ifname}/arp_notify", "1")
-        addressing.configure(writer, ifname, given)
+        addressing.configure(writer, ifname, given, announces=True)
 
     def _write_gateways(self, bridge: Link, given: Addressing) -> list[JsonObject]:
         config = self._config

@@ -18,7 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, read_interface, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import rules
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
@@ -51,7 +50,7 @@ class Firewall(Plugin):
 
     def delete(self, request: PluginRequest) -> None:
         if request.prev_result is not None:
-            firewall_repair.take_back(_parts_to_delete(request, request.prev_result))
+            rules.take_back(_parts_to_delete(request, request.prev_result))
 
 
 def _parts(request: PluginRequest, result: Result) -> list[FirewallPart]:

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import P
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
     addressing,
     forwarding,
@@ -58,7 +58,7 @@ class Ptp(IpamUser):
             forwarding.enable(given.interfaces)
             pair = veth_pair.create(writer, attachment, undo, mtu=mtu)
             sandbox.run_inside(attachment, lambda inside: _configure(inside, attachment.ifname, given, gateways))
-            _write_host_end(writer, pair.host, gateways)
+            _write_host_end(writer, pair.host_index, gateways)
             if masquerades:
                 addresses = rules.container_addresses(given.interfaces)
                 rules.write([describe_masquerading(attachment, each, backend) for each in addresses], undo)
@@ -97,19 +97,22 @@ def _configure(
     writer: KernelWriter, ifname: str, given: Addressing, gateways: list[tuple[IpInterface, IpAddress]]
 ) -> None:
     """Give the container its addresses; all traffic but that to the gateway itself goes through the gateway."""
-    addressing.configure(writer, ifname, given)
-    ifindex = sandbox.require_link(ifname).ifindex
-    for interface, gateway in gateways:
-        writer.remove_route(ifindex, interface.network, MAIN_TABLE)
-        only = ipaddress.ip_network(gateway)
-        writer.add_route(ifindex, only, MAIN_TABLE, replace=False, scope=_LINK, source=interface.ip)
-        writer.add_route(ifindex, interface.network, MAIN_TABLE, replace=False, gateway=gateway, source=interface.ip)
+    ifindex = addressing.configure(writer, ifname, given)
+    with writer.batch():
+        for interface, gateway in gateways:
+            writer.remove_route(ifindex, interface.network, MAIN_TABLE)
+            only = ipaddress.ip_network(gateway)
+            writer.add_route(ifindex, only, MAIN_TABLE, replace=False, scope=_LINK, source=interface.ip)
+            writer.add_route(
+                ifindex, interface.network, MAIN_TABLE, replace=False, gateway=gateway, source=interface.ip
+            )
 
 
-def _write_host_end(writer: KernelWriter, host: Link, gateways: list[tuple[IpInterface, IpAddress]]) -> None:
-    for interface, gateway in gateways:
-        writer.add_address(host.ifindex, ipaddress.ip_interface(gateway), finds_duplicates=True)
-        writer.add_host_route(host.ifindex, interface)
+def _write_host_end(writer: KernelWriter, ifindex: int, gateways: list[tuple[IpInterface, IpAddress]]) -> None:
+    with writer.batch():
+        for interface, gateway in gateways:
+            writer.add_address(ifindex, ipaddress.ip_interface(gateway), finds_duplicates=True)
+            writer.add_host_route(ifindex, interface)
 
 
 __all__ = ("Ptp",)

@@ -14,6 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
@@ -40,8 +41,18 @@ def write(parts: t.Sequence[FirewallPart], undo: Undo) -> None:
         CniError: A rule could not be written.
     """
     if parts:
-        undo.add(lambda: firewall_repair.take_back(parts))
+        undo.add(lambda: take_back(parts))
         _WRITES.submit(parts)
+
+
+def take_back(parts: t.Sequence[FirewallPart]) -> None:
+    """Remove the rules that belong to an attachment alone, together with those of other threads.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    if parts:
+        _TAKE_BACKS.submit(parts)
 
 
 def require(parts: t.Iterable[FirewallPart]) -> None:
@@ -73,16 +84,22 @@ def remove_port_mappings(attachment: Attachment, addresses: frozenset[str] | Non
 
 
 def remove_spoof_checks(attachment: Attachment) -> None:
-    """Remove the rules that check the MAC of a container.
+    """Remove the rules that check the MAC of a container, together with those of other threads.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     owner = firewall_names.spoof_owner(*attachment.key[1:])
     nftables.require_no_chain(firewall_names.SPOOF_TABLE, firewall_names.spoof_chains(owner).__contains__)
-    for check in spoof_checks.listing():
-        if check.owner == owner:
-            check.remove()
+    _SPOOF_CHECKS.submit(owner)
+
+
+def _remove_spoof_checks(owners: t.Sequence[str]) -> dict[int, Exception]:
+    """Remove the checks of several containers by their owners, and return the errors by their numbers."""
+    numbers = {owner: number for number, owner in enumerate(owners)}
+    own = [check for check in spoof_checks.listing() if check.owner in numbers]
+    errors = spoof_checks.remove(own)
+    return {numbers[own[position].owner]: error for position, error in errors.items()}
 
 
 def _put_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
@@ -94,6 +111,19 @@ def _put_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Excepti
         if own:
             errors[number] = own[0]
     return errors
+
+
+def _take_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
+    """Remove the rules of several attachments; if that fails, those of each half, until those that fail are known."""
+    try:
+        firewall_repair.take_back([part for group in groups for part in group])
+    except CniError as exc:
+        if len(groups) == 1 or exc.details == OUT_OF_TIME:  # every half would take as long
+            return dict.fromkeys(range(len(groups)), exc)
+        middle = len(groups) // 2
+        first, second = _take_back(groups[:middle]), _take_back(groups[middle:])
+        return {**first, **{middle + number: error for number, error in second.items()}}
+    return {}
 
 
 def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
@@ -115,7 +145,9 @@ def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exc
 
 # The rules of all threads that wait are written, removed, or compared with one listing, together.
 _WRITES: t.Final = GroupCommit(_put_back)
+_TAKE_BACKS: t.Final = GroupCommit(_take_back)
 _REMOVALS: t.Final = GroupCommit(firewall_removal.remove)
+_SPOOF_CHECKS: t.Final = GroupCommit(_remove_spoof_checks)
 _CHECKS: t.Final = GroupCommit(_find_missing)
 
 __all__ = (
@@ -124,5 +156,6 @@ __all__ = (
     "remove_port_mappings",
     "remove_spoof_checks",
     "require",
+    "take_back",
     "write",
 )

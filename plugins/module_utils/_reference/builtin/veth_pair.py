@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import os
 import re
+import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -46,6 +47,14 @@ class VethPair:
         """The node's end."""
         return sandbox.require_link(self.host_name)
 
+    @functools.cached_property
+    def host_index(self) -> int:
+        """The index of the node's end, which costs less than all of it."""
+        try:
+            return socket.if_nametoindex(self.host_name)
+        except OSError as exc:
+            raise refuse(f"there is no link {self.host_name}") from exc
+
     @property
     def container_interface(self) -> JsonObject:
         """The container's end as it stands in a result."""
@@ -75,7 +84,7 @@ def create(
     with sandbox.open_sandbox(attachment) as descriptor:
         ends = {"mac": pair.host_mac, "peer_mac": pair.mac}
         writer.create_veth(pair.host_name, attachment.ifname, descriptor, mtu=mtu, master=master, **ends)
-    undo.add(lambda: writer.remove_link(pair.host.ifindex))
+    undo.add(lambda: writer.remove_link(pair.host_index))
     router_advertisements.ignore(pair.host_name)
     return pair
 

@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import OTHER_LIMIT, bound_burst
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.state import links, own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import describe, is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
@@ -207,9 +209,15 @@ def _compare_lease(expected: resources.Lease, node: Node) -> t.Iterator[Differen
         return
     which = f"the lease of {expected.address} in {expected.directory}"
     if lease is None or not lease.container_id:
-        yield Difference(expected, f"{which} is {'empty' if lease else 'gone'}", expected.is_followed)
+        yield Difference(expected, f"{which} is {'empty' if lease else 'gone'}", _is_written_in(expected))
     else:
         yield Difference(expected, f"{which} belongs to {lease}", False)
+
+
+def _is_written_in(expected: resources.Lease) -> bool:
+    """Return whether a lease is written: its directory is one of host-local, and not just any that a record names."""
+    is_default = os.path.dirname(expected.directory) == expected.lease_dir
+    return is_default or host_local.is_followed(expected.directory, expected.lease_dir)
 
 
 _COMPARISONS: t.Final[t.Mapping[type, t.Callable[[t.Any, Node], t.Iterator[Difference]]]] = {

@@ -106,10 +106,8 @@ def _leases(known: Facts, lease_dir: str) -> t.Iterator[Lease]:
     ipam = known.maker.keys.get("ipam")
     if isinstance(ipam, dict) and ipam.get("type") == host_local.TYPE:
         network, container_id, ifname = known.record.attachment.key
-        parent = host_local.data_dir(ipam, lease_dir)
-        directory = os.path.join(parent, network)
-        is_followed = parent == lease_dir or host_local.is_followed(directory, lease_dir)
-        yield from (Lease(directory, ip.interface.ip, container_id, ifname, is_followed) for ip in known.ips)
+        directory = os.path.join(host_local.data_dir(ipam, lease_dir), network)
+        yield from (Lease(directory, ip.interface.ip, container_id, ifname, lease_dir) for ip in known.ips)
 
 
 def _bridge(known: Facts) -> Bridge:

@@ -184,14 +184,14 @@ class Lease(t.NamedTuple):
 
     Attributes:
         directory: The directory of the network.
-        is_followed: Whether a lease is written there: the directory is one of host-local, and not just any.
+        lease_dir: The default of host-local's ``dataDir``.
     """
 
     directory: str
     address: IpAddress
     container_id: str
     ifname: str
-    is_followed: bool = True
+    lease_dir: str = ""
     inside: bool = False
 
 

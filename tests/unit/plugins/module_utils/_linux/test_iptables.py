@@ -110,3 +110,31 @@ def test_the_value_of_an_option_is_the_next_word() -> None:
 @pytest.mark.usefixtures("program_dir")
 def test_a_node_without_the_tool_has_no_table() -> None:
     assert iptables.table(4, "nat") is None
+
+
+@pytest.mark.parametrize(
+    ("commands", "chain", "rules"),
+    [
+        (["-N CNI-3", "-A CNI-3 -j CNI-1"], "CNI-3", ["-A CNI-3 -j CNI-1"]),
+        (["-I CNI-1 2 -j ACCEPT", "-D CNI-1 ! -d 224.0.0.0/4 -j MASQUERADE"], "CNI-1", ["-A CNI-1 -j ACCEPT"]),
+        (["-A CNI-2 -j ACCEPT", "-A CNI-2 -j ACCEPT", "-D CNI-2 -j ACCEPT"], "CNI-2", ["-A CNI-2 -j ACCEPT"]),
+        (["-F CNI-1"], "CNI-1", []),
+        (["-F CNI-1", "-X CNI-1"], "CNI-1", None),
+    ],
+)
+def test_a_kept_table_gets_what_commands_write(commands: list[str], chain: str, rules: list[str] | None) -> None:
+    table = iptables.parse(SAVED)["nat"]
+    changed = iptables._change(table, commands)
+    assert changed is not None
+    assert [rule for rule in changed.rules.get(chain, ()) if "to-destination" not in rule] == (rules or [])
+    assert (chain in changed.rules) == (rules is not None)
+    jumps = sorted(rule for lines in changed.jumps.values() for rule in lines)
+    assert jumps == sorted(rule for lines in changed.rules.values() for rule in lines)
+    assert table == iptables.parse(SAVED)["nat"]
+
+
+@pytest.mark.parametrize(
+    "command", ['"-D" "CNI-1" "-j" "ACCEPT"', "-D CNI-1 -j DROP", "-X CNI-1", "-R CNI-1 1 -j DROP"]
+)
+def test_a_kept_table_is_not_known_after_a_command_that_is_not_understood(command: str) -> None:
+    assert iptables._change(iptables.parse(SAVED)["nat"], ["-N CNI-3", command]) is None

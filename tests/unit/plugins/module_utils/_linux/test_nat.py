@@ -94,19 +94,6 @@ def test_a_rule_that_is_there_twice_is_removed_twice(tools: Tools) -> None:
     assert (written.count('"-D"'), written.count('"-X"')) == (2, 1)
 
 
-def test_a_containers_chain_that_no_rule_leads_to_is_a_leak(tools: Tools) -> None:
-    tools()
-    assert [nat.list_rules_with_orphan(4, HOOK, chain)[1] for chain in (CHAIN, CHAIN[:-1], "CNI-0")] == [
-        False,
-        False,
-        False,
-    ]
-    assert [rule.address for rule in nat.list_rules_with_orphan(4, HOOK, CHAIN)[0]] == ["10.1.0.2", "10.1.0.3", ""]
-    tools(saved=SAVED.replace(f" -j {CHAIN}\n", " -j OTHER\n"))
-    assert nat.list_rules_with_orphan(4, HOOK, CHAIN)[1]
-    assert not nat.list_rules_with_orphan(4, HOOK, CHAIN[:-1])[1]
-
-
 MAPPED = """\
 *nat
 -A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \\"net\\" id: \\"red\\"" -m multiport --dports 8080 -j CNI-DN-1
@@ -156,11 +143,7 @@ def test_foreign_rules_are_skipped_and_their_comments_are_not_parsed(tools: Tool
     expected = entrances()
     tools(saved=SAVED.replace("-A POSTROUTING", f"{FOREIGN}-A POSTROUTING", 1))
     assert entrances() == expected
-    assert [rule.target for rule in nat.list_rules_with_orphan(4, HOOK, CHAIN)[0]][:3] == [
-        "ACCEPT",
-        "MASQUERADE",
-        "MASQUERADE",
-    ]
+    assert [rule.target for rule in nat.rules(4, HOOK)][:3] == ["ACCEPT", "MASQUERADE", "MASQUERADE"]
 
 
 def test_a_node_without_the_tool_has_no_rules(tools: Tools) -> None:

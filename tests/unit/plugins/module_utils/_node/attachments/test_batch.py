@@ -16,6 +16,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import find_unlisted, reconcile_all
@@ -129,6 +130,26 @@ def test_one_worker_reconciles_one_container_at_a_time(
     assert {outcome.action for outcome in outcomes} == {"added"}
     assert len(threads) >= 2 * len(outcomes)
     assert len(set(threads)) == 1
+
+
+def test_one_worker_commits_several_containers_together(make_node: MakeNode) -> None:
+    groups: list[int] = []
+
+    def commit(items: t.Sequence[str]) -> dict[int, Exception]:
+        groups.append(len(items))
+        return {}
+
+    commits = GroupCommit(commit)
+
+    def writes_rules(call: MemoryCall) -> JsonObject | None:
+        commits.submit(call.command)
+        return return_address(call)
+
+    node = make_node(b=writes_rules)
+    outcomes = node.converge(*_desire(node, *NAMES), workers=1, check="never")
+    assert {outcome.action for outcome in outcomes} == {"added"}
+    assert sum(groups) == len(NAMES)
+    assert max(groups) > 1
 
 
 def test_after_the_time_limit_only_the_first_container_is_started(node: FakeNode) -> None:
@@ -263,6 +284,22 @@ def test_many_containers_are_shared_among_processes_and_all_is_reported(make_nod
     ]
     first, *others = notes
     assert (first, len(set(others)), os.getpid() in others) == (0, 2, True)
+
+
+@pytest.mark.usefixtures("two_cpus")
+@pytest.mark.parametrize(("builtin", "processes"), [(("a", "b"), 1), (("b",), 2)])
+def test_containers_that_are_only_compared_with_the_kernel_stay_in_one_process(
+    make_node: MakeNode, builtin: tuple[str, ...], processes: int
+) -> None:
+    notes = Notes()
+    node = make_node(a=notes.note)
+    desired = _desire(node, *MANY)
+    node.converge(*desired, journals=[notes], check="never")
+    notes.clear()
+    node.executor.builtin.update(builtin)
+    outcomes = node.converge(*desired, journals=[notes])
+    assert {outcome.action for outcome in outcomes} == {"checked"}
+    assert len(set(notes)) == processes
 
 
 @pytest.mark.usefixtures("two_cpus")

@@ -6,18 +6,21 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
 BY_IPTABLES: JsonObject = {"type": "bridge", "ipMasq": True}
@@ -88,3 +91,35 @@ def test_no_rules_are_listed_if_the_network_makes_no_rules(
     for plugin in ({"type": "bridge"}, {**BY_NFTABLES, "ipMasq": False}, {**CHECKED, "macspoofchk": False}):
         remove_del_leaks(record(plugin), records, paths)
     assert not tool.exists()
+
+
+def test_records_and_rules_are_read_once_for_several_attachments_with_leaks(
+    records: RecordStore, paths: NodePaths, program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [record(BY_NFTABLES)._replace(attachment=Attachment("net", name, "eth0", "/no")) for name in ("a", "b", "c")]
+    for each in made:
+        records.write(each)
+    place = {"family": "inet", "table": "cni_plugins_masquerade", "chain": "masq_checks", "expr": []}
+    names = [firewall_names.instance(*each.attachment.key) for each in made]
+    rules = [{"rule": {**place, "handle": 9 + number, "comment": name}} for number, name in enumerate(names)]
+    table = {"table": {"family": "inet", "name": "cni_plugins_masquerade"}}
+    log = program_dir / "log"
+    (program_dir / "listing").write_text(json.dumps({"nftables": [table, *rules]}), encoding="utf-8")
+    (program_dir / "nft").write_text(
+        f'#!/bin/sh\necho "$*" >>{log}\n/bin/cat >>{log}\n[ "$1" = -f ] || /bin/cat {program_dir}/listing\n',
+        encoding="utf-8",
+    )
+    read, count = RecordStore.read_all, list[RecordStore]()
+
+    def read_all(store: RecordStore) -> tuple[list[Record], dict[str, CniError]]:
+        count.append(store)
+        return read(store)
+
+    monkeypatch.setattr(RecordStore, "read_all", read_all)
+    Workers(1, 3).run([functools.partial(remove_del_leaks, each, records, paths) for each in made])
+    assert count == [records]
+    written = log.read_text(encoding="utf-8").splitlines()
+    assert written[:3] == ["-j list tables", "-j list table inet cni_plugins_masquerade", "-f -"]
+    assert sorted(written[3:]) == [
+        f"delete rule inet cni_plugins_masquerade masq_checks handle {handle}" for handle in (10, 11, 9)
+    ]

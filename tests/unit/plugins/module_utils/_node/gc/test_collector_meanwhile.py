@@ -137,7 +137,7 @@ def test_an_nftables_rule_that_is_made_after_records_were_read_is_ignored(tools:
     tables = json.dumps({"nftables": [{"table": {"family": "ip", "name": "cni_hostport"}}]})
     tools.install("nft", first=port_rules("lost"), later=port_rules("lost", "new"), tables=tables)
     assert subjects(collect(NftPortMappingFinder(RUN))) == ["nft ip cni_hostport: lost"]
-    assert tools.done == "nft delete rule ip cni_hostport hostports handle 1\n"
+    assert tools.done == "nft -f -\ndelete rule ip cni_hostport hostports handle 1\n"
 
 
 def test_a_chain_that_is_made_meanwhile_is_ignored(tools: ScriptedTools) -> None:

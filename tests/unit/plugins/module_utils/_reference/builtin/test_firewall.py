@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import typing as t
 
@@ -13,6 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.firewall import Firewall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import read_request
@@ -93,6 +95,19 @@ def test_add_check_and_del_fail_if_the_firewall_cannot_be_listed(firewall: Iptab
         with pytest.raises(CniError, match=r"iptables-save -t filter failed.*Too many open files"):
             run(request_of(command))
     assert firewall.rules == before
+
+
+def test_the_rules_of_several_containers_are_removed_with_one_listing(firewall: IptablesPrograms) -> None:
+    requests = [
+        request_of("DEL", {**RESULT, "ips": [{"address": f"10.1.0.{number}/24", "interface": 1}]})
+        for number in (2, 3, 4)
+    ]
+    for request in requests:
+        Firewall().add(request)
+    before = firewall.listings
+    Workers(1, len(requests)).run([functools.partial(Firewall().delete, request) for request in requests])
+    assert firewall.listings == before + 1
+    assert firewall.rules.count("-D CNI-FORWARD ") == 2 * len(requests)
 
 
 @pytest.mark.parametrize("policy", ["open", "isolated"])

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ipaddress
+import pathlib
 import typing as t
 
 import pytest
@@ -15,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import (
@@ -148,7 +150,7 @@ def test_another_link_in_the_place_of_a_bridge_is_named_and_not_changed() -> Non
 
 def test_a_network_card_is_not_the_end_of_a_veth_pair() -> None:
     card = VETH._replace(name="eth0", kind="", master=0, is_up=False)
-    lease = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0")
+    lease = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
     state = (
         resources.Bridge("cni0"),
         resources.Link("eth0", inside=False, mtu=1400, is_up=True, kind="veth"),
@@ -215,8 +217,26 @@ LEASES: dict[str, tuple[Lease | None, list[tuple[str, bool, bool]]]] = {
 def test_a_lease_belongs_to_the_container_and_the_interface(
     found: Lease | None, differences: list[tuple[str, bool, bool]]
 ) -> None:
-    wanted = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0")
+    wanted = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
     assert compare(FakeSnapshot(lease=found), wanted) == differences
+
+
+def test_the_directory_of_a_lease_that_is_there_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+    monkeypatch.setattr(host_local, "is_followed", lambda path, dummy: listed.append(path))
+    wanted = resources.Lease("/other/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
+    compare(FakeSnapshot(lease=Lease("/other/net/10.1.0.2", "10.1.0.2", "blue", "eth0", 0.0, ())), wanted)
+    assert listed == []
+    compare(FakeSnapshot(), wanted)
+    assert listed == ["/other/net"]
+
+
+def test_a_lease_is_written_only_into_a_directory_that_host_local_has_used(tmp_path: pathlib.Path) -> None:
+    wanted = resources.Lease(str(tmp_path), ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
+    gone = f"the lease of 10.1.0.2 in {tmp_path} is gone"
+    assert compare(FakeSnapshot(), wanted) == [(gone, False, False)]
+    (tmp_path / "last_reserved_ip.0").touch()
+    assert compare(FakeSnapshot(), wanted) == [(gone, True, False)]
 
 
 @pytest.mark.parametrize("kind", ["", "veth"])

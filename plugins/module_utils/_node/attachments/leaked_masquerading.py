@@ -1,0 +1,183 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Remove the masquerade rules of iptables that DEL leaks, with one listing for all attachments of a group."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, program
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+
+_MASQUERADES: t.Final = "ipMasq"
+
+
+def masquerades(network: NetworkConfiguration) -> bool:
+    """Return whether a plugin of a network masquerades addresses."""
+    return any(plugin.keys.get(_MASQUERADES) is True for plugin in network.plugins)
+
+
+def remove_leaked_rules(record: Record, records: RecordStore) -> int:
+    """Remove the masquerade rules that DEL leaks, because they make every later DEL fail.
+
+    To remove rules, the reference plugins (1.9.1 and older) read the addresses from the interface. If the interface or
+    its namespace is already gone, they leak the rules, and the chain that all attachments of the container in the
+    network share. The chain also leaks if the rule that jumps to it was removed by hand.
+
+    Returns:
+        The number of rules that were removed.
+
+    Raises:
+        CniError: A rule or a record cannot be read, or a rule cannot be removed.
+    """
+    if _MASQUERADES.encode() not in record.config:
+        return 0
+    try:
+        if not masquerades(record.network()):
+            return 0
+    except CniError:  # DEL has failed, and reports it
+        return 0
+    search = _Search(record, records)
+    _SEARCHES.submit(search)
+    return search.removed
+
+
+@dataclasses.dataclass
+class _Search:
+    """The search for the rules that DEL of one attachment has leaked.
+
+    Attributes:
+        removed: The number of rules that were found and removed.
+    """
+
+    record: Record
+    records: RecordStore
+    removed: int = 0
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The network and the container, as the comments of rules name them."""
+        return self.record.attachment.network, self.record.attachment.container_id
+
+    @property
+    def required(self) -> set[int]:
+        """The families of the recorded addresses."""
+        return {ipaddress.ip_address(address).version for address in self.record.addresses}
+
+    def has_family(self, family: int) -> bool:
+        """Return whether rules of a family may have been leaked. An interrupted ADD has recorded no addresses."""
+        return family in (self.required or iptables.FAMILIES)
+
+    def plan(self, table: iptables.Table, lines: t.Sequence[str], family: int) -> tuple[list[str], int]:
+        """Return the commands that remove leaked rules and the chain that nothing jumps to then, and the number of rules.
+
+        Args:
+            lines: The rules that name the container and the network.
+        """
+        chain = firewall_names.masquerade_chain(*self.names)
+        is_orphaned = chain in table.rules and chain not in table.jumps
+        if not lines and not is_orphaned:
+            return [], 0
+        key = self.record.attachment.key
+        others = [each for each in self.records.read_container(self.record.attachment) if each.attachment.key != key]
+        in_use = {address for other in others for address in other.addresses}
+        leaked = {line: rule for line in lines if (rule := nat.parse(family, line)).address not in in_use}
+        removed = [line for line in lines if line in leaked]
+        chains = dict.fromkeys(rule.target for rule in leaked.values())
+        unused = [each for each in chains if _is_unused(each, table, leaked)]
+        unused += [chain] if is_orphaned and not others else []
+        commands = [
+            *map(iptables.deletion, removed),
+            *(f"{option} {each}" for each in unused for option in ("-F", "-X")),
+        ]
+        return commands, len(removed)
+
+
+def _is_unused(chain: str, table: iptables.Table, removed: t.Collection[str]) -> bool:
+    """Return whether the chain of a container has no jump to it but removed ones."""
+    return firewall_names.is_container_chain(chain) and all(line in removed for line in table.jumps.get(chain, ()))
+
+
+def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
+    """List the rules once for all searches, remove what was leaked, and return the errors by their numbers.
+
+    A node without IPv6 may have the tool for IPv6.
+    """
+    errors: dict[int, Exception] = {}
+    for family in iptables.FAMILIES:
+        own = {number: each for number, each in enumerate(searches) if each.has_family(family) and number not in errors}
+        try:
+            table = iptables.table(family, nat.TABLE) if own else None
+        except CniError as exc:
+            is_unsupported = program.is_unsupported(exc)
+            errors.update(
+                {number: exc for number, each in own.items() if not is_unsupported or family in each.required}
+            )
+            continue
+        if table is not None:
+            errors.update(_remove_from(table, family, own))
+    return errors
+
+
+def _remove_from(table: iptables.Table, family: int, searches: t.Mapping[int, _Search]) -> dict[int, Exception]:
+    errors: dict[int, Exception] = {}
+    lines = _by_owner(table, {each.names for each in searches.values()})
+    planned: dict[int, tuple[list[str], int]] = {}
+    for number, search in searches.items():
+        try:
+            planned[number] = search.plan(table, lines.get(search.names, ()), family)
+        except CniError as exc:
+            errors[number] = exc
+    planned = {number: plan for number, plan in planned.items() if plan[0]}
+    errors.update(_restore(family, {number: commands for number, (commands, dummy) in planned.items()}))
+    for number, (dummy, removed) in planned.items():
+        searches[number].removed += 0 if number in errors else removed
+    return errors
+
+
+def _by_owner(table: iptables.Table, names: t.Collection[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
+    """Return the rules that masquerade, by the network and the container in their comments."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for line in table.rules.get(firewall_names.MASQUERADE_HOOK, ()):
+        owner = firewall_names.owner_in(line)
+        if (
+            owner
+            and owner in names
+            and firewall_names.owner(iptables.value(iptables.words(line), "--comment")) == owner
+        ):
+            lines.setdefault(owner, []).append(line)
+    return lines
+
+
+def _restore(family: int, planned: t.Mapping[int, t.Sequence[str]]) -> dict[int, Exception]:
+    """Apply the commands of all searches in one transaction; if it fails, those of each in one of its own."""
+    if not planned:
+        return {}
+    try:
+        iptables.restore(family, {nat.TABLE: [command for commands in planned.values() for command in commands]})
+    except CniError as exc:
+        if len(planned) == 1 or exc.details == OUT_OF_TIME:
+            return dict.fromkeys(planned, exc)
+        errors: dict[int, Exception] = {}
+        for number, commands in planned.items():
+            errors.update(_restore(family, {number: commands}))
+        return errors
+    return {}
+
+
+_SEARCHES: t.Final = GroupCommit(_remove_all)
+
+__all__ = ("masquerades", "remove_leaked_rules")

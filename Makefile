@@ -47,7 +47,7 @@ test: venv  ## prove a change: every suite of the inner ring, in less than twent
 
 .PHONY: test-all
 test-all: export CNI_RING = outer
-test-all: venv  ## every suite with all repetitions, releases and payloads, in some hours
+test-all: venv  ## every suite with all repetitions and releases, in some hours
 	@.venv/bin/python -m tools.check $(SUITES) $(OUTER)
 
 # One target for each suite; the text is for `make help`. CNI_RING=outer runs the tests that `make test` leaves out, too:

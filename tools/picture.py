@@ -45,6 +45,7 @@ CAPTIONS: t.Final = {
     "preflight": "what a runtime needs",
     "repair": "put back what was lost",
     "boot": "restore after a reboot",
+    "library": "the code on the node",
     "conflists": "the conf dir",
     "files": "planned file changes",
     "gc": "leaks",

@@ -111,16 +111,12 @@ class ActionModule(ConflistItemsAction):
 
     def _content(self, name: str, source: _Source, what: str) -> JsonObject:
         """Return what the module gets of a source; its content is sent to the node first."""
-        return {"listing": source.listing()} if what == "listing" else {"archive": self._send(name, source)}
+        return {"listing": source.listing()} if what == "listing" else {"archive": self._send_source(name, source)}
 
-    def _send(self, name: str, source: _Source) -> str:
+    def _send_source(self, name: str, source: _Source) -> str:
         """Send the content of a source to the node, and return its path there."""
-        directory = self._connection._shell.tmpdir or self._make_tmp_path()
-        remote = str(self._connection._shell.join_path(directory, f"source-{name}"))
         with source.pack() as path:
-            self._transfer_file(path, remote)
-        self._fixup_perms2((directory, remote))
-        return remote
+            return self.send_file(path, f"source-{name}")
 
     def _call(self, arguments: JsonObject, task_vars: JsonObject | None, controller: JsonObject) -> JsonObject:
         result: JsonObject = self._execute_module(

@@ -141,8 +141,8 @@ options:
           - Whether the attachment is restored at boot, with its network namespace and, as far as leases allow, with its
             addresses.
           - The network namespace has to be in C(/run/netns), and the node needs systemd. C(cni-node-restore.service) runs
-            C(restore.pyz) in O(restore_dir) before container runtimes start. It reads the records in O(cache_dir), which
-            therefore has to be on persistent storage.
+            from the library of the collection (M(cni.node.library)) before container runtimes start. It reads the records in
+            O(cache_dir), which therefore has to be on persistent storage.
           - Where the result has C(dns), C(/etc/netns/NAME/resolv.conf) is written from it.
           - The unit of a service in the network namespace needs C(NetworkNamespacePath=/run/netns/NAME), and
             C(cni-node-restore.service) in C(Requires=) and C(After=).
@@ -213,12 +213,6 @@ options:
       - The line goes to standard error, so that programs can parse standard output.
     type: float
     default: 10
-  restore_dir:
-    description:
-      - Directory of the program that restores attachments with O(attachments[].persist) at boot. It is created if necessary,
-        and removed with the program if it is empty then.
-      - The default is where the program already is, or C(/opt/cni.node) on a node without the program.
-    type: path
   planned_netns:
     description:
       - The value RV(cni.node.netns#module:changed_names) that an earlier task with M(cni.node.netns) returned.
@@ -532,7 +526,6 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             "allow_ports_in_use": {"type": "bool", "default": False},
             "workers": {"type": "int"},
             "progress": {"type": "float", "default": 10.0},
-            "restore_dir": {"type": "path"},
             **PLANNED,
             "planned_netns": {"type": "list", "elements": "str", "default": []},
             "_controller": {"type": "dict"},

@@ -75,9 +75,9 @@ options:
         V(builtin).
       - V(builtin) makes executables of the plugins that are built into this collection, for runtimes such as containerd and Podman
         on a node that has no others. They run with the Python of the module, or if that is a virtual environment, with the Python
-        that made it, or with C(/usr/bin/python3). No user other than root may be able to replace it. They take some tens of
-        milliseconds longer to start than the reference plugins. An update of Python or of this collection changes them, and
-        the next run installs them again. A directory of that name is C(./builtin).
+        that made it, or with C(/usr/bin/python3), from the library of M(cni.node.library). No user other than root may be able to
+        replace either. They take some tens of milliseconds longer to start than the reference plugins. An update of Python or of
+        this collection changes them, and the next run installs them again. A directory of that name is C(./builtin).
       - Files and directories are on the controller, where they are looked up as M(ansible.builtin.copy) does, or with
         O(remote_src=true) on the node. URLs are downloaded by the node, through the proxies of its environment.
       - An archive is a zip file, or a tar file, optionally compressed with gzip or xz. Its plugins are the executable regular

@@ -90,14 +90,14 @@ options:
     default: 60
   on_reload:
     description:
-      - V(present) installs systemd units with which the node repairs its attachments itself, without a playbook. They run C(repair.pyz) in
-        O(program_dir) with O(networks), O(resources) and O(cache_dir) of this task.
+      - V(present) installs systemd units with which the node repairs its attachments itself, without a playbook. They run
+        from the library of the collection (M(cni.node.library)), with O(networks), O(resources) and O(cache_dir) of this task.
       - C(cni-node-repair.service) runs at boot, whenever C(firewalld), C(nftables), C(iptables), C(ip6tables) or
         C(netfilter-persistent) is started or restarted by systemd, and every O(interval). C(cni-node-repair-reload.service) starts it
         after C(systemctl reload) of one of these.
       - C(firewall-cmd --reload) and C(nft flush ruleset) by hand do not involve systemd. The rules are back after O(interval) at most.
       - The journal has a line for each attachment that was repaired or could not be. Nothing stays in memory between two runs.
-      - V(absent) stops the units, and removes them with the program.
+      - V(absent) stops the units, and removes them.
       - By default, the units stay as they are.
     type: str
     choices:
@@ -108,11 +108,6 @@ options:
       - How often the units of O(on_reload) look for lost rules, as a time span of systemd such as V(30s), or V(never).
     type: str
     default: 1min
-  program_dir:
-    description:
-      - Directory of the program of O(on_reload). It is created if necessary, and removed with the program if it is empty then.
-      - The default is where the program already is, or C(/opt/cni.node) on a node without the program.
-    type: path
 
 seealso:
   - module: cni.node.attachments
@@ -295,7 +290,6 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             "timeout": {"type": "float", "default": 60},
             "on_reload": {"type": "str", "choices": ["present", "absent"]},
             "interval": {"type": "str", "default": "1min"},
-            "program_dir": {"type": "path"},
             **arguments.CACHE_DIR,
         },
         supports_check_mode=True,

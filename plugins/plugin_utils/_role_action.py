@@ -11,18 +11,18 @@ import shlex
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import prefixes, refusal, unknown_variables
+from ansible_collections.cni.node.plugins.plugin_utils._library_action import LibraryAction
 from ansible_collections.cni.node.plugins.plugin_utils._python_version import PROGRAM, too_old
 
 # This role compares the nodes of a play, and shows all of them once.
 _COMPARING_ROLE: t.Final = "cni.node.cni_node"
 
 
-class RoleAction(ActionBase):
+class RoleAction(LibraryAction):
     """The controller's part of a module. In a role of this collection, it refuses what the role cannot work with.
 
     A misspelled ``cni_node_attachments`` with ``cni_node_purge`` would remove every attachment. The check runs before the

@@ -21,8 +21,8 @@ from ansible_collections.cni.node.tests.support import sandbox
 from ansible_collections.cni.node.tests.support.state import State, file_line, node_state
 
 NAMESPACES = ("net", "mnt", "pid")
-# Files that logins, Ansible and Python leave.
-INCIDENTAL = re.compile(r"^(root/\.ansible|var/log|tmp|run)(/|$)|(^|/)__pycache__(/|$)")
+# Files that logins, Ansible and Python leave, and the library, which any task may install.
+INCIDENTAL = re.compile(r"^(root/\.ansible|var/log|tmp|run|opt/cni/lib)(/|$)|^opt/cni$|(^|/)__pycache__(/|$)")
 
 # Counters, and the sysctls of single links, which come and go with the link.
 VOLATILE = re.compile(r"/(conf|neigh)/(?!all/|default/)|nf_conntrack_count|/route/|random")

@@ -41,8 +41,6 @@ _VARIABLE = (
 )
 
 
-CALLBACKS = pathlib.Path(__file__).with_name("callbacks")
-
 # Commands that no test runs, with the reason.
 NOT_RUN = {
     "ansible-galaxy collection download cni.node": "Galaxy cannot be reached",
@@ -247,8 +245,6 @@ def reader_environment(home: pathlib.Path) -> dict[str, str]:
         "ANSIBLE_REMOTE_TEMP": str(home / "remote"),
         "ANSIBLE_COLLECTIONS_PATH": str(collections),
         "ANSIBLE_NOCOLOR": "true",
-        "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
-        "ANSIBLE_CALLBACKS_ENABLED": "payloads",
         "ANSIBLE_PYTHON_INTERPRETER": "/usr/bin/python3",
     }
 

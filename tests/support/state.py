@@ -131,9 +131,14 @@ def _is_address(name: str) -> bool:
 
 
 def tree_lines(top: str | os.PathLike[str], identity: bool = False) -> Lines:
-    """Return a line for `top` and each path below: mode, owner and content; `identity` adds inode and mtime."""
+    """Return a line for `top` and each path below: mode, owner and content; `identity` adds inode and mtime.
+
+    The library is left out: any task may install it, as it may make a temporary directory.
+    """
     paths = [os.fspath(top)] if os.path.lexists(top) else []
     for directory, below, files in os.walk(top):
+        if directory.endswith("/cni") and "lib" in below:
+            below.remove("lib")
         paths += [os.path.join(directory, name) for name in below + files]
     lines = []
     for path in paths:

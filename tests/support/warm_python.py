@@ -102,6 +102,7 @@ class WarmProgram:
         environment: t.Mapping[str, str],
         is_late: bool = False,
         python: str = sys.executable,
+        library: pathlib.Path | None = None,
     ) -> None:
         """
         Args:
@@ -109,6 +110,7 @@ class WarmProgram:
             name: The program: `PLAYBOOK` or `PYTHON`.
             environment: The environment in which runs start.
             is_late: Whether the server imports nothing until the first run, and takes the environment from it.
+            library: The library that the server imports modules from, at its path on the node.
             python: The interpreter. Another one than that of this process finds no packages of this process's but Ansible.
         """
         self.path = directory / name
@@ -117,6 +119,8 @@ class WarmProgram:
         search_path = os.pathsep.join(filter(None, sys.path))
         if python != sys.executable:
             search_path = str(_link_ansible(directory / "packages"))
+        if library:
+            search_path = f"{library}{os.pathsep}{search_path}"
         text = _CLIENT.format(
             python=python,
             program=self.real,
@@ -305,6 +309,10 @@ def _warm_modules(program: str) -> Run:
     """Import the modules of the collection and what they use; return what runs a payload."""
     for package in (f"{PLUGINS}.module_utils", f"{PLUGINS}.modules"):
         _import_below(package)
+    # A task may remove the library on the node.
+    for name, loaded in sys.modules.items():
+        if name.startswith(PLUGINS) and hasattr(loaded, "__path__"):
+            loaded.__path__ = [*loaded.__path__, *map(os.path.realpath, loaded.__path__)]
     # A module itself is executed anew.
     for name in [name for name in sys.modules if name.startswith(f"{PLUGINS}.modules.")]:
         del sys.modules[name]

@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "module_utils._reference": set(NODE[:3]),
     "module_utils._node": set(NODE[:4]),
     "module_utils._module": set(NODE[:5]),
-    "modules": {"module_utils._module", "module_utils._node"},
+    "modules": {"module_utils._base", "module_utils._module", "module_utils._node"},
     "doc_fragments": set(),
     **{floor: {"plugin_utils", *NODE} for floor in CONTROLLER},
 }
@@ -46,6 +46,7 @@ MAY_IMPORT = {
 ROOMS: dict[str, dict[str, set[str]]] = {
     "module_utils._node": {
         "files": set(),
+        "library": {"files"},
         "conflists": {"files", "runtimes"},
         "plugins": {"files"},
         "kernel": {"files", "runtimes"},
@@ -53,7 +54,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "repair": {"runtimes"},
         "attachments": {"repair"},
         "gc": {"attachments", "runtimes"},
-        "boot": {"attachments", "files", "repair"},
+        "boot": {"attachments", "files", "library", "repair"},
         "info": {"plugins", "runtimes"},
         "preflight": {"kernel", "plugins", "runtimes"},
         "trial": {"attachments"},

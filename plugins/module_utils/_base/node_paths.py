@@ -18,12 +18,10 @@ class NodePaths(t.NamedTuple):
         netns_dir: Named network namespaces; ``ip netns`` looks for them here.
         netns_lock: Held while a namespace is created or removed: a second mount on a file would hide the first one.
         netns_etc: ``ip netns exec`` mounts the files of a network namespace's directory below over those of /etc.
-        restore_program: Restores attachments at boot; an option may set another directory.
-        restore_unit: The systemd unit that runs the program.
+        restore_unit: The systemd unit that restores attachments at boot.
         restore_link: Enables the unit.
         restore_lock: Held while these files are compared with the records and changed.
-        repair_program: Repairs attachments; an option may set another directory.
-        unit_dir: The units that run the program, and the links that enable them.
+        unit_dir: The units that repair attachments, and the links that enable them.
         systemd_dir: Exists while systemd is running.
         dhcp_socket: Where the plugin dhcp expects its daemon, unless a network has another path.
         conf_dir: Other runtimes have their networks here, whatever conf dir this collection uses.
@@ -40,11 +38,9 @@ class NodePaths(t.NamedTuple):
     netns_dir: str = "/run/netns"
     netns_lock: str = "/run/cni-node-netns.lock"
     netns_etc: str = "/etc/netns"
-    restore_program: str = "/opt/cni.node/restore.pyz"
     restore_unit: str = "/etc/systemd/system/cni-node-restore.service"
     restore_link: str = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.service"
     restore_lock: str = "/run/cni-node-restore.lock"
-    repair_program: str = "/opt/cni.node/repair.pyz"
     unit_dir: str = "/etc/systemd/system"
     systemd_dir: str = "/run/systemd/system"
     dhcp_socket: str = "/run/cni/dhcp.sock"

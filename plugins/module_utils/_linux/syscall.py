@@ -66,6 +66,15 @@ def end_with_parent() -> None:
     _call("prctl", "", ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(signal.SIGKILL))
 
 
+def sync_file_system(descriptor: int) -> None:
+    """Call syncfs(2): flush the file system of a file to disk.
+
+    Raises:
+        OSError: The error of the system call.
+    """
+    _call("syncfs", "", ctypes.c_int(descriptor))
+
+
 def inotify_init() -> int:
     """Call inotify_init1(2) and return the descriptor; reading from it does not block.
 
@@ -108,6 +117,7 @@ __all__ = (
     "inotify_init",
     "mount",
     "set_network_namespace",
+    "sync_file_system",
     "unmount",
     "unshare",
 )

@@ -12,8 +12,8 @@ import os
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
@@ -59,7 +59,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     )
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
     networks = _networks(module)
-    prepares_boot = _prepares_boot(params, paths)
+    prepares_boot = _prepares_boot(params, paths, dry_run=module.check_mode)
     policy = Policy(
         Check(params["check"]),
         OnDrift(params["on_drift"]),
@@ -118,11 +118,8 @@ def _warn_of_interruptions(
     warn(module, interruptions(runtime, networks, results))
 
 
-def _prepares_boot(params: t.Mapping[str, t.Any], paths: NodePaths) -> bool:
+def _prepares_boot(params: t.Mapping[str, t.Any], paths: NodePaths, *, dry_run: bool) -> bool:
     """Return whether the node needs the files for restoration at boot, or already has them."""
-    path = params["restore_dir"]
-    if path is not None and not os.path.isabs(path):
-        raise CniError(Code.INVALID_CONFIG, f"restore_dir: {path!r} is not an absolute path")
     if not any(item["persist"] and item["state"] == "present" for item in params["attachments"]):
         return os.path.lexists(paths.restore_unit)
     # Loaded only where something is restored.
@@ -131,6 +128,7 @@ def _prepares_boot(params: t.Mapping[str, t.Any], paths: NodePaths) -> bool:
 
     systemd_unit.require_systemd(paths.systemd_dir)
     mount_propagation.require_visible(paths.netns_dir)
+    require_library("persist", dry_run=dry_run)
     return True
 
 

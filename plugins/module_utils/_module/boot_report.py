@@ -13,10 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
-from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
 from ansible_collections.cni.node.plugins.module_utils._node.boot.prepare import prepare
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
-from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -34,7 +31,6 @@ def prepare_boot(
             dry_run=module.check_mode,
             timeout=timeout,
             paths=paths,
-            program_dir=module.params["restore_dir"],
         )
     except CniError as exc:
         parts["error"] = exc.as_dict()
@@ -42,15 +38,7 @@ def prepare_boot(
     warn(module, warnings)
     parts["files"] = [{"path": change.path, "action": change.action} for change in changes]
     if changes:
-        parts["diff"] = [parts["diff"], *map(file_diff, changes)]
+        parts["diff"] = [parts["diff"], *(change.as_diff() for change in changes)]
 
 
-def file_diff(change: FileChange) -> dict[str, t.Any]:
-    """Return the diff of a file. The diff of the program shows digests instead of content."""
-    if not unit_files.is_program(change.path):
-        return change.as_diff()
-    before, after = (f"SHA-256 {sha256(content)}\n" if content else "" for content in (change.before, change.after))
-    return {"before_header": change.path, "before": before, "after_header": change.path, "after": after}
-
-
-__all__ = ("file_diff", "prepare_boot")
+__all__ = ("prepare_boot",)

@@ -12,7 +12,10 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
+from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests, digest_of_stream
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import builtin
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import (
     identity_of,
     listing_of,
@@ -27,7 +30,6 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
     from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import SetOptions
-    from ansible_collections.cni.node.plugins.module_utils._node.plugins.builtin import BuiltinExecutables
 
 _ADVICE: t.Final = (
     "remote_src is true, so source is on the node; for a source on the controller, set remote_src to false "
@@ -76,14 +78,10 @@ class Sources:
                 return identity_of(self._listing)
             return self.request.checksum or ("" if self._may_appear_later() else f"sha256:{self._digests.sha256(path)}")
 
-    @staticmethod
-    def _executables() -> BuiltinExecutables:
+    def _executables(self) -> builtin.BuiltinExecutables:
         """Return the executables of built-in plugins, which are made on the node."""
-        # Imported here, because it loads all built-in plugins.
-        from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
-        from ansible_collections.cni.node.plugins.module_utils._node.plugins import builtin
-
-        return builtin.build(interpreter.find_interpreter("the built-in plugins as executables"))
+        library = require_library("source: builtin", dry_run=self._module.check_mode)
+        return builtin.build(interpreter.find_interpreter("the built-in plugins as executables"), library)
 
     def _may_appear_later(self) -> bool:
         return self._module.check_mode and not os.path.lexists(self.request.location)

@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.library import find_current
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
@@ -23,12 +24,14 @@ from ansible_collections.cni.node.plugins.module_utils._module.plugin_selection 
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import move_credentials, requested_sets
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
+from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import (
     BinDirectory,
     Labels,
     missing_directories,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
 
 if t.TYPE_CHECKING:
@@ -97,6 +100,9 @@ def _operate(module: AnsibleModule, store: PluginStore, new_directories: list[st
         what = ", ".join(f"the {what} of {name}" for name, what in selected.needed.items())
         return {"needed": selected.needed, "changed": False, "msg": f"the controller must send {what}"}
     results = installation.change_to(selected.sets)
+    library = find_current()
+    if library is not None and not module.check_mode and any(options.source == BUILTIN for options in requested):
+        register(library, [directory.path, store.path])
     if any(wanted.releases for wanted in selected.sets.values()):
         _warn_of_owners(module)
     return report(module, [*results, *selected.missing])

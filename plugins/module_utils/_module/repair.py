@@ -11,7 +11,7 @@ import collections
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
@@ -52,16 +52,13 @@ def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:
 def _read_settings(params: JsonObject) -> repair_units.RepairSettings:
     from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
 
-    resources, program_dir = params["resources"], params["program_dir"]
-    if program_dir is not None and not os.path.isabs(program_dir):
-        raise CniError(Code.INVALID_CONFIG, f"program_dir: {program_dir!r} is not an absolute path")
+    resources = params["resources"]
     return repair_units.RepairSettings(
         os.path.abspath(params["cache_dir"]),
         repair_units.check_interval(params["interval"]),
         tuple(sorted(set(params["networks"]))),
         tuple(sorted(set(params["owners"]))),
         None if resources is None else tuple(sorted(set(resources))),
-        program_dir,
     )
 
 
@@ -69,7 +66,6 @@ def _set_up_units(
     module: AnsibleModule, paths: NodePaths, settings: repair_units.RepairSettings, result: JsonObject
 ) -> JsonObject:
     """Install or remove the units that repair without a playbook, and return the keys of the result that this changes."""
-    from ansible_collections.cni.node.plugins.module_utils._module.boot_report import file_diff
     from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
 
     wanted = settings if module.params["on_reload"] == "present" else None
@@ -82,7 +78,7 @@ def _set_up_units(
         return {"files": files}
     first, *failures = result["msg"].split("\n")
     first += f"; files: {summarize_actions((change.action for change in changes), predicted=module.check_mode)}"
-    diff = [result["diff"], *map(file_diff, changes)]
+    diff = [result["diff"], *(change.as_diff() for change in changes)]
     return {"files": files, "changed": True, "diff": diff, "msg": "\n".join([first, *failures])}
 
 

@@ -33,6 +33,8 @@ def run(module: AnsibleModule, operation: t.Callable[..., dict[str, t.Any]], *ar
         require_plain_paths(module.argument_spec, module.params)
         result = printable.escape_all(operation(module, *arguments))
     except Exception as exc:
+        if isinstance(exc, ModuleNotFoundError) and str(exc.name).startswith("ansible."):
+            raise  # for the launcher, which knows what to do
         module.fail_json(**as_failure(as_error(exc)))
     if result.get("failed"):
         module.fail_json(**result)

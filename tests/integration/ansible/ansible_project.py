@@ -217,7 +217,8 @@ def environment(home: pathlib.Path, *, is_warm: bool) -> dict[str, str]:
     return {
         **pages.reader_environment(home),
         "ANSIBLE_ASYNC_DIR": str(home / "async"),
-        "ANSIBLE_CALLBACKS_ENABLED": "recorder,payloads",
+        "ANSIBLE_CALLBACK_PLUGINS": str(pathlib.Path(pages.__file__).with_name("callbacks")),
+        "ANSIBLE_CALLBACKS_ENABLED": "recorder",
         "ANSIBLE_PIPELINING": str(is_warm),
     }
 

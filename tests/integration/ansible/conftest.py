@@ -17,9 +17,10 @@ from ansible_collections.cni.node.tests.integration.ansible.ansible_project impo
     Project,
     environment,
 )
-from ansible_collections.cni.node.tests.integration.engine.conftest import warm_python
+from ansible_collections.cni.node.tests.integration.engine.conftest import library, warm_python
 from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import empty_node
+from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.warm_python import PLAYBOOK, WarmProgram
 
 
@@ -56,11 +57,12 @@ def python(warm_python: WarmProgram) -> str:
 
 @pytest.fixture
 def project(request: pytest.FixtureRequest, node: EngineNode, python: str, tmp_path: pathlib.Path) -> Project:
-    """Return a project with warm programs; a test marked `real_programs` gets the real ones."""
+    """Return a project with warm programs, whose node has the library; `real_programs` gets the real ones, and has none."""
     if request.node.get_closest_marker("real_programs"):
         return Project(tmp_path)
+    libraries.provide()
     warm_playbook = request.getfixturevalue("warm_playbook")
     return Project(tmp_path, warm_playbook.path, python)
 
 
-__all__ = ("node", "project", "pytest_runtest_setup", "python", "warm_playbook", "warm_python")
+__all__ = ("library", "node", "project", "pytest_runtest_setup", "python", "warm_playbook", "warm_python")

@@ -24,6 +24,7 @@ from ansible_collections.cni.node.tests.fleet.main import inventory
 from ansible_collections.cni.node.tests.fleet.place import places
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import empty_node
+from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.until import until
 
 FILES = pathlib.Path(__file__).parents[3] / "extensions" / "molecule" / "runtimes" / "files"
@@ -106,8 +107,8 @@ def _plugins_source(directory: pathlib.Path) -> JsonObject:
 
 def _plugins(version: str) -> dict[str, bytes]:
     """Return executables that do what a current release does, as those of the distribution are too old for it."""
-    made = dict(builtin.build(NODE_PYTHON).contents)
-    return {name: made[name] + version.encode() for name in PLUGINS}
+    made = dict(builtin.build(NODE_PYTHON, libraries.describe_checkout()).contents)
+    return {name: made[name] + f"# {version}\n".encode() for name in PLUGINS}
 
 
 def _install_runtime(root: pathlib.Path, runtime: str) -> None:
@@ -124,6 +125,7 @@ def install_plugins(root: pathlib.Path) -> None:
     """Unpack plugins as the instructions of runtimes say, without the collection."""
     for name, content in _plugins("unpacked by hand").items():
         write_program(root / "opt/cni/bin" / name, content)
+    libraries.install(libraries.describe_checkout(root / libraries.TOP[1:]))
 
 
 def write_program(path: pathlib.Path, content: str | bytes) -> None:

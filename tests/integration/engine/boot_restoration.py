@@ -20,13 +20,13 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 UNIT = pathlib.Path("/etc/systemd/system/cni-node-restore.service")
 LINK = UNIT.parent / "multi-user.target.wants" / UNIT.name
-PROGRAM = pathlib.Path("/opt/cni.node/restore.pyz")
 RESOLV_CONF = pathlib.Path("/etc/netns/blue/resolv.conf")
-FILES = [UNIT, PROGRAM, LINK]
+FILES = [UNIT, LINK]
 DNS = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
 REQUIRES_SYSTEMD = pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd")
 # For each test that restores.
@@ -35,12 +35,12 @@ RESTORES = (pytest.mark.requires_root, pytest.mark.requires_plugins, REQUIRES_SY
 
 @contextlib.contextmanager
 def without_boot_files(node: EngineNode) -> t.Iterator[EngineNode]:
-    """Remove the files that `persist` writes outside CNI's directories, whatever the test's outcome."""
+    """Provide what `persist` needs, and remove the files that it writes outside CNI's directories, whatever the test's outcome."""
+    libraries.provide()
     try:
         yield node
     finally:
-        for path in (PROGRAM.parent, RESOLV_CONF.parent):
-            shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(RESOLV_CONF.parent, ignore_errors=True)
         for path in (UNIT, LINK):
             path.unlink(missing_ok=True)
 

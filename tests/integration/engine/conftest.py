@@ -18,7 +18,7 @@ from ansible_collections.cni.node.tests.integration.engine.throwaway_node import
     inside,
     spare_duplicate_address_detection,
 )
-from ansible_collections.cni.node.tests.support import build
+from ansible_collections.cni.node.tests.support import build, libraries
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 from ansible_collections.cni.node.tests.support.programs import path_without
@@ -53,8 +53,14 @@ def accept_hang_ups() -> t.Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def warm_python(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[WarmProgram]:
-    program = WarmProgram(tmp_path_factory.mktemp("python"), PYTHON, os.environ)
+def library(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Return a library outside the node, for `libraries.provide`."""
+    return libraries.install_for_session(tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory: pytest.TempPathFactory, library: pathlib.Path) -> t.Iterator[WarmProgram]:
+    program = WarmProgram(tmp_path_factory.mktemp("python"), PYTHON, os.environ, library=library)
     program.wait()
     yield program
     program.close()

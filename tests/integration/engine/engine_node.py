@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Policy,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
-from ansible_collections.cni.node.tests.support import state
+from ansible_collections.cni.node.tests.support import libraries, state
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.support.until import until
@@ -107,7 +107,11 @@ class EngineNode:
             stderr=subprocess.PIPE,
             text=True,
             cwd="/",
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env={
+                **os.environ,
+                **libraries.request(libraries.describe_checkout()),
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            },
         )
         self._started.append(process)
         assert process.stdin is not None

@@ -18,7 +18,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.boot_restoration import LINK, PROGRAM, UNIT
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import LINK, UNIT
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
     EngineNode,
@@ -223,7 +223,7 @@ def state_of(situation: Situation) -> State:
         "links inside": links,
         "routes inside": sorted(json.dumps(route, sort_keys=True) for route in blue.routes()),
         "sysctls inside": sysctl,
-        "files for a reboot": [line for path in (PROGRAM.parent, UNIT, LINK) for line in tree_lines(path)],
+        "files for a reboot": [line for path in (UNIT, LINK) for line in tree_lines(path)],
         "locks that are held": _list_held_locks(node.cache_dir / "cni.node" / "locks"),
     }
     return State({name: [_without_random_values(line) for line in lines] for name, lines in sections.items()})

@@ -34,7 +34,7 @@ from ansible_collections.cni.node.tests.integration.engine.situations import (
     Try,
     state_of,
 )
-from ansible_collections.cni.node.tests.support import ring
+from ansible_collections.cni.node.tests.support import libraries, ring
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.state import State
 
@@ -138,7 +138,11 @@ class Trial:
 
 
 @pytest.fixture
-def trial(node: EngineNode, blue: Namespace, kind: type[Situation]) -> t.Iterator[Trial]:
+def trial(
+    node: EngineNode, blue: Namespace, kind: type[Situation], monkeypatch: pytest.MonkeyPatch
+) -> t.Iterator[Trial]:
+    # A fork has the environment of the test.
+    monkeypatch.setenv(*libraries.request(libraries.provide()).popitem())
     with Forks() as forks:
         yield Trial(kind(node, blue), forks)
 

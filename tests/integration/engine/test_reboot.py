@@ -20,7 +20,6 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     DNS,
     FILES,
     LINK,
-    PROGRAM,
     RESOLV_CONF,
     RESTORES,
     UNIT,
@@ -35,6 +34,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import reboot
+from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
@@ -255,11 +255,11 @@ def test_removing_the_last_attachment_removes_the_boot_files(clean: EngineNode) 
     done = node.run("attachments", attachments=[item("red"), item("blue")]).succeeded()
     assert done.result["files"] == [{"path": str(path), "action": "created"} for path in FILES]
     assert os.readlink(LINK) == str(UNIT)
-    assert command()[:3] == [sys.executable, "-I", str(PROGRAM)]
+    assert command()[:3] == [sys.executable, "-I", libraries.describe_checkout().path]
     assert node.run("attachments", attachments=[item("blue", persist=False)]).succeeded().result["files"] == []
     done = node.run("attachments", attachments=[], purge=True).succeeded()
     assert done.result["files"] == [{"path": str(path), "action": "removed"} for path in reversed(FILES)]
-    assert not any(os.path.lexists(path) for path in (*FILES, PROGRAM.parent))
+    assert not any(os.path.lexists(path) for path in FILES)
 
 
 def test_records_of_several_directories_are_restored(clean: EngineNode) -> None:

@@ -28,6 +28,7 @@ from ansible_collections.cni.node.tests.integration.engine.firewall_rules import
     map_port,
     rules,
 )
+from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -378,7 +379,8 @@ UNIT = pathlib.Path("/etc/systemd/system/cni-node-repair.service")
 
 @pytest.fixture
 def with_units(node: EngineNode) -> t.Iterator[EngineNode]:
-    """Remove the units after the test, whatever its outcome."""
+    """Provide what the units run, and remove them after the test, whatever its outcome."""
+    libraries.provide()
     yield node
     node.run("repair", on_reload="absent").succeeded()
 

@@ -19,6 +19,7 @@ from ansible_collections.cni.node.tests.integration.engine import reference_netw
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import DNS, REQUIRES_SYSTEMD, item, make
 from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
+from ansible_collections.cni.node.tests.support import libraries
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins, REQUIRES_SYSTEMD]
 
@@ -27,7 +28,7 @@ BARE = ("/opt", "/etc/cni", "/etc/systemd", "/etc/netns", "/etc/sysctl.d", "/etc
 PRIVATE = ("/var/lib/cni/results", "/var/lib/cni/cni.node/intents", "/var/lib/cni/cni.node/locks")
 SHARED = (
     "/var/lib/cni",
-    *("/opt/cni", "/opt/cni/bin", "/opt/cni.node", "/etc/cni/net.d", "/etc/netns/blue", "/run/netns"),
+    *("/opt/cni", "/opt/cni/bin", "/etc/cni/net.d", "/etc/netns/blue", "/run/netns"),
     *("/etc/systemd/system", "/etc/systemd/system/multi-user.target.wants"),
 )
 
@@ -49,6 +50,7 @@ def bare() -> t.Iterator[None]:
                 path.mkdir()
                 stack.callback(path.rmdir)
             stack.enter_context(tmpfs(path))
+        libraries.provide()
         yield
 
 

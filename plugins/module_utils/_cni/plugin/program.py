@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
     check_container_id,
     check_ifname,
 )
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin import protocol, standard_output
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin
 
 # Gets the directories of CNI_PATH and returns what runs delegated plugins.
@@ -46,7 +46,7 @@ def run(plugin: Plugin, make_executor: MakeExecutor) -> int:
     """Run the operation that the environment names; print its result or its error; return the exit status."""
     content = b""
     try:
-        _require_stdout()
+        standard_output.require()
         command = os.environ.get("CNI_COMMAND", "")
         content = b"" if command == "VERSION" else _read_request()
         parameters = _read_parameters(command, content)
@@ -56,7 +56,7 @@ def run(plugin: Plugin, make_executor: MakeExecutor) -> int:
         output, status = _encode_error(exc, content), 1
     try:
         if output:
-            _print(output)
+            standard_output.write(output)
     except CniError as exc:
         with contextlib.suppress(OSError):  # there is no other place for the error
             os.write(2, output if status else _encode_error(exc, content))
@@ -75,28 +75,6 @@ def _read_request() -> bytes:
         return sys.stdin.buffer.read()
     except OSError as exc:
         raise io_error("read", "standard input", exc) from exc
-
-
-def _require_stdout() -> None:
-    # Python has no object for a descriptor that was closed at its start.
-    if sys.stdout is None:
-        raise CniError(Code.IO_FAILURE, "standard output is closed", "expected: a descriptor for the result")
-
-
-def _print(output: bytes) -> None:
-    """Write to standard output.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    _require_stdout()
-    try:
-        sys.stdout.buffer.write(output)
-        sys.stdout.buffer.flush()
-    except OSError as exc:
-        # Python would try again at its end, and print a traceback.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise io_error("write", "standard output", exc) from exc
 
 
 def _read_parameters(command: str, content: bytes) -> Parameters:

@@ -12,6 +12,7 @@ import itertools
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.library import Library, require_library
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
@@ -20,11 +21,13 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf im
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import read_restorable
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 
 _ADDS: t.Final = (Action.ADDED, Action.RECREATED)
 
 
 class _Plan(t.NamedTuple):
+    library: Library | None
     unit: list[FileChange]
     resolv_conf: list[FileChange]
     warnings: list[str]
@@ -37,7 +40,6 @@ def prepare(
     dry_run: bool,
     timeout: float,
     paths: NodePaths,
-    program_dir: str | None = None,
 ) -> tuple[list[FileChange], list[str]]:
     """Write the files that restore attachments at boot, or remove them if no record requires restoration.
 
@@ -46,7 +48,6 @@ def prepare(
     Args:
         results: Results of attachments; in a dry run, they are predictions.
         timeout: Seconds to wait for another run that prepares restoration, for any cache directory.
-        program_dir: Directory of the program; None to leave it where it is.
 
     Returns:
         Changes made, or predicted in a dry run, and warnings.
@@ -58,11 +59,13 @@ def prepare(
     with contextlib.nullcontext() if dry_run else lock:
         predicted = [result for result in results if result.changed and dry_run]
         systemd_unit, resolv_conf = SystemdUnit(paths), ResolvConfFiles(paths)
-        plan = _plan(os.path.abspath(cache_dir), predicted, systemd_unit, resolv_conf, program_dir)
+        plan = _plan(os.path.abspath(cache_dir), predicted, systemd_unit, resolv_conf, dry_run=dry_run)
         if not dry_run:
             for change in plan.resolv_conf:
                 resolv_conf.carry_out(change)
             systemd_unit.carry_out(plan.unit)
+            if plan.library is not None:
+                register(plan.library, [paths.restore_unit])
     return [*plan.unit, *plan.resolv_conf], plan.warnings
 
 
@@ -71,7 +74,8 @@ def _plan(
     predicted: t.Sequence[AttachmentResult],
     systemd_unit: SystemdUnit,
     resolv_conf: ResolvConfFiles,
-    program_dir: str | None,
+    *,
+    dry_run: bool,
 ) -> _Plan:
     """Plan the changes of all files.
 
@@ -83,13 +87,15 @@ def _plan(
     kept[cache_dir] = [record for record in kept[cache_dir] if record.attachment.key not in keys]
     restored = [result for result in predicted if result.after and result.after.restoration]
     required = {path for path, records in kept.items() if records} | ({cache_dir} if restored else set())
-    unit = systemd_unit.plan_changes([path for path in kept if path in required], program_dir)
+    directories = [path for path in kept if path in required]
+    library = require_library("persist", dry_run=dry_run) if directories else None
+    unit = systemd_unit.plan_changes(directories, library)
     recorded = [result.attachment.key for result in restored if result.action not in _ADDS]
     kept[cache_dir] += filter(None, map(RecordStore.of_records(cache_dir).read, recorded))
     # The name servers of an attachment are known only after its ADD.
     undecided = [result.attachment.netns for result in restored if result.action in _ADDS]
     changes, warnings = resolv_conf.plan_changes(itertools.chain(*kept.values()), undecided)
-    return _Plan(unit, changes, warnings)
+    return _Plan(library, unit, changes, warnings)
 
 
 __all__ = ("prepare",)

@@ -5,20 +5,18 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The program that the units of systemd run: `python3 -I LIBRARY [repair] ...`."""
+
 from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.library import find_current
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
+from ansible_collections.cni.node.plugins.module_utils._node.boot import main as restore_command
+from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_command
 
 REPAIR: t.Final = "repair"
-
-
-def build() -> bytes:
-    """Build the file that runs this program: one file for any Python."""
-    from ansible_collections.cni.node.plugins.module_utils._node.files import zipapp
-
-    return zipapp.build(__name__, "sys.argv[1:]")
 
 
 def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
@@ -26,14 +24,12 @@ def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
 
     The command ``repair`` has options; without a command, the arguments are cache directories to restore from.
     """
-    # The program has no compiled modules, so each command loads only its own.
+    library = find_current()
+    if library is not None:
+        library.hold()
     if arguments and arguments[0] == REPAIR:
-        from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_command
-
         return repair_command.main(arguments[1:], paths)
-    from ansible_collections.cni.node.plugins.module_utils._node.boot import main as restore_command
-
     return restore_command.main(arguments, paths)
 
 
-__all__ = ("REPAIR", "build", "main")
+__all__ = ("REPAIR", "main")

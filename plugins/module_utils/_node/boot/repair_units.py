@@ -5,27 +5,28 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The units that repair attachments without a playbook, their links and their program."""
+"""The units that repair attachments without a playbook, and their links."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.library import Library, require_library
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
-from ansible_collections.cni.node.plugins.module_utils._node.boot.program import REPAIR, build
+from ansible_collections.cni.node.plugins.module_utils._node.boot.program import REPAIR
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
     FileChange,
     apply,
     plan_change,
     remove_empty,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 
 # Services that replace the rules of the node when they start or reload. Those that a node does not have are ignored.
 FIREWALLS: t.Final = tuple(
@@ -37,7 +38,6 @@ NEVER: t.Final = "never"
 TIMER: t.Final = "cni-node-repair.timer"
 _SECONDS: t.Final = r"(?:s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?)"
 _INTERVAL: t.Final = re.compile(rf"(?=.*[1-9])[0-9]+ ?{_SECONDS}?(?: ?[0-9]+ ?{_SECONDS})*")
-_PROGRAM_NAME: t.Final = os.path.basename(NODE_PATHS.repair_program)
 
 _BANNER: t.Final = (
     "# Written by cni.node for on_reload of cni.node.repair: changes are overwritten, use a drop-in instead.\n"
@@ -97,7 +97,6 @@ class RepairSettings(t.NamedTuple):
     Attributes:
         interval: A time span of systemd, or `NEVER` for no timer.
         networks, owners, resources: As `Selection`; sorted.
-        program_dir: Directory of the program; None to leave it where it is.
     """
 
     cache_dir: str
@@ -105,7 +104,6 @@ class RepairSettings(t.NamedTuple):
     networks: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     resources: tuple[str, ...] | None = None
-    program_dir: str | None = None
 
 
 def check_interval(interval: str) -> str:
@@ -128,38 +126,43 @@ def set_up(paths: NodePaths, settings: RepairSettings | None, timeout: float, *,
     Raises:
         CniError: ``INVALID_ENVIRONMENT`` without systemd; ``IO_FAILURE``; ``TRY_AGAIN`` after the timeout.
     """
+    library: Library | None = None
     if settings is not None:
         purpose = "on_reload requires systemd on the node, which starts the repair"
         unit_files.require_systemd(paths.systemd_dir, purpose, "leave out on_reload, and run this task when needed")
-    units = RepairUnits(paths)
+        library = require_library("on_reload", dry_run=dry_run)
+    units = RepairUnits(paths, library)
     changes = units.plan_changes(settings)
-    if dry_run or not changes:
+    if dry_run:
         return changes
-    with hold_lock(paths.restore_lock, exclusive=True, timeout=timeout, what="the set-up of the repair units"):
-        changes = units.plan_changes(settings)
-        units.carry_out(changes)
+    if changes:
+        with hold_lock(paths.restore_lock, exclusive=True, timeout=timeout, what="the set-up of the repair units"):
+            changes = units.plan_changes(settings)
+            units.carry_out(changes)
+    if library is not None:
+        register(library, [os.path.join(paths.unit_dir, SERVICE)])
     return changes
 
 
 class RepairUnits:
-    """The units, their links and their program."""
+    """The units and their links."""
 
-    def __init__(self, paths: NodePaths) -> None:
+    def __init__(self, paths: NodePaths, library: Library | None) -> None:
+        """
+        Args:
+            library: What the units run; may be None if they are only removed.
+        """
         self._paths = paths
+        self._library = library
 
     def plan_changes(self, settings: RepairSettings | None) -> list[FileChange]:
         """Plan all changes, in the order in which to apply them."""
-        before = unit_files.read_program_path(self._path(SERVICE), self._paths.repair_program)
-        path = os.path.join(settings.program_dir, _PROGRAM_NAME) if settings and settings.program_dir else before
-        files = self._files(settings, path) if settings else {}
-        others = sorted({before, self._paths.repair_program} - {path})
-        # Later runs read the path of the program from the service, so it is written first and removed last.
-        order = [self._path(SERVICE), path, self._path(RELOAD_SERVICE), self._path(TIMER)]
-        current = [plan_change(file, files.get(file)) for file in order]
-        current += [unit_files.plan_link(link, unit if unit in files else None) for link, unit in self._links().items()]
-        moved = [plan_change(file, None) for file in others]
-        changes = [*current, *moved] if settings else [*moved, *reversed(current)]
-        return [change for change in changes if change.changed]
+        files = self._files(settings, self._library) if settings and self._library else {}
+        changes = [
+            plan_change(self._path(name), files.get(self._path(name))) for name in (SERVICE, RELOAD_SERVICE, TIMER)
+        ]
+        changes += [unit_files.plan_link(link, unit if unit in files else None) for link, unit in self._links().items()]
+        return [change for change in (changes if files else changes[::-1]) if change.changed]
 
     def carry_out(self, changes: t.Sequence[FileChange]) -> None:
         """Apply changes. If systemd is running, it loads them, and starts or stops the units."""
@@ -188,14 +191,14 @@ class RepairUnits:
         if directory != self._paths.unit_dir:
             remove_empty(directory)
 
-    def _files(self, settings: RepairSettings, path: str) -> dict[str, bytes]:
-        """Return the content of each file by its path."""
+    def _files(self, settings: RepairSettings, library: Library) -> dict[str, bytes]:
+        """Return the content of each unit by its path."""
         firewalls = " ".join(FIREWALLS)
         texts = {
             SERVICE: _SERVICE_TEXT.format(
                 firewalls=firewalls,
-                mounts=unit_files.mounts(os.path.dirname(path), settings.cache_dir),
-                command=unit_files.python_command(path, REPAIR, *_arguments(settings)),
+                mounts=unit_files.mounts(library.top, settings.cache_dir),
+                command=unit_files.python_command(library.path, REPAIR, *_arguments(settings)),
             ),
             RELOAD_SERVICE: _RELOAD_TEXT.format(
                 firewalls=firewalls,
@@ -206,10 +209,7 @@ class RepairUnits:
         }
         if settings.interval != NEVER:
             texts[TIMER] = _TIMER_TEXT.format(interval=settings.interval)
-        moved = "" if path == self._paths.repair_program else f"{unit_files.PROGRAM_KEY}{json.dumps(path)}\n"
-        comments = {SERVICE: _BANNER + moved}
-        units = {self._path(name): (comments.get(name, _BANNER) + text).encode() for name, text in texts.items()}
-        return {path: build(), **units}
+        return {self._path(name): (_BANNER + text).encode() for name, text in texts.items()}
 
     def _links(self) -> dict[str, str]:
         """Return the unit that each link enables."""

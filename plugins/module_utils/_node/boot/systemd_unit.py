@@ -8,19 +8,13 @@
 from __future__ import annotations
 
 import json
-import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
-from ansible_collections.cni.node.plugins.module_utils._node.boot import program, unit_files
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
-    FileChange,
-    apply,
-    plan_change,
-    remove_empty,
-)
+from ansible_collections.cni.node.plugins.module_utils._base.library import Library
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
 
-_PROGRAM_NAME: t.Final = os.path.basename(NODE_PATHS.restore_program)
 _LIST: t.Final = "# cache_dirs: "
 
 # Firewalls start before network-pre.target and flush rules then; container runtimes may request the same addresses.
@@ -57,7 +51,7 @@ def require_systemd(systemd_dir: str) -> None:
 
 
 class SystemdUnit:
-    """The unit that restores attachments at boot, its link and its program."""
+    """The unit that restores attachments at boot, and its link."""
 
     def __init__(self, paths: NodePaths) -> None:
         self._paths = paths
@@ -69,53 +63,33 @@ class SystemdUnit:
         except TypeError:  # the unit was edited; this run overwrites it
             return []
 
-    def read_program_path(self) -> str:
-        """Return the path of the program that the unit runs, or the default path."""
-        return unit_files.read_program_path(self._paths.restore_unit, self._paths.restore_program)
-
-    def plan_changes(self, directories: t.Sequence[str], program_dir: str | None = None) -> list[FileChange]:
-        """Plan the changes of the program, the unit and its link, in the order in which to apply them.
+    def plan_changes(self, directories: t.Sequence[str], library: Library | None) -> list[FileChange]:
+        """Plan the changes of the unit and its link, in the order in which to apply them.
 
         Args:
-            program_dir: Directory of the program; None to leave it where it is.
+            directories: Cache directories to restore from; if there are none, the unit is removed.
+            library: What the unit runs; may be None without directories.
         """
-        before = self.read_program_path()
-        path = os.path.join(program_dir, _PROGRAM_NAME) if program_dir else before
-        files = (
-            {path: program.build(), self._paths.restore_unit: self._unit(directories, path).encode()}
-            if directories
-            else {}
-        )
-        # Later runs read the paths of the other files from the unit, so it is written first and removed last.
-        current = [plan_change(file, files.get(file)) for file in (self._paths.restore_unit, path)]
-        current.append(
-            unit_files.plan_link(self._paths.restore_link, self._paths.restore_unit if directories else None)
-        )
-        moved = [plan_change(file, None) for file in sorted({before, self._paths.restore_program} - {path})]
-        changes = [*current, *moved] if directories else [*moved, *reversed(current)]
-        return [change for change in changes if change.changed]
+        text = _describe_unit(directories, library).encode() if library and directories else None
+        unit = plan_change(self._paths.restore_unit, text)
+        link = unit_files.plan_link(self._paths.restore_link, self._paths.restore_unit if text else None)
+        # The unit lists the directories, so it is written first and removed last.
+        return [change for change in ((unit, link) if text else (link, unit)) if change.changed]
 
     def carry_out(self, changes: t.Sequence[FileChange]) -> None:
         """Apply changes, and reload systemd if it is running."""
         for change in changes:
-            if change.path == self._paths.restore_link:
-                unit_files.apply_link(change)
-                continue
-            if change.path == self._paths.restore_unit and change.after is None:
-                remove_empty(os.path.dirname(self.read_program_path()))
-            apply(change)
-            if unit_files.is_program(change.path) and change.after is None:
-                remove_empty(os.path.dirname(change.path))
+            (unit_files.apply_link if change.path == self._paths.restore_link else apply)(change)
         if changes:
             unit_files.systemctl(self._paths, "daemon-reload")
 
-    def _unit(self, directories: t.Sequence[str], path: str) -> str:
-        comment = "" if path == self._paths.restore_program else f"\n{unit_files.PROGRAM_KEY}{json.dumps(path)}"
-        return _TEXT.format(
-            listed=f"{_LIST}{json.dumps(directories)}{comment}",
-            mounts=unit_files.mounts(os.path.dirname(path), *directories),
-            command=unit_files.python_command(path, *directories),
-        )
+
+def _describe_unit(directories: t.Sequence[str], library: Library) -> str:
+    return _TEXT.format(
+        listed=f"{_LIST}{json.dumps(directories)}",
+        mounts=unit_files.mounts(library.top, *directories),
+        command=unit_files.python_command(library.path, *directories),
+    )
 
 
 __all__ = ("SystemdUnit", "require_systemd")

@@ -18,8 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter, program
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
-# The path of the program, if it is not the default.
-PROGRAM_KEY: t.Final = "# program: "
 _INSTALLED: t.Final = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 _PLAIN: t.Final = re.compile(r"[A-Za-z0-9_./+-]+")
 
@@ -62,19 +60,13 @@ def read_comments(path: str, key: str) -> list[t.Any]:
         return []
 
 
-def read_program_path(unit: str, default: str) -> str:
-    """Return the path of the program that a unit runs, or the default path."""
-    paths = read_comments(unit, PROGRAM_KEY)
-    return next((path for path in paths if isinstance(path, str) and os.path.isabs(path)), default)
-
-
-def python_command(program_path: str, *arguments: str) -> str:
-    """Return the line that runs a Python program (systemd.syntax(7)); errors as `interpreter.find_interpreter`.
+def python_command(library: str, *arguments: str) -> str:
+    """Return the line that runs the program in a library (systemd.syntax(7)); errors as `interpreter.find_interpreter`.
 
     bandwidth needs a library, which may be in the virtual environment of the task.
     """
     python = interpreter.find_interpreter("the units of systemd", allow_venv=True)
-    return command(python, "-I", program_path, *arguments)
+    return command(python, "-I", library, *arguments)
 
 
 def command(*words: str) -> str:
@@ -113,11 +105,6 @@ def apply_link(change: FileChange) -> None:
             raise io_error("make the link", change.path, exc) from exc
 
 
-def is_program(path: str) -> bool:
-    """Return whether a path is that of a program."""
-    return path.endswith(".pyz")
-
-
 def _quote(word: str) -> str:
     """Quote a word of a line in a unit (systemd.syntax(7))."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
@@ -129,15 +116,12 @@ def _escape(character: re.Match[str]) -> str:
 
 
 __all__ = (
-    "PROGRAM_KEY",
     "apply_link",
     "command",
-    "is_program",
     "mounts",
     "plan_link",
     "python_command",
     "read_comments",
-    "read_program_path",
     "require_systemd",
     "systemctl",
 )

@@ -10,15 +10,31 @@
 from __future__ import annotations
 
 import functools
+import json
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._node.files import zipapp
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import program, registry
 
+_TEXT: t.Final = """\
+#!{interpreter} -I
+# Written by cni.node: a built-in plugin. Its name decides which one.
+import sys
+
+sys.path.insert(0, {library!r})
+try:
+    from {program} import main
+except ImportError:
+    sys.stdout.write({error!r})
+    sys.exit(1)
+sys.exit(main(sys.argv[0]))
+"""
+
 
 class BuiltinExecutables(t.NamedTuple):
-    """The same program under the name of each plugin: its name decides which plugin it is.
+    """The same program under the name of each plugin.
 
     Attributes:
         contents: Name and content of each executable.
@@ -30,16 +46,23 @@ class BuiltinExecutables(t.NamedTuple):
 
 
 @functools.lru_cache(maxsize=1)
-def build(interpreter: str) -> BuiltinExecutables:
+def build(interpreter: str, library: Library) -> BuiltinExecutables:
     """Make the executables.
 
     Args:
-        interpreter: Path of the Python that runs them, for which they have compiled modules.
+        interpreter: Path of the Python that runs them.
+        library: What they run.
     """
-    content = zipapp.build(program.__name__, "sys.argv[0]", interpreter=interpreter)
-    digest = sha256(content)
+    error = CniError(
+        Code.INVALID_ENVIRONMENT,
+        f"the library of cni.node is not in {library.path}",
+        "run cni.node.plugins again, which installs it",
+    )
+    answer = json.dumps({"cniVersion": "1.0.0", **error.as_dict()}) + "\n"
+    text = _TEXT.format(interpreter=interpreter, library=library.path, program=program.__name__, error=answer)
+    content = text.encode()
     names = sorted(registry.TYPES)
-    return BuiltinExecutables(tuple((name, content) for name in names), dict.fromkeys(names, digest))
+    return BuiltinExecutables(tuple((name, content) for name in names), dict.fromkeys(names, sha256(content)))
 
 
 __all__ = ("BuiltinExecutables", "build")

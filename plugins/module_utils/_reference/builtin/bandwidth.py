@@ -12,7 +12,6 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse, refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -21,6 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import L
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
 
@@ -43,7 +43,7 @@ class Bandwidth(Plugin):
     """Limits the rates of a container's veth pair by token buckets."""
 
     name = "bandwidth"
-    versions = version.KNOWN[2:]
+    versions = list_versions("bandwidth")
 
     def add(self, request: PluginRequest) -> Result:
         limits = _read_limits(request)

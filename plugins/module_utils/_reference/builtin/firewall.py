@@ -13,13 +13,13 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import parse_interface
-from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, read_interface, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import rules
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
     FIREWALLD,
     IPTABLES,
@@ -37,7 +37,7 @@ class Firewall(Plugin):
     """Accepts packets from and to a container, and keeps bridges apart if the policy says so."""
 
     name = "firewall"
-    versions = version.KNOWN[4:]
+    versions = list_versions("firewall")
 
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()

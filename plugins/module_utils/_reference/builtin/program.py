@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import os
 import sys
-import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin import program
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry, sandbox
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, BuiltinExecutor
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.library import find_current
+from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin import standard_output
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
 
 
 def main(name: str) -> int:
@@ -25,12 +27,25 @@ def main(name: str) -> int:
     if plugin_type not in registry.TYPES:
         sys.stderr.write(f"{name}: no built-in plugin has this name; known: {', '.join(sorted(registry.TYPES))}\n")
         return 1
-    sandbox.follow_override(os.environ.get("CNI_NETNS_OVERRIDE", ""))
-    return program.run(registry.load(plugin_type), _make_executor)
+    library = find_current()
+    if library is not None:
+        library.hold()
+    # Runtimes ask for versions before each operation, and the answer needs little of the engine.
+    if os.environ.get("CNI_COMMAND") == "VERSION" and sys.stdout is not None:
+        return _print_versions(plugin_type)
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin import process
+
+    return process.run(plugin_type)
 
 
-def _make_executor(directories: t.Sequence[str]) -> Executor:
-    return BuiltinExecutor(program.make_process_executor(directories), MISSING)
+def _print_versions(plugin_type: str) -> int:
+    keys = {"cniVersion": version.LATEST, "supportedVersions": list_versions(plugin_type)}
+    try:
+        standard_output.write(json_text.encode(keys))
+    except CniError as exc:
+        sys.stderr.write(f"{exc}\n")
+        return 1
+    return 0
 
 
 __all__ = ("main",)

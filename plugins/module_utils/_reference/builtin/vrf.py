@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT32, refuse, refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -20,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer impo
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
 
@@ -31,7 +31,7 @@ class Vrf(Plugin):
     """Creates the VRF if it is missing, and moves the interface and its routes to it."""
 
     name = "vrf"
-    versions = version.KNOWN[3:]
+    versions = list_versions("vrf")
 
     def add(self, request: PluginRequest) -> Result:
         name, table = _read_config(request)

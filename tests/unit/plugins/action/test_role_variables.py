@@ -24,7 +24,7 @@ from ansible.template import Templar
 
 PLUGINS = pathlib.Path(__file__).parents[4] / "plugins"
 # All but the one that asks no node.
-MODULES = sorted(path.stem for path in (PLUGINS / "modules").glob("[!_]*.py") if path.stem != "show")
+MODULES = sorted(path.stem for path in (PLUGINS / "modules").glob("[!_]*.py") if path.stem not in ("launcher", "show"))
 PACKAGE = "ansible_collections.cni.node.plugins.action"
 MISSPELLED: JsonObject = {"cni_node_prge": True, "cni_kernel_sysctl": {}}
 FACADE: JsonObject = {"ansible_role_name": "cni.node.cni_networks", "ansible_parent_role_names": ["cni.node.cni_node"]}

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tarfile
 import typing as t
@@ -22,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._module import plugin_sou
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import listing as plugin_listing
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
 
 Ensure = t.Callable[..., ModuleExit]
@@ -292,17 +294,30 @@ def test_a_source_that_is_a_pipe_is_not_waited_for(run: ModuleRunner, tmp_path: 
 
 
 def test_a_node_without_plugins_gets_executables_of_the_built_in_ones(
-    run: ModuleRunner, tmp_path: pathlib.Path
+    run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    library = libraries.describe_checkout(tmp_path / "lib")
+    monkeypatch.setenv(*libraries.request(library).popitem())
     options = {"source": "builtin", "bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "cache"), **NETWORKS}
+    refusal = run("plugins", **options).require_refusal()
+    assert f"requires the library of the collection, which is not in {library.path}" in refusal
+    libraries.install(library)
     first = run("plugins", **options).ok()
     assert (first["changed"], first["version"]) == (True, "1.9.1-builtin")
     assert {path.name for path in (tmp_path / "bin").iterdir()} == registry.TYPES
     assert not run("plugins", **options).ok()["changed"]
-    probe = subprocess.run(
-        [tmp_path / "bin" / "host-local"], env={"CNI_COMMAND": "VERSION"}, capture_output=True, check=True, timeout=60
-    )
-    assert json.loads(probe.stdout)["supportedVersions"][-1] == "1.1.0"
+    assert probe_version(tmp_path / "bin" / "host-local")["supportedVersions"][-1] == "1.1.0"
+    shutil.rmtree(library.path)
+    error = probe_version(tmp_path / "bin" / "host-local", status=1)
+    assert error["msg"] == f"the library of cni.node is not in {library.path}"
+
+
+def probe_version(executable: pathlib.Path, status: int = 0) -> JsonObject:
+    environment = {"CNI_COMMAND": "VERSION"}
+    done = subprocess.run([executable], env=environment, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (status, b"")
+    answer: JsonObject = json.loads(done.stdout)
+    return answer
 
 
 def test_executables_of_built_in_plugins_have_no_checksum(run: ModuleRunner, tmp_path: pathlib.Path) -> None:

@@ -46,9 +46,17 @@ def run(
     monkeypatch.setattr(ActionBase, "_low_level_execute_command", command)
     loader = DataLoader()
     task: t.Any = types.SimpleNamespace(
-        args={}, async_val=0, check_mode=False, diff=False, action="cni.node.node_info", delegate_to=delegate_to
+        args={},
+        async_val=0,
+        check_mode=False,
+        diff=False,
+        action="cni.node.node_info",
+        delegate_to=delegate_to,
+        environment=[],
     )
-    connection: t.Any = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir="/tmp"), has_native_async=False)
+    connection: t.Any = types.SimpleNamespace(
+        _shell=types.SimpleNamespace(tmpdir="/tmp"), has_native_async=False, become=None
+    )
     monkeypatch.setattr(ActionModule, "_remove_tmp_path", lambda *dummy, **dummies: None)
     action = ActionModule(
         task, connection, t.cast("t.Any", types.SimpleNamespace()), loader, Templar(loader=loader), None

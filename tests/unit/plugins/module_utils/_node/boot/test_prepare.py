@@ -13,6 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -22,6 +23,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot import prepare
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 from ansible_collections.cni.node.tests.support.error_of import error_of
+
+
+@pytest.fixture(autouse=True)
+def library(root: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """Return the library that the controller has named; nothing of it is run here."""
+    library = Library(str(root / "opt"), "0" * 64)
+    monkeypatch.setattr(boot_preparation, "require_library", lambda dummy, dry_run: library)
+    return library
 
 
 def attach(root: pathlib.Path, cache_dir: str) -> None:
@@ -45,30 +54,30 @@ def test_another_run_cannot_change_records_between_plan_and_change(
     root: pathlib.Path, unit: SystemdUnit, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
     attach(root, "cache")
-    assert prepare(root, "cache") == ["created"] * 3
+    assert prepare(root, "cache") == ["created"] * 2
     detach(root, "cache")
     plan_changes, codes = SystemdUnit.plan_changes, []
 
-    def attach_after_plan(unit: SystemdUnit, directories: t.Sequence[str], dummy: str | None) -> list[FileChange]:
+    def attach_after_plan(unit: SystemdUnit, directories: t.Sequence[str], library: Library | None) -> list[FileChange]:
         monkeypatch.setattr(SystemdUnit, "plan_changes", plan_changes)
-        changes = plan_changes(unit, directories)
+        changes = plan_changes(unit, directories, library)
         attach(root, other)
         codes.append(error_of(prepare, root, other).code)
         return changes
 
     monkeypatch.setattr(SystemdUnit, "plan_changes", attach_after_plan)
-    assert prepare(root, "cache") == ["removed"] * 3
+    assert prepare(root, "cache") == ["removed"] * 2
     assert codes == [Code.TRY_AGAIN]
-    assert prepare(root, other) == ["created"] * 3
+    assert prepare(root, other) == ["created"] * 2
     assert unit.read_cache_dirs() == [str(root / other)]
 
 
 def test_a_dry_run_neither_waits_for_the_lock_nor_writes_files(root: pathlib.Path, paths: NodePaths) -> None:
     attach(root, "cache")
-    assert prepare(root, "cache", dry_run=True) == ["created"] * 3
+    assert prepare(root, "cache", dry_run=True) == ["created"] * 2
     assert os.listdir(root) == ["cache"]
     with hold_lock(paths.restore_lock, exclusive=True, timeout=0, what="all"):
-        assert prepare(root, "cache", dry_run=True) == ["created"] * 3
+        assert prepare(root, "cache", dry_run=True) == ["created"] * 2
 
 
 def test_the_lock_file_is_removed(root: pathlib.Path, paths: NodePaths) -> None:

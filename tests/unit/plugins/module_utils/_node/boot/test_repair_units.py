@@ -12,6 +12,7 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units, unit_files
 from ansible_collections.cni.node.plugins.module_utils._node.boot.repair_units import (
@@ -22,13 +23,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot.repair_units i
 )
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 
+LIBRARY = Library("/opt/cni/lib/cni.node", "0" * 64)
 SETTINGS = RepairSettings("/var/lib/cni", "1min")
 SERVICE, RELOAD_SERVICE, TIMER = "cni-node-repair.service", "cni-node-repair-reload.service", "cni-node-repair.timer"
 
 
 @pytest.fixture
 def units(paths: NodePaths) -> RepairUnits:
-    return RepairUnits(paths)
+    return RepairUnits(paths, LIBRARY)
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_the_units_are_written_once_and_removed_completely(
     root: pathlib.Path, units: RepairUnits, systemctl: list[str]
 ) -> None:
     created = settle(units, SETTINGS)
-    assert set(created) == {SERVICE, RELOAD_SERVICE, TIMER, "repair.pyz"}
+    assert set(created) == {SERVICE, RELOAD_SERVICE, TIMER}
     assert set(created.values()) == {"created"}
     assert systemctl == ["daemon-reload", f"restart {RELOAD_SERVICE} {TIMER}"]
     systemctl.clear()
@@ -96,7 +98,7 @@ def test_the_service_repairs_what_the_task_selects(units: RepairUnits, paths: No
     settings = SETTINGS._replace(networks=("a", "b"), resources=("rules",), cache_dir="/var/a b")
     settle(units, settings)
     (command,) = (line for line in lines(paths, SERVICE) if line.startswith("ExecStart="))
-    assert command.endswith(f' -I {paths.repair_program} repair --network a --network b --resource rules "/var/a b"')
+    assert command.endswith(f' -I {LIBRARY.path} repair --network a --network b --resource rules "/var/a b"')
 
 
 def test_the_timer_follows_the_interval(units: RepairUnits, paths: NodePaths, systemctl: list[str]) -> None:
@@ -111,30 +113,22 @@ def test_the_timer_follows_the_interval(units: RepairUnits, paths: NodePaths, sy
     assert not list(pathlib.Path(paths.unit_dir).rglob(TIMER))
 
 
-def test_the_program_is_moved_and_then_stays_where_it_is(
-    root: pathlib.Path, units: RepairUnits, paths: NodePaths
-) -> None:
+def test_another_release_changes_the_service_alone(units: RepairUnits, paths: NodePaths, systemctl: list[str]) -> None:
     settle(units, SETTINGS)
-    elsewhere = root / "srv" / "cni.node"
-    moved = SETTINGS._replace(program_dir=str(elsewhere))
-    assert [change.action for change in units.plan_changes(moved)] == ["changed", "created", "removed"]
-    settle(units, moved)
-    assert not pathlib.Path(paths.repair_program).parent.exists()
-    assert settle(units, SETTINGS) == {}
-    settle(units, None)
-    assert not elsewhere.exists()
+    systemctl.clear()
+    other = RepairUnits(paths, Library(LIBRARY.top, "1" * 64))
+    assert settle(other, SETTINGS) == {SERVICE: "changed"}
+    assert systemctl == ["daemon-reload"]
 
 
-def test_restoration_and_repair_are_independent(unit: SystemdUnit, units: RepairUnits, paths: NodePaths) -> None:
-    unit.carry_out(unit.plan_changes(["/var/lib/cni"]))
+def test_restoration_and_repair_are_independent(unit: SystemdUnit, units: RepairUnits) -> None:
+    unit.carry_out(unit.plan_changes(["/var/lib/cni"], LIBRARY))
     settle(units, SETTINGS)
-    programs = [pathlib.Path(path) for path in (paths.restore_program, paths.repair_program)]
-    assert programs[0].read_bytes() == programs[1].read_bytes()
-    unit.carry_out(unit.plan_changes([]))
+    unit.carry_out(unit.plan_changes([], None))
     assert units.plan_changes(SETTINGS) == []
-    unit.carry_out(unit.plan_changes(["/var/lib/cni"]))
+    unit.carry_out(unit.plan_changes(["/var/lib/cni"], LIBRARY))
     settle(units, None)
-    assert unit.plan_changes(["/var/lib/cni"]) == []
+    assert unit.plan_changes(["/var/lib/cni"], LIBRARY) == []
 
 
 @pytest.mark.parametrize("interval", ["1min", "30s", "5", "1h 30min", "1h30m", "2 days", NEVER])

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Find the library of a release on the node: the code of the collection, in a directory named by its digest."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+
+# Complete libraries have it: it is written with the other files, and removed first.
+MAIN: t.Final = "__main__.py"
+# The environment variable in which the controller names the library to a module.
+REQUEST: t.Final = "CNI_NODE_LIBRARY"
+# The key of a launcher's result if it could not run the module, and what it says of the library then.
+ANSWER: t.Final = "cni_node_library"
+MISSING: t.Final = "missing"
+UNUSABLE: t.Final = "unusable"
+# This task needs more of Ansible than a launcher brings.
+NEEDS_MORE: t.Final = "needs more"
+
+# This file is so many levels below the library.
+_DEPTH: t.Final = 7
+_DIGEST: t.Final = re.compile(r"[0-9a-f]{64}")
+
+
+class Library(t.NamedTuple):
+    """The library of one release.
+
+    Attributes:
+        top: Directory of the libraries of all releases.
+        digest: SHA-256 of the library's files, hexadecimal.
+    """
+
+    top: str
+    digest: str
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.top, self.digest)
+
+    def hold(self) -> bool:
+        """Return whether the library exists. If it does, no run removes it before this process ends.
+
+        Raises:
+            CniError: ``INVALID_ENVIRONMENT``: users other than root can change it; ``IO_FAILURE``.
+        """
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            # A run that removes it locks it for that time.
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            os.stat(os.path.join(self.path, MAIN))
+            is_in_place = os.path.samestat(os.fstat(descriptor), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+        except OSError as exc:
+            raise io_error("open", self.path, exc) from exc
+        if is_in_place:
+            require_safe(self.path)
+        return is_in_place
+
+
+def find_current() -> Library | None:
+    """Return the library that this process runs from; otherwise that which the controller has named, or None."""
+    top, digest = os.path.split(__file__.rsplit("/", _DEPTH)[0])
+    if _DIGEST.fullmatch(digest):
+        return Library(top, digest)
+    request = os.environ.get(REQUEST)
+    if request is None:
+        return None
+    keys = json.loads(request)
+    return Library(keys["top"], keys["digest"])
+
+
+def require_library(purpose: str, *, dry_run: bool) -> Library:
+    """Return the library for a file that will refer to it.
+
+    Args:
+        purpose: The option that needs the library, for the error.
+        dry_run: Whether a library that is still missing is accepted, because the run itself will install it.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``: it is not on the node.
+    """
+    library = find_current()
+    if library is not None and (dry_run or os.path.exists(os.path.join(library.path, MAIN))):
+        return library
+    where = library.path if library else "any directory that this task knows"
+    advice = "expected: the module cni.node.library has installed it, and reports why if it cannot"
+    raise CniError(
+        Code.INVALID_ENVIRONMENT, f"{purpose} requires the library of the collection, which is not in {where}", advice
+    )
+
+
+def require_safe(path: str) -> None:
+    """Require that only root and the current user can change a directory, itself or through a parent directory.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``.
+    """
+    found = exposures(path)
+    if found:
+        advice = (
+            "expected: a path that only root can change; cni_node_opt_dir sets the directory to use instead of /opt"
+        )
+        raise CniError(Code.INVALID_ENVIRONMENT, f"the library cannot be in {path}", f"{found[0]}; {advice}")
+
+
+__all__ = (
+    "ANSWER",
+    "MAIN",
+    "MISSING",
+    "NEEDS_MORE",
+    "REQUEST",
+    "UNUSABLE",
+    "Library",
+    "find_current",
+    "require_library",
+    "require_safe",
+)

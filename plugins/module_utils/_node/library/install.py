@@ -1,0 +1,135 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Install the library of a release on the node, and remove those that nothing uses any more."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import py_compile
+import shutil
+import tempfile
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.library import MAIN, Library, require_safe
+from ansible_collections.cni.node.plugins.module_utils._linux import syscall
+
+# Begins the names of directories that are being written.
+_NEW: t.Final = ".new-"
+_IS_THERE: t.Final = (errno.EEXIST, errno.ENOTEMPTY)
+
+
+def install(library: Library, files: t.Mapping[str, bytes]) -> None:
+    """Install the library from its files, which have been verified.
+
+    It gets its name when it is complete, with code compiled for the Python of this process.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT`` or ``IO_FAILURE``; nothing is installed.
+    """
+    durable.make_directory(library.top)
+    require_safe(library.top)
+    try:
+        _remove_remains(library.top)
+        with _new_directory(library.top) as (path, descriptor):
+            _write(path, files)
+            syscall.sync_file_system(descriptor)
+            _rename(path, library.path)
+            durable.sync_directory(library.top)
+    except OSError as exc:
+        raise io_error("install the library in", library.path, exc) from exc
+
+
+def remove(path: str) -> bool:
+    """Return whether a library was removed; it stays while a process uses it.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    try:
+        with _lock(path) as descriptor:
+            if descriptor is None:
+                return False
+            # It cannot be renamed where it is part of the image of a container.
+            durable.remove(os.path.join(path, MAIN))
+            shutil.rmtree(path)
+    except FileNotFoundError:
+        return False
+    except OSError as exc:
+        raise io_error("remove the library", path, exc) from exc
+    return True
+
+
+def _write(path: str, files: t.Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        target = os.path.join(path, name)
+        # With a mode that does not depend on the umask.
+        durable.make_directory(os.path.join(os.path.dirname(target), "__pycache__"))
+        durable.write(target, content, mode=0o644, flush=False)
+        if target.endswith(".py"):
+            # The time of the source is not compared: the library is never edited (PEP 552).
+            unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+            compiled = py_compile.compile(target, dfile=name, doraise=True, invalidation_mode=unchecked)
+            os.chmod(t.cast(str, compiled), 0o644)
+
+
+def _rename(path: str, target: str) -> None:
+    try:
+        os.rename(path, target)
+    except OSError as exc:
+        if exc.errno not in _IS_THERE:
+            raise
+        if os.path.exists(os.path.join(target, MAIN)):  # another run has installed it in the meantime
+            shutil.rmtree(path)
+        elif remove(target):  # a run was killed while it removed it
+            os.rename(path, target)
+
+
+@contextlib.contextmanager
+def _new_directory(top: str) -> t.Iterator[tuple[str, int]]:
+    """Make a directory, locked so that other runs know that it is in use; remove it after an error."""
+    path = tempfile.mkdtemp(prefix=_NEW, dir=top)
+    os.chmod(path, 0o755)
+    with _lock(path) as descriptor:
+        try:
+            yield path, t.cast(int, descriptor)
+        except BaseException:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
+
+
+def _remove_remains(top: str) -> None:
+    """Remove what killed runs have left behind."""
+    for name in os.listdir(top):
+        path = os.path.join(top, name)
+        if name.startswith(_NEW):
+            with contextlib.suppress(FileNotFoundError), _lock(path) as descriptor:
+                if descriptor is not None:
+                    shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def _lock(path: str) -> t.Iterator[int | None]:
+    """Yield a descriptor with an exclusive lock on a directory, or None if a process holds it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+        else:
+            yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+__all__ = ("install", "remove")

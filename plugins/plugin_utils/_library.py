@@ -1,0 +1,74 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The library as it goes to nodes: read once in each run of Ansible, which all hosts and tasks share."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import typing as t
+
+from ansible import constants
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.library import MAIN
+from ansible_collections.cni.node.plugins.module_utils._node.boot import program
+from ansible_collections.cni.node.plugins.module_utils._node.library.archive import digest_of, pack
+
+_PLUGINS: t.Final = pathlib.Path(__file__).parents[1]
+_PACKAGE: t.Final = "ansible_collections/cni/node/plugins"
+# What `python3 -I LIBRARY` runs.
+_MAIN_TEXT: t.Final = f"""\
+import sys
+
+from {program.__name__} import main
+
+sys.exit(main(sys.argv[1:]))
+""".encode()
+
+
+def directory() -> str:
+    """Return the directory on the controller that the hosts and tasks of this run share; it is removed with the run."""
+    path = os.path.join(t.cast("t.Any", constants).DEFAULT_LOCAL_TMP, "cni_node_library")
+    durable.make_directory(path, mode=0o700)
+    return path
+
+
+def digest() -> str:
+    """Return the digest of the library."""
+    path = os.path.join(directory(), "digest")
+    known = durable.read(path)
+    if known is not None:
+        return known.decode()
+    made = digest_of(read_files())
+    durable.write(path, made.encode(), flush=False)
+    return made
+
+
+def archive() -> str:
+    """Return the path of the archive on the controller."""
+    path = os.path.join(directory(), "library.zip")
+    if not os.path.exists(path):
+        durable.write(path, pack(read_files()), flush=False)
+    return path
+
+
+def read_files() -> dict[str, bytes]:
+    """Return the files of the library by their paths in it."""
+    files = {
+        f"{_PACKAGE}/{path.relative_to(_PLUGINS).as_posix()}": path.read_bytes()
+        for folder in ("module_utils", "modules")
+        for path in sorted((_PLUGINS / folder).rglob("*.py"))
+    }
+    files[MAIN] = _MAIN_TEXT
+    # Python looks for the rest of a package in other places if it has no __init__.py.
+    packages = {parent for name in files for parent in list(pathlib.PurePosixPath(name).parents)[:-1]}
+    return {**{f"{package}/__init__.py": b"" for package in packages}, **files}
+
+
+__all__ = ("archive", "digest", "directory", "read_files")

@@ -1,0 +1,187 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A library is complete before it has its name, safe where it is used, and stays as long as something uses it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base import library as place
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.library import Library
+from ansible_collections.cni.node.plugins.module_utils._node.library import users
+from ansible_collections.cni.node.plugins.module_utils._node.library.archive import digest_of, pack, unpack
+from ansible_collections.cni.node.plugins.module_utils._node.library.install import install, remove
+from ansible_collections.cni.node.tests.support import libraries
+from ansible_collections.cni.node.tests.support.error_of import error_of
+
+FILES = {"__main__.py": b"import part\nprint(part.__file__, part.__cached__)\n", "part.py": b"", "a/__init__.py": b""}
+
+
+class Node:
+    """A node with an archive of a library."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.top = path / "lib"
+        self._path = path
+
+    def library(self, *more: str) -> Library:
+        return Library(str(self.top), digest_of(self._files(more)))
+
+    def install(self, *more: str) -> Library:
+        library = self.library(*more)
+        install(library, self._files(more))
+        return library
+
+    def user(self, name: str, library: Library) -> pathlib.Path:
+        path = self._path / name
+        path.write_text(f"ExecStart=python3 -I {library.path}\n", encoding="utf-8")
+        return path
+
+    @staticmethod
+    def _files(more: tuple[str, ...]) -> dict[str, bytes]:
+        return {**FILES, **dict.fromkeys(more, b"")}
+
+
+@pytest.fixture
+def node(tmp_path: pathlib.Path) -> Node:
+    tmp_path.chmod(0o755)
+    return Node(tmp_path)
+
+
+def lock_in_another_process(library: Library) -> subprocess.Popen[bytes]:
+    lock = f"fcntl.flock(os.open({library.path!r}, 0), fcntl.LOCK_SH)"
+    program = f"import fcntl, os, sys\n{lock}\nprint(1, flush=True)\nsys.stdin.read()"
+    process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"1\n"
+    return process
+
+
+def test_the_digest_depends_on_names_and_contents_alone() -> None:
+    assert digest_of(dict(reversed(FILES.items()))) == digest_of(FILES)
+    assert len({digest_of(files) for files in (FILES, {**FILES, "b": b""}, {**FILES, "part.py": b"1"})}) == 3
+    assert unpack(pack(FILES), digest_of(FILES)) == FILES
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", pack({"part.py": b"other"}), pack(FILES)[:-30], pack(FILES)[30:]])
+def test_an_archive_that_is_damaged_or_of_another_digest_is_refused(content: bytes) -> None:
+    assert error_of(unpack, content, digest_of(FILES)).code == Code.DECODE_FAILURE
+
+
+def test_a_library_has_compiled_code_and_modes_that_do_not_depend_on_the_umask(node: Node) -> None:
+    before = os.umask(0o077)
+    try:
+        library = node.install()
+    finally:
+        os.umask(before)
+    assert library.hold()
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in node.top.rglob("*") if not path.is_dir()}
+    directories = {stat.S_IMODE(path.stat().st_mode) for path in (node.top, *node.top.rglob("*")) if path.is_dir()}
+    assert (modes, directories) == ({0o644}, {0o755})
+    done = subprocess.run([sys.executable, "-I", library.path], check=True, capture_output=True, text=True)
+    source, compiled = done.stdout.split()
+    assert source == f"{library.path}/part.py"
+    assert os.path.exists(compiled)
+
+
+def test_the_second_of_two_runs_that_install_the_same_library_changes_nothing(node: Node) -> None:
+    library = node.install()
+    inode = os.stat(library.path).st_ino
+    node.install()
+    assert os.stat(library.path).st_ino == inode
+    assert os.listdir(node.top) == [library.digest]
+
+
+def test_a_killed_run_leaves_no_library_and_the_next_run_removes_its_remains(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(*dummy: object, **dummies: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("py_compile.compile", kill)
+        patch.setattr("shutil.rmtree", lambda *dummy, **dummies: None)
+        with pytest.raises(Killed):
+            node.install()
+    assert not node.library().hold()
+    (remains,) = os.listdir(node.top)
+    library = node.install()
+    assert remains.startswith(".new-")
+    assert os.listdir(node.top) == [library.digest]
+
+
+@pytest.mark.parametrize("exposed", ["lib", ""])
+def test_a_library_that_others_can_change_is_refused(node: Node, tmp_path: pathlib.Path, exposed: str) -> None:
+    library = node.install()
+    (tmp_path / exposed).chmod(0o777)
+    refusal = error_of(library.hold)
+    assert refusal.code == Code.INVALID_ENVIRONMENT
+    assert "every user can write it" in refusal.details
+    assert error_of(node.install, "other.py").code == Code.INVALID_ENVIRONMENT
+
+
+def test_a_library_stays_while_a_process_uses_it(node: Node) -> None:
+    library = node.install()
+    process = lock_in_another_process(library)
+    assert not remove(library.path)
+    assert library.hold()
+    process.communicate()
+    other = Library(library.top, library.digest)
+    # This process has just locked it, too.
+    assert not remove(other.path)
+
+
+def test_the_libraries_of_other_releases_are_removed_when_nothing_uses_them(node: Node) -> None:
+    old = node.install()
+    unit = node.user("unit", old)
+    users.register(old, [str(unit)])
+    new = node.install("new.py")
+    assert users.remove_unused(new.top, keep=new.digest) == sorted([old.path, new.path])
+    node.user("unit", new)
+    users.register(new, [str(unit)])
+    assert users.list_libraries(new.top) == [new.path]
+
+
+def test_an_executable_in_a_directory_keeps_its_library(node: Node, tmp_path: pathlib.Path) -> None:
+    library = node.install()
+    (tmp_path / "bin" / "kept").mkdir(parents=True)
+    node.user("bin/kept/bridge", library)
+    users.register(library, [str(tmp_path / "bin")])
+    assert users.remove_unused(library.top, dry_run=True) == users.remove_unused(library.top) == [library.path]
+    (tmp_path / "bin" / "kept" / "bridge").unlink()
+    assert users.remove_unused(library.top, dry_run=True) == []
+    assert os.path.exists(library.path)
+    assert users.remove_unused(library.top) == []
+    assert not node.top.exists()
+
+
+def test_without_a_library_there_is_nothing_to_remove(node: Node) -> None:
+    assert users.remove_unused(str(node.top)) == []
+
+
+def test_what_refers_to_the_library_requires_that_it_is_there(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert place.find_current() is None
+    with pytest.raises(CniError, match="any directory that this task knows"):
+        place.require_library("persist", dry_run=True)
+    library = node.library()
+    monkeypatch.setenv(*libraries.request(library).popitem())
+    assert place.find_current() == library
+    assert place.require_library("persist", dry_run=True) == library
+    with pytest.raises(
+        CniError, match=f"persist requires the library of the collection, which is not in {library.path}"
+    ):
+        place.require_library("persist", dry_run=False)
+    node.install()
+    assert place.require_library("persist", dry_run=False) == library

@@ -1,0 +1,158 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The action plugins of modules run them from the library, send it when it is missing, and run them without it elsewhere."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+
+pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
+
+import ansible
+from ansible import constants, template
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.action import ActionBase
+from ansible.template import Templar
+
+from ansible_collections.cni.node.plugins.action.netns import ActionModule
+from ansible_collections.cni.node.plugins.module_utils._base.library import (
+    ANSWER,
+    MISSING,
+    NEEDS_MORE,
+    REQUEST,
+    UNUSABLE,
+)
+from ansible_collections.cni.node.tests.support import libraries
+
+pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
+
+DONE: JsonObject = {"changed": False, "msg": "done"}
+
+
+class Call(t.NamedTuple):
+    """One execution of a module.
+
+    Attributes:
+        module: Its name; None is the module of the task.
+        archive: Path of the archive on the node; an empty string if none was sent.
+    """
+
+    module: str | None
+    archive: str
+    top: str
+
+
+class Controller:
+    """Runs an action plugin; the node gives scripted answers."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[Call] = []
+        self.answers: list[JsonObject] = []
+        self._monkeypatch = monkeypatch
+        monkeypatch.setattr(ActionModule, "_remove_tmp_path", lambda *dummy, **dummies: None)
+        monkeypatch.setattr(ActionModule, "_transfer_file", lambda dummy, source, target: None)
+        monkeypatch.setattr(ActionModule, "_fixup_perms2", lambda *dummy: None)
+
+    def run(self, *answers: JsonObject, host: str = "blue", **keys: t.Any) -> JsonObject:
+        """Run the task; the node has the answers for its launcher, and then does the work."""
+        self.answers = [*answers, DONE]
+        self.calls.clear()
+        variables = {"inventory_hostname": host, **keys.pop("variables", {})}
+        settings: JsonObject = {"async_val": 0, "check_mode": False, "delegate_to": None, "diff": False, **keys}
+        task: t.Any = types.SimpleNamespace(args={}, action="cni.node.netns", environment=[{"A": "1"}], **settings)
+
+        def execute(dummy: ActionBase, module_name: str | None = None, **dummies: t.Any) -> JsonObject:
+            (own,) = (entry for entry in task.environment if REQUEST in entry)
+            request = json.loads(own[REQUEST])
+            assert request["digest"] == libraries.describe_checkout().digest
+            self.calls.append(Call(module_name, request["archive"], request["top"]))
+            return dict(self.answers.pop(0))
+
+        self._monkeypatch.setattr(ActionBase, "_execute_module", execute)
+        shell = types.SimpleNamespace(tmpdir="/tmp/task", join_path=lambda *parts: "/".join(parts))
+        connection: t.Any = types.SimpleNamespace(_shell=shell, has_native_async=False, become=None)
+        loader = DataLoader()
+        templar = Templar(loader=loader, variables=variables)
+        action = ActionModule(task, connection, t.cast("t.Any", None), loader, templar, None)
+        result: JsonObject = action.run(task_vars=variables)
+        assert task.environment == [{"A": "1"}]
+        return result
+
+
+@pytest.fixture
+def controller(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Controller:
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    return Controller(monkeypatch)
+
+
+def answer(state: str, reason: str = "") -> JsonObject:
+    return {ANSWER: {"state": state, "reason": reason}}
+
+
+FROM_LIBRARY = Call("cni.node.launcher", "", "/opt/cni/lib/cni.node")
+WITH_ARCHIVE = FROM_LIBRARY._replace(archive="/tmp/task/cni_node_library.zip")
+WITHOUT = FROM_LIBRARY._replace(module=None)
+
+
+def test_a_module_runs_from_the_library_in_one_call(controller: Controller) -> None:
+    assert controller.run()["msg"] == "done"
+    assert controller.calls == [FROM_LIBRARY]
+
+
+def test_a_missing_library_is_sent_once(controller: Controller) -> None:
+    assert controller.run(answer(MISSING))["msg"] == "done"
+    assert controller.calls == [FROM_LIBRARY, WITH_ARCHIVE]
+
+
+def test_check_mode_installs_nothing(controller: Controller) -> None:
+    assert controller.run(answer(MISSING), check_mode=True)["msg"] == "done"
+    assert controller.calls == [FROM_LIBRARY, WITHOUT]
+    controller.run(check_mode=True)
+    assert controller.calls == [WITHOUT]
+    controller.run(answer(MISSING))
+    assert controller.calls == [FROM_LIBRARY, WITH_ARCHIVE]
+
+
+def test_a_task_that_needs_more_than_the_library_has_runs_without_it(controller: Controller) -> None:
+    controller.run(answer(NEEDS_MORE, "this task needs ansible.module_utils.urls"))
+    assert controller.calls == [FROM_LIBRARY, WITHOUT]
+    controller.run()
+    assert controller.calls == [FROM_LIBRARY]
+
+
+@pytest.mark.parametrize("answers", [[answer(UNUSABLE, "no")], [answer(MISSING), answer(UNUSABLE, "no")]])
+def test_a_node_that_cannot_have_the_library_runs_modules_without_it(
+    controller: Controller, answers: list[JsonObject]
+) -> None:
+    assert controller.run(*answers)["msg"] == "done"
+    assert controller.calls[-1] == WITHOUT
+    assert len(controller.calls) == len(answers) + 1
+    # The other tasks of the run do not ask again, but those on other nodes do.
+    controller.run()
+    assert controller.calls == [WITHOUT]
+    controller.run(host="green")
+    assert controller.calls == [FROM_LIBRARY]
+
+
+def test_a_task_in_the_background_runs_without_the_library(controller: Controller) -> None:
+    controller.run(async_val=60)
+    assert controller.calls == [WITHOUT]
+
+
+@pytest.mark.parametrize("value", ["/srv", "{{ place }}"])
+def test_one_variable_moves_the_library(controller: Controller, value: str) -> None:
+    trust = getattr(
+        template, "trust_as_template", str
+    )  # since ansible-core 2.19, only templates of playbooks are expanded
+    variables = {"cni_node_opt_dir": trust(value), "place": "/srv"}
+    controller.run(variables=variables)
+    assert [call.top for call in controller.calls] == ["/srv/cni/lib/cni.node"]

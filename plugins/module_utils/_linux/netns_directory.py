@@ -12,6 +12,8 @@ import errno
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import lock
+from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory, make_directory
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, syscall
@@ -41,8 +43,6 @@ class NetnsDirectory:
 
     def names(self) -> list[str]:
         """Return the names of all network namespaces of the node."""
-        from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
-
         return [name for name in list_directory(self.path) if netns.is_namespace(os.path.join(self.path, name))]
 
     def create(self, name: str) -> bool:
@@ -93,16 +93,11 @@ class NetnsDirectory:
         return True
 
     def _hold_lock(self) -> t.ContextManager[None]:
-        # Loaded late: most runs find each namespace as desired, and change nothing.
-        from ansible_collections.cni.node.plugins.module_utils._base import lock
-
         return lock.hold_lock(self._lock, exclusive=True, timeout=self._lock_timeout, what=self.path)
 
 
 def _share(directory: str) -> None:
     """Make the directory a shared mount, as iproute2 does, so that new namespaces are visible in all mount namespaces."""
-    from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
-
     make_directory(directory)
     try:
         syscall.mount("", directory, syscall.MS_SHARED | syscall.MS_REC)

@@ -18,7 +18,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
-from ansible_collections.cni.node.plugins.module_utils._linux import link_message, routing_rules
+from ansible_collections.cni.node.plugins.module_utils._linux import link_message, netns, routing_rules
 from ansible_collections.cni.node.plugins.module_utils._linux.link_message import BRIDGE, VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._linux.netlink import (
     ATTRIBUTE,
@@ -253,9 +253,6 @@ def connect(path: str, *, strict: bool = False) -> Connection:
     """
     if not path:
         return Connection(strict=strict)
-    # Loaded late: it takes longer than reading the node's own namespace.
-    from ansible_collections.cni.node.plugins.module_utils._linux import netns
-
     return netns.run_inside(path, lambda: Connection(strict=strict))
 
 

@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 _ROOT = "/proc/sys"
 _SIZE_LIMIT: t.Final = 64 * 1024
@@ -74,8 +75,6 @@ def read_inside(netns_path: str, paths: t.Collection[str]) -> dict[str, str | No
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    from ansible_collections.cni.node.plugins.module_utils._linux import netns
-
     try:
         return netns.run_inside(netns_path, lambda: {path: _read(f"{_ROOT}/{path}") for path in paths})
     except OSError as exc:

@@ -15,6 +15,10 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import (
+    normalize_capability_args,
+    normalize_config_args,
+)
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -136,16 +140,12 @@ def _desired_attachment(item: t.Mapping[str, t.Any], restoration: Restoration, n
 def _capability_args(item: t.Mapping[str, t.Any]) -> JsonObject:
     if not item["capability_args"]:
         return {}
-    from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_capability_args
-
     return normalize_capability_args(item["capability_args"])
 
 
 def _config_args(item: t.Mapping[str, t.Any]) -> JsonObject:
     if not item["config_args"]:
         return {}
-    from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_config_args
-
     return normalize_config_args(item["config_args"])
 
 

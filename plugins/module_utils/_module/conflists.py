@@ -31,6 +31,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import (
     summarize_actions,
     warn,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.boot import dhcp_units
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import (
     DesiredConflist,
@@ -104,9 +105,6 @@ def _set_up_dhcp(module: AnsibleModule, paths: NodePaths) -> list[FileChange]:
     params = module.params
     if not params["dhcp_daemon"] and not params["purge"]:
         return []
-    # Loaded late: most runs do neither.
-    from ansible_collections.cni.node.plugins.module_utils._node.boot import dhcp_units
-
     executable = _find_dhcp(module) if params["dhcp_daemon"] else None
     timeout = positive("timeout", params["timeout"])
     changes, warnings = dhcp_units.set_up(paths, executable, timeout, dry_run=module.check_mode)

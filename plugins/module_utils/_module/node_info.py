@@ -15,9 +15,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.run import count_entries, summarize_actions, warn
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory
+from ansible_collections.cni.node.plugins.module_utils._node.info.links import list_links
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import find_runtimes
+from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_node_readiness
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -51,7 +55,7 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         "leases": lambda: [pool.as_dict() for pool in pools],
         "netns": lambda: inventory.list_namespaces(paths),
         "runtimes": lambda: [runtime.as_dict() for runtime in find_runtimes(paths.root)],
-        LINKS: _list_links,
+        LINKS: list_links,
     }
     gathered = {name: gatherers[name]() for name in reversed(_LISTED) if name in params["gather"]}
     facts = {name: gathered[name] for name in _LISTED if name in gathered}
@@ -74,17 +78,8 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     return {"changed": False, "msg": "\n".join([*warnings, ", ".join(parts) or "gather is empty"]), **facts}
 
 
-def _list_links() -> list[JsonObject]:
-    from ansible_collections.cni.node.plugins.module_utils._node.info.links import list_links
-
-    return list_links()
-
-
 def _validate(conf_dir: str) -> tuple[list[Finding], list[JsonObject]]:
     """Return the findings of the level node about the files of a directory, and the files."""
-    from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
-    from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
-
     planned = ConflistDirectory(conf_dir).as_planned()
     files = [
         {"file": network.source, "content": base64.b64encode(network.content).decode()} for network in planned.desired
@@ -93,8 +88,6 @@ def _validate(conf_dir: str) -> tuple[list[Finding], list[JsonObject]]:
 
 
 def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
-    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_node_readiness
-
     return query_node_readiness(
         params["conf_dir"],
         params["plugin_dirs"],

@@ -15,6 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests, digest_of_stream
+from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import builtin
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import (
     identity_of,
@@ -131,8 +133,6 @@ class Sources:
 
     def _copy(self, path: str) -> t.IO[bytes]:
         """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""
-        from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
-
         return copy_of(path, self._module.tmpdir, self.request.location)
 
     def _archive(self, file: t.IO[bytes], checksum: str) -> Source:
@@ -148,17 +148,12 @@ class Sources:
 
 def _verify(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
     """Return the digests of an archive, its own first."""
-    # Imported here, because a run without changes does not need it.
-    from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
-
     if not checksum.startswith("files:"):
         plugin_archive.verify(file, checksum, what)
     return [f"sha256:{digest_of_stream(file)}", checksum] if checksum.startswith("sha512:") else [checksum]
 
 
 def _unpack(file: t.IO[bytes], what: str, only: tuple[str, ...]) -> t.Iterator[tuple[str, bytes]]:
-    from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
-
     with file:
         yield from plugin_archive.plugins(file, what, only)
 

@@ -19,12 +19,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import find
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.plugin_removal import require_unneeded
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_report import report
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_selection import select_releases
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import move_credentials, requested_sets
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import access
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import (
     BinDirectory,
     Labels,
@@ -92,7 +94,7 @@ def _operate(module: AnsibleModule, store: PluginStore, new_directories: list[st
         force=module.params["force"],
         dry_run=module.check_mode,
         new_directories=new_directories,
-        require_unneeded=functools.partial(_require_unneeded, module, paths),
+        require_unneeded=functools.partial(require_unneeded, module, paths),
     )
     requested = requested_sets(module.params, store.manifest.sets)
     selected = select_releases(module, requested, store, directory)
@@ -112,17 +114,7 @@ def _warn_of_owners(module: AnsibleModule) -> None:
     """Warn if users other than root can replace the installed plugins."""
     path = module.params["bin_dir"]
     if exposures(path):
-        # Loaded late: most bin dirs are safe.
-        from ansible_collections.cni.node.plugins.module_utils._node.plugins import access
-
         warn(module, map(str, access.findings([path], (), allow_world_writable=False)))
-
-
-def _require_unneeded(module: AnsibleModule, paths: NodePaths, plugins: t.Collection[str]) -> None:
-    # Imported here, because a run that removes no plugin does not need it.
-    from ansible_collections.cni.node.plugins.module_utils._module.plugin_removal import require_unneeded
-
-    require_unneeded(module, paths, plugins)
 
 
 class _SELinux:

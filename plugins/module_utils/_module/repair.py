@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 from ansible_collections.cni.node.plugins.module_utils._linux.traffic_control import LIBRARY
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
+from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import (
     LIBRARY_HINT,
@@ -27,8 +28,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_resul
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
 
 
 def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:
@@ -50,8 +49,6 @@ def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:
 
 
 def _read_settings(params: JsonObject) -> repair_units.RepairSettings:
-    from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
-
     resources = params["resources"]
     return repair_units.RepairSettings(
         os.path.abspath(params["cache_dir"]),
@@ -66,8 +63,6 @@ def _set_up_units(
     module: AnsibleModule, paths: NodePaths, settings: repair_units.RepairSettings, result: JsonObject
 ) -> JsonObject:
     """Install or remove the units that repair without a playbook, and return the keys of the result that this changes."""
-    from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
-
     wanted = settings if module.params["on_reload"] == "present" else None
     try:
         changes = repair_units.set_up(paths, wanted, module.params["timeout"], dry_run=module.check_mode)

@@ -15,8 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import find
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as restore_command
 from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_command
-
-REPAIR: t.Final = "repair"
+from ansible_collections.cni.node.plugins.module_utils._node.boot.repair_units import REPAIR
 
 
 def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
@@ -32,4 +31,4 @@ def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
     return restore_command.main(arguments, paths)
 
 
-__all__ = ("REPAIR", "main")
+__all__ = ("main",)

@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
-from ansible_collections.cni.node.plugins.module_utils._node.boot.program import REPAIR
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
     FileChange,
     apply,
@@ -32,6 +31,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.library.users impor
 FIREWALLS: t.Final = tuple(
     f"{name}.service" for name in ("firewalld", "ip6tables", "iptables", "netfilter-persistent", "nftables")
 )
+# The command of the program that the service runs.
+REPAIR: t.Final = "repair"
 SERVICE: t.Final = "cni-node-repair.service"
 RELOAD_SERVICE: t.Final = "cni-node-repair-reload.service"
 NEVER: t.Final = "never"
@@ -231,4 +232,4 @@ def _arguments(settings: RepairSettings) -> list[str]:
     return [*networks, *owners, *resources, settings.cache_dir]
 
 
-__all__ = ("FIREWALLS", "NEVER", "RepairSettings", "RepairUnits", "check_interval", "set_up")
+__all__ = ("FIREWALLS", "NEVER", "REPAIR", "RepairSettings", "RepairUnits", "check_interval", "set_up")

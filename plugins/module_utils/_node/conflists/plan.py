@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base import durable, lock
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredFiles, FileToRemove
@@ -112,9 +112,6 @@ def hold_lock(directory: str, timeout: float) -> t.ContextManager[None]:
     Raises:
         CniError: ``TRY_AGAIN``, ``IO_FAILURE``.
     """
-    # Most runs change nothing, and need neither the lock nor its imports.
-    from ansible_collections.cni.node.plugins.module_utils._base import lock
-
     durable.make_directory(directory)
     return lock.hold_lock(os.path.join(directory, _LOCK), exclusive=True, timeout=timeout, what=directory)
 

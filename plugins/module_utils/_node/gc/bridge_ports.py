@@ -12,16 +12,14 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, veth
+from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
-
-if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
 
 
 class BridgePort(t.NamedTuple):
@@ -76,14 +74,10 @@ class BridgePortFinder:
         return f"{where}: {port.netns_error}" if port.netns_error else ""
 
     def remove(self, suspect: Suspect[BridgePort]) -> None:
-        from ansible_collections.cni.node.plugins.module_utils._linux import veth
-
         for port in suspect.items:
             veth.remove(port.veth)
 
     def _ports(self, names: t.Collection[str]) -> list[BridgePort]:
-        from ansible_collections.cni.node.plugins.module_utils._linux import veth
-
         ports = [port for port in veth.veths() if port.master in self._bridges and port.name in names]
         ends = veth.find_veth_ends() if ports else veth.VethEnds({}, {})
         netns_error = next(iter(ends.unreadable.values()), None)

@@ -25,6 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules
+from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import (
     call_once,
@@ -53,6 +54,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains im
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments, configurations
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
+from ansible_collections.cni.node.plugins.module_utils._node.gc.removed_networks import SharedResources
 from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofChainFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files import SavedValueFinder
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
@@ -247,8 +249,6 @@ class Collector:
 
     def _read_owners_again(self) -> tuple[Owners, NodeSnapshot]:
         """Read the owners again: an ADD that has ended in the meantime has been recorded."""
-        from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-
         reason = gc_owners.find_add_in_progress()
         return dataclasses.replace(self._records.read_owners(), add_in_progress=reason), NodeSnapshot()
 
@@ -256,8 +256,6 @@ class Collector:
         """Collect resources that all containers of the node share, if only removed networks used them."""
         if not self._removal.files:
             return
-        from ansible_collections.cni.node.plugins.module_utils._node.gc.removed_networks import SharedResources
-
         with report_errors(run.leaks, "", "removed networks", "some checks of shared resources did not finish"):
             shared = SharedResources(run.policy, self._networks.path, self._removal)
             run.leaks.extend(shared.collect(self._records.read_owners(), tuple(run.leaks)))

@@ -12,6 +12,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
@@ -52,8 +53,6 @@ class FirewallRuleFinder:
 
     def reason_to_keep(self, suspect: Suspect[AddressRules], owners: Owners) -> str:
         # The next container with the address gets the same rules: an ADD that began just now may have made them.
-        from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-
         addresses = [pair.address for pair in suspect.items]
         reason = owners.reason_to_keep("", addresses) or _reason_by_incomplete_add(owners)
         return reason or gc_owners.find_add_in_progress()

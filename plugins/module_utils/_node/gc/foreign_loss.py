@@ -15,14 +15,12 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.durable import modification_time
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, process_table, service
+from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces import NetnsAddresses
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.listings import RuntimeState
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import RecordOwner
-
-if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces import NetnsAddresses
 
 OF_ANOTHER: t.Final = "the record belongs to another runtime"
 _REQUIRED_PROOFS: t.Final = 2
@@ -123,8 +121,6 @@ class ForeignLoss:
 
     @functools.cached_property
     def _live(self) -> NetnsAddresses:
-        from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
-
         return live_namespaces.addresses()
 
     def _find_owners(self, record: Record) -> tuple[list[RecordOwner], str]:
@@ -166,8 +162,6 @@ class ForeignLoss:
 
     def _uptime(self, runtime: RecordOwner) -> float | None:
         """Return for how long the service of a runtime has been running; it is asked once, as that takes a process."""
-        from ansible_collections.cni.node.plugins.module_utils._linux import service
-
         if runtime.name not in self._uptimes:
             self._uptimes[runtime.name] = service.uptime(runtime.units, runtime.programs)
         return self._uptimes[runtime.name]
@@ -222,8 +216,6 @@ def _prove_no_process(record: Record, owners: t.Iterable[RecordOwner], ignored: 
         owners: The runtimes that may own it, which have their own names for the container.
         ignored: Texts that may contain the name of the container and prove nothing.
     """
-    from ansible_collections.cni.node.plugins.module_utils._linux import process_table
-
     path = record.attachment.netns
     if leads_to_container(path) and (pids := process_table.find_by_netns(path)):
         return "", f"process {pids[0]} is in its network namespace {path}"

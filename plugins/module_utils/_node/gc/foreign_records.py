@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import teardown
 from ansible_collections.cni.node.plugins.module_utils._node.gc.foreign_loss import (
     ForeignLoss,
     Verdict,
@@ -101,8 +102,6 @@ class ForeignRecords:
         return f"{own.path_of(key)} records it too" if store is not own and own.may_have(key) else ""
 
     def _delete(self, record: Record, store: RecordStore) -> None:
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments import teardown
-
         attachment = record.attachment
         network = self._networks.networks.get(attachment.network)
         self._removed_files.keep(record, store.path_of(attachment.key), network)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._linux import ifb
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
@@ -33,8 +34,6 @@ class IfbLinkFinder:
         unowned = [name for name in items.values() if name not in owned]
         if not unowned:
             return
-        from ansible_collections.cni.node.plugins.module_utils._linux import ifb
-
         for name in (name for name in ifb.names() if name in unowned):
             leak = Leak(Kind.LINK, "", name, "no recorded attachment has a link of this name")
             yield Suspect(leak, (name,), proof=", and no link redirects traffic to it")
@@ -43,8 +42,6 @@ class IfbLinkFinder:
         return owners.reason_to_keep("", ()) or owners.add_in_progress or self._reason_by_traffic(suspect.leak.subject)
 
     def remove(self, suspect: Suspect[str]) -> None:
-        from ansible_collections.cni.node.plugins.module_utils._linux import ifb
-
         for name in suspect.items:
             ifb.remove(name)
 
@@ -59,8 +56,6 @@ class IfbLinkFinder:
 
         They are listed after the ADDs in progress, so that they include the link of an ADD that has just ended.
         """
-        from ansible_collections.cni.node.plugins.module_utils._linux import ifb
-
         return ifb.targets()
 
 

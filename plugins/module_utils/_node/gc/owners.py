@@ -19,9 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_name
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-
-if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces import NetnsAddresses
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, process_table
+from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces import NetnsAddresses
 
 # A container ID and the name of an interface.
 Names = tuple[str, str]
@@ -113,8 +112,6 @@ class Owners:
             name = self.gc_disabled_networks[0].name
             network = "its network" if self.network else f"network {name}, which it may belong to,"
             return f"{network} sets disableGC"
-        from ansible_collections.cni.node.plugins.module_utils._linux import netns
-
         if is_name(container_id) and netns.is_namespace(os.path.join(self.netns_dir, container_id)):
             return f"there is a network namespace named {container_id}"
         return self._reason_by_address(list(addresses))
@@ -130,8 +127,6 @@ class Owners:
 
     @functools.cached_property
     def _live(self) -> NetnsAddresses:
-        from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
-
         return live_namespaces.addresses()
 
 
@@ -149,8 +144,6 @@ def find_add_in_progress() -> str:
 
     The kernel does not record the age of links and rules, and a runtime records an attachment only after its last plugin.
     """
-    from ansible_collections.cni.node.plugins.module_utils._linux import process_table
-
     pids = process_table.find_by_environment({"CNI_COMMAND": "ADD"})
     return f"an ADD is in progress in process {pids[0]}" if pids else ""
 

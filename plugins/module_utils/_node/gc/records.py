@@ -18,6 +18,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
 from ansible_collections.cni.node.plugins.module_utils._node.gc.foreign_records import ForeignRecords
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Names, Owners, ValidAttachments
@@ -203,9 +206,6 @@ class RecordCollector:
         return self._policy.collect_unless(reason, leak, lambda: self._detach(record), DELETED)
 
     def _detach(self, record: Record) -> None:
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
-
         reconciler = Reconciler(self._runtime, self._networks, Policy())
         error = reconciler.reconcile(DesiredAttachment(record.attachment, present=False)).error
         if error is not None:
@@ -227,8 +227,6 @@ class RecordCollector:
     @functools.cached_property
     def _mounted(self) -> frozenset[str]:
         """Return the identities of the mounted network namespaces."""
-        from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
-
         return frozenset(map(netns_identity, live_namespaces.mount_points().values()))
 
     def _reason_if_invalid(self, record: Record) -> str:

@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import Removal
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink, veth
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
@@ -75,8 +75,6 @@ def _pending_ports(pending: t.Sequence[Record], view: View) -> set[str]:
     if not namespaces or not unknown:
         return ports
     # A result of a version before 0.3.0 does not list its interfaces.
-    from ansible_collections.cni.node.plugins.module_utils._linux import veth
-
     ends = veth.find_veth_ends().netns_by_ends
     return ports | {link.name for link in unknown if netns.inode(ends.get((link.peer, link.ifindex), "")) in namespaces}
 

@@ -32,8 +32,11 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins import mani
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.flaws import find_flaws
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import read_release
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, nested_plugins
+from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, NEVER
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
 # Seconds: no plugin is run.
 _NO_TIME: t.Final = 0.0
@@ -224,11 +227,6 @@ def _add_drift(
     described: t.Iterable[JsonObject], records: t.Iterable[Record], store: RecordStore, lease_dir: str
 ) -> None:
     """Add the differences between kernel and record to the descriptions of attachments."""
-    # Loaded only on request, because of their many imports.
-    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
-    from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
-    from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
-
     rules, node = RuleDrift(store), NodeSnapshot(lease_dir)
     for facts, record in zip(described, records):
         if facts["netns_state"] == "present" and not facts["interrupted"]:

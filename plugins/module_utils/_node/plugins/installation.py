@@ -11,6 +11,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import packages
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.apply import apply, require_restorable
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, PluginSet, Release
@@ -117,10 +118,7 @@ class Installation:
         return plan(desired, obsolete, after, files, packages, force=self._force, bin_dir=self._directory.path)
 
     def _find_packages(self, names: t.Iterable[str]) -> dict[str, str]:
-        # Imported here, because a run without foreign files does not need it.
-        from ansible_collections.cni.node.plugins.module_utils._node.plugins.packages import find_packages
-
-        return find_packages(self._directory.path, names)
+        return packages.find_packages(self._directory.path, names)
 
 
 def _merge(before: Manifest, sets: t.Mapping[str, PluginSet]) -> dict[str, PluginSet]:

@@ -11,8 +11,10 @@ import os
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 _RELEASE: t.Final = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 # The first release whose plugins support a version of the specification, and that version.
@@ -50,10 +52,6 @@ def require_version_of_plugin(version: str, name: str, content: bytes, *, timeou
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    from ansible_collections.cni.node.plugins.module_utils._reference import (
-        catalogue,
-    )  # only a node with SELinux needs it
-
     if not catalogue.find_plugin_type(name).is_reference:
         return
     about = _run_without_command(content, timeout)
@@ -122,8 +120,6 @@ def _read_description(path: str, timeout: float) -> str:
     Raises:
         OSError: It cannot be run.
     """
-    from ansible_collections.cni.node.plugins.module_utils._base import process
-
     process.prepare()
     result = process.run([path], {}, b"", timeout)
     return (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")

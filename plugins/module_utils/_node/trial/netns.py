@@ -11,7 +11,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux import mount_propagation, netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 
 
@@ -28,9 +28,6 @@ def ensure(paths: NodePaths, names: t.Sequence[str], *, present: bool, dry_run: 
     unique = list(dict.fromkeys(names))
     changing = [name for name in unique if _has_to_change(directory.path_of(name), present)]
     if changing and present:
-        # Loaded late: most runs find each namespace as desired.
-        from ansible_collections.cni.node.plugins.module_utils._linux import mount_propagation
-
         mount_propagation.require_visible(directory.path)
     if dry_run:
         return changing

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
@@ -132,8 +132,6 @@ class DeviceClaim(t.NamedTuple):
         Args:
             path: The container's network namespace.
         """
-        from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
-
         if not self.macs:
             return False
         own, node = netns.inode(path), netns.inode(netns.CURRENT)

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.all_records import A
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink, veth
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
@@ -257,8 +257,6 @@ class LinkClaim(t.NamedTuple):
         Any container and any runtime can write the name of another link to a record. The other end may have been moved to
         another network namespace, so its MAC or its address identifies it, unless other attachments are there.
         """
-        from ansible_collections.cni.node.plugins.module_utils._linux import veth
-
         # Both ends of a pair of the node itself are there.
         if not host_end.is_peer_elsewhere or self._is_named_elsewhere(host_end.name, records):
             return False

@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chapter: two runs that provision a new fleet over SSH, compared with a playbook of built-in modules."""
+"""Chapter: `cni.node.provision` of converged nodes over SSH, beside a playbook of built-in modules that does the same."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import pathlib
 import shutil
@@ -16,71 +17,56 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.tests.bench import bench_networks, bench_playbook
 from ansible_collections.cni.node.tests.bench.bench_playbook import TimedPlaybook
 from ansible_collections.cni.node.tests.bench.effort import Bench
-from ansible_collections.cni.node.tests.bench.series import Series
-from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
+from ansible_collections.cni.node.tests.bench.series import Series, interleaved
+from ansible_collections.cni.node.tests.bench.table import Target, table
 from ansible_collections.cni.node.tests.fleet import archives, life
 from ansible_collections.cni.node.tests.fleet.main import inventory
 from ansible_collections.cni.node.tests.fleet.place import places
 
 FORKS = 10
-NO_OP, GROWTH, CALLS = Target(0.5), Target(1.1), Target(10)
+# Of the playbook by hand.
+TIME, PROCESSOR = Target(0.5), Target(1.0)
 FLEET = pathlib.Path("/run/bench-fleet")
 LIBCNI = "/usr/local/bin/libcni-runner"
-OURS, THEIRS = "the roles", "built-in modules"
-PLAYBOOKS = {OURS: "fleet", THEIRS: "fleet_by_hand"}
-# Built-in modules are slow: larger fleets would take an hour and give the same ratio.
-SIDE_BY_SIDE = 10
+PLUGINS = "/opt/cni/bin"
+OURS, BY_HAND = "cni.node.provision", "by_hand"
 
 
 def chapter(bench: Bench) -> str:
-    played = {
-        size: {name: _measure(bench, size, PLAYBOOKS[name]) for name in _contestants(size)}
-        for size in bench.effort.fleets
-    }
-    rows = [
-        [size, name, *(f"{run.seconds / size:.2f}" for run in runs), *(run.calls / size for run in runs)]
-        for size, contestants in played.items()
-        for name, runs in contestants.items()
-    ]
-    shares = {
-        size: _seconds(contestants[OURS][1]) / _seconds(contestants[THEIRS][1])
-        for size, contestants in played.items()
-        if THEIRS in contestants
-    }
-    each = {size: _seconds(contestants[OURS][1]) * (1 / size) for size, contestants in played.items()}
-    first, last = min(each), max(each)
-    calls = Series((played[first][OURS][1].calls / first,))
-    judged = [
-        judged_row(f"second run, {size} nodes, share of the time", [share], NO_OP) for size, share in shares.items()
-    ]
-    judged.append(judged_row(f"second run, time per node, {last} nodes to {first}", [each[last] / each[first]], GROWTH))
-    judged.append(judged_row("remote calls for each node, second run", [calls], CALLS))
+    rows: list[list[t.Any]] = []
+    calls = {}
+    for size in bench.effort.fleets:
+        with running(bench, size) as hosts:
+            played = _measure(hosts, bench.effort.rounds)
+        ours, theirs = (Series(tuple(run.seconds for run in runs)) for runs in played.values())
+        used, used_by_hand = (Series(tuple(run.processor_seconds / size for run in runs)) for runs in played.values())
+        calls = {name: f"{runs[0].calls / size:g}" for name, runs in played.items()}
+        shares = (TIME.judged(ours / theirs), PROCESSOR.judged(used / used_by_hand))
+        rows.append([size, *shares, ours, theirs, used, used_by_hand])
     head = [
-        "nodes",
-        "by",
-        "s per node, first run",
-        "s per node, second",
-        "calls per node, first",
-        "calls per node, second",
+        *("nodes", "time, share of by hand", "processor time, share"),
+        *("seconds", "by hand", "processor seconds for each node", "by hand"),
     ]
     return "\n\n".join(
         [
-            f"Forks: {FORKS}; the connection is SSH with pipelining; whole playbooks, rounds: 1",
-            table(head, rows),
-            table(["the roles, against built-in modules", "", "target"], judged),
+            f"Converged nodes, forks: {FORKS}, rounds: {bench.effort.rounds}; "
+            f"remote calls for each node: {calls[OURS]}, by hand: {calls[BY_HAND]}",
+            table(head, [*rows, ["target", TIME, PROCESSOR, "", "", "", ""]]),
         ]
     )
 
 
-def _contestants(size: int) -> list[str]:
-    return list(PLAYBOOKS) if size <= SIDE_BY_SIDE else [OURS]
-
-
-def _measure(bench: Bench, size: int, name: str) -> tuple[TimedPlaybook, TimedPlaybook]:
-    with running(bench, size) as hosts:
-        options = ["--inventory", str(hosts), "--forks", str(FORKS)]
-        variables = provisioning()
-        return bench_playbook.play(name, variables, options), bench_playbook.play(name, variables, options)
+def _measure(hosts: pathlib.Path, rounds: int) -> dict[str, list[TimedPlaybook]]:
+    options = ["--inventory", str(hosts), "--forks", str(FORKS)]
+    turns = {
+        OURS: functools.partial(bench_playbook.play, OURS, provisioning(), options),
+        BY_HAND: functools.partial(bench_playbook.play, BY_HAND, _by_hand(), options),
+    }
+    # Plugins come to the nodes before, for both; then each prepares its own network and attachments.
+    bench_playbook.play(OURS, {**provisioning(), **_plugins()}, options)
+    for turn in turns.values():
+        turn()
+    return interleaved(rounds, turns)
 
 
 @contextlib.contextmanager
@@ -99,28 +85,51 @@ def running(bench: Bench, size: int) -> t.Iterator[pathlib.Path]:
         life.down(FLEET)
 
 
+def prepare(hosts: pathlib.Path, network: JsonObject) -> None:
+    """Provision nodes with the plugins and a network that has no attachments."""
+    variables = {
+        **provisioning(),
+        **_plugins(),
+        "cni_node_conflists": [{"config": network}],
+        "cni_node_attachments": [],
+    }
+    bench_playbook.play(OURS, variables, ["--inventory", str(hosts)])
+
+
+def libcni(conf_dir: str = "/etc/cni/net.d", cache_dir: str = "/var/lib/cni") -> list[str]:
+    """Return the command that runs libcni on a node."""
+    return [LIBCNI, "-conf-dir", conf_dir, "-bin-dir", PLUGINS, "-cache-dir", cache_dir]
+
+
 def provisioning() -> JsonObject:
-    """Return the variables of both playbooks: a network, two attachments and the plugins' source."""
-    archive, digest, *dummy = archives.make(FLEET / "archives")
-    libcni = [
-        LIBCNI,
-        "-conf-dir",
-        "/etc/cni/net.d",
-        "-bin-dir",
-        "/opt/cni/bin",
-        "-cache-dir",
-        "/var/lib/cni",
-    ]
+    """Return the variables of `provision`: kernel settings, a network, two attachments and its test."""
     return {
-        "cni_node_conflists": [{"config": {**bench_networks.plain("/var/lib/cni/networks"), "name": "plain"}}],
+        "cni_node_concerns": ["kernel", "networks", "attachments"],
+        "cni_node_conflists": [{"config": bench_networks.plain("/var/lib/cni/networks")}],
         "cni_node_attachments": [{"network": "plain", "netns": "red"}, {"network": "plain", "netns": "blue"}],
-        "cni_node_plugins_version": "",
-        "cni_node_plugins_source": str(archive),
-        "cni_node_plugins_checksum": f"sha256:{digest.read_text(encoding='utf-8').split()[0]}",
-        "bench_libcni": libcni,
-        "bench_gateway": "10.2.0.1",
+        "cni_node_builtin": "never",
     }
 
 
-def _seconds(run: TimedPlaybook) -> Series:
-    return Series((run.seconds,))
+def _plugins() -> JsonObject:
+    archive, digest, *dummy = archives.make(FLEET / "archives")
+    return {
+        "cni_node_concerns": ["kernel", "plugins", "networks", "attachments"],
+        "cni_node_plugins_version": "",
+        "cni_node_plugins_source": str(archive),
+        "cni_node_plugins_checksum": f"sha256:{digest.read_text(encoding='utf-8').split()[0]}",
+    }
+
+
+def _by_hand() -> JsonObject:
+    """Return the variables of the other playbook, whose network and attachments `provision` does not know."""
+    conf_dir, cache_dir = "/etc/cni", "/var/lib/hand"
+    network = bench_networks.by_hand(f"{cache_dir}/networks")
+    return {
+        "bench_network": network,
+        "bench_attachments": bench_networks.items(network, ["green", "brown"], "/run/netns"),
+        "bench_conf_dir": conf_dir,
+        "bench_cache_dir": cache_dir,
+        "bench_libcni": libcni(conf_dir, cache_dir),
+        "bench_gateway": "10.5.0.1",
+    }

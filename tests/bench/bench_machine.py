@@ -12,25 +12,29 @@ import platform
 import re
 import shutil
 import subprocess
+import textwrap
+import typing as t
 
 import ansible.release
 
+from ansible_collections.cni.node.tests.bench.bench_node import REFERENCE_PLUGINS
 from ansible_collections.cni.node.tests.bench.effort import Bench
 
 
 def describe(bench: Bench) -> str:
+    machine = f"{'virtual, ' if _is_virtual() else ''}{len(os.sched_getaffinity(0))} CPUs, {platform.machine()}"
     facts = {
-        "machine": f"{'virtual, ' if _is_virtual() else ''}{len(os.sched_getaffinity(0))} CPUs, {platform.machine()}",
         "disk": _program("findmnt", "--noheadings", "--output", "FSTYPE", "--target", str(bench.disk)),
         "kernel": ".".join(platform.release().split(".")[:2]),
-        "reference plugins": _package("containernetworking-plugins"),
+        "reference plugins": _plugins(bench.node.plugin_dirs),
         "iptables": _program("iptables", "--version"),
         "Python": platform.python_version(),
         "ansible-core": ansible.release.__version__,
         "Go": _program("go", "version"),
         "libcni": _package("golang-github-appc-cni-dev"),
     }
-    return "\n".join(f"- {name}: {fact}" for name, fact in facts.items())
+    text = "; ".join([f"Measured on: {machine}", *(f"{name} {fact}" for name, fact in facts.items())])
+    return "\n".join(textwrap.wrap(f"{text}.", 140, break_on_hyphens=False))
 
 
 def _is_virtual() -> bool:
@@ -45,8 +49,17 @@ def _program(*argv: str) -> str:
     return version[0] if version else printed or "unknown"
 
 
+def _plugins(directories: t.Sequence[str]) -> str:
+    """Return the release of the reference plugins; those of Debian do not print it."""
+    if directories == REFERENCE_PLUGINS:
+        return _package("containernetworking-plugins")
+    about = subprocess.run([f"{directories[0]}/bridge"], env={}, check=False, capture_output=True, text=True)
+    release = re.search(r"plugin v(\d\S+)", about.stderr)
+    return release[1] if release else "unknown"
+
+
 def _package(name: str) -> str:
-    """Return the version of the Debian package; plugins themselves seldom print one."""
+    """Return the version of the Debian package."""
     return (
         _program("dpkg-query", "--show", "--showformat=${Version}", name) if shutil.which("dpkg-query") else "unknown"
     )

@@ -10,8 +10,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
-NOOP = "noop"
-
 
 def example(leases: str) -> JsonObject:
     """Return the specification's own example: bridge with host-local, tuning and portmap."""
@@ -31,6 +29,11 @@ def plain(leases: str) -> JsonObject:
     return {"cniVersion": "1.0.0", "name": "plain", "plugins": [_bridge("cni1", "10.2.0.0/16", leases)]}
 
 
+def by_hand(leases: str) -> JsonObject:
+    """Return a second common network for the same node."""
+    return {"cniVersion": "1.0.0", "name": "hand", "plugins": [_bridge("cni3", "10.5.0.0/16", leases)]}
+
+
 def ruled(leases: str, backend: str = "") -> JsonObject:
     """Return the common network with firewall rules for each attachment, by default in the plugins' choice of backend."""
     masquerade, ports = ({"ipMasqBackend": backend}, {"backend": backend}) if backend else ({}, {})
@@ -48,16 +51,6 @@ def point_to_point(leases: str, number: int) -> JsonObject:
     """Return a network of ptp, which is not limited to the 1,024 ports of a bridge."""
     ipam = _host_local(f"10.{100 + number}.0.0/16", leases)
     return {"cniVersion": "1.0.0", "name": f"ptp{number}", "plugins": [{"type": "ptp", "ipam": ipam}]}
-
-
-def noop(plugins: int) -> JsonObject:
-    """Return a network of plugins that do next to nothing, so that the runtime's own time remains."""
-    return {"cniVersion": "1.0.0", "name": f"noop{plugins}", "plugins": [{"type": NOOP}] * plugins}
-
-
-def loopback() -> JsonObject:
-    """Return the network of the cheapest reference plugin."""
-    return {"cniVersion": "1.0.0", "name": "loopback", "plugins": [{"type": "loopback"}]}
 
 
 def items(network: JsonObject, containers: t.Sequence[str], netns_dir: str) -> list[JsonObject]:

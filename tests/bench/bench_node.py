@@ -24,17 +24,20 @@ REFERENCE_PLUGINS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
 
 @dataclasses.dataclass(frozen=True)
 class BenchNode:
-    """Directories of the node, in memory; only the records may be elsewhere."""
+    """Directories of the node, in memory; only the records may be elsewhere.
+
+    Attributes:
+        plugin_dirs: The directories of the reference plugins.
+    """
 
     top: pathlib.Path
     cache_dir: pathlib.Path
+    plugin_dirs: tuple[str, ...]
 
     @classmethod
-    def prepare(cls, top: pathlib.Path) -> BenchNode:
-        node = cls(top, top / "cache")
-        for directory in (node.conf_dir, node.plugin_dir):
-            directory.mkdir(parents=True)
-        shutil.copy(pathlib.Path(__file__).with_name("noop"), node.plugin_dir / bench_networks.NOOP)
+    def prepare(cls, top: pathlib.Path, plugins: pathlib.Path | None) -> BenchNode:
+        node = cls(top, top / "cache", (str(plugins),) if plugins else REFERENCE_PLUGINS)
+        node.conf_dir.mkdir(parents=True)
         return node
 
     def with_cache(self, cache_dir: pathlib.Path) -> BenchNode:
@@ -43,14 +46,6 @@ class BenchNode:
     @property
     def conf_dir(self) -> pathlib.Path:
         return self.top / "net.d"
-
-    @property
-    def plugin_dir(self) -> pathlib.Path:
-        return self.top / "bin"
-
-    @property
-    def plugin_dirs(self) -> tuple[str, ...]:
-        return str(self.plugin_dir), *REFERENCE_PLUGINS
 
     @property
     def leases(self) -> str:

@@ -32,7 +32,6 @@ Contestant = t.Callable[[t.Sequence[bytes]], int]
 def chapter(bench: Bench) -> str:
     contestants: dict[str, Contestant] = {
         ALL: functools.partial(_ours, CONTROLLER_LEVELS),
-        **{f"level {level}": functools.partial(_ours, (level,)) for level in CONTROLLER_LEVELS},
         ALONE: _jsonschema,
     }
     rounds = itertools.count()

@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
-from ansible_collections.cni.node.tests.bench import bench_fleet, bench_networks, looping
+from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.bench.bare_netlink import BareNetlink
 from ansible_collections.cni.node.tests.bench.contestants import (
     COMMANDS,
@@ -29,9 +29,9 @@ from ansible_collections.cni.node.tests.bench.table import Target, judged_row, t
 
 # The share of libcni's time that each command may take.
 TARGETS: dict[str, dict[str, Target]] = {
-    "the example: bridge, host-local, tuning, portmap": {
+    "the example": {
         "ADD": Target(0.15),
-        "CHECK": Target(0.10),
+        "CHECK": Target(0.08),
         "DEL": Target(0.05),
     },
     # Of DEL, bare netlink alone takes a third.
@@ -47,29 +47,36 @@ GROWTH, GROWTH_OF_BARE = Target(1.5), Target(1.0)
 LEASES = 20_000
 NETWORK_SIZE = 1_000
 RESTORED, RESTORATION = 500, Target(5.0)
-# Half of the task is the start of a module, which is measured beside it.
-FASTER = Target(20, at_least=True)
-BUILTIN, LIBCNI, BARE = "the engine, built-in plugins", "libcni, executables", "bare netlink: links, addresses, routes"
+BUILTIN, LIBCNI, BARE = "built-in plugins", "libcni", "bare netlink"
 
 
 def chapter(bench: Bench) -> str:
-    leases = bench.node.leases
-    networks = (bench_networks.example(leases), bench_networks.plain(leases))
-    parts = [f"Seconds for {bench.effort.few} attachments, {bench.workers} workers, rounds: {bench.effort.rounds}"]
-    for network, (name, targets) in zip(networks, TARGETS.items()):
-        parts += _compare(bench, network, name, targets)
+    node, effort = bench.node, bench.effort
+    networks = (bench_networks.example(node.leases), bench_networks.plain(node.leases))
+    rows = [row for network, name in zip(networks, TARGETS) for row in _compare(bench, network, name)]
+    head = [
+        "",
+        "share of the time of libcni",
+        "target",
+        "times bare netlink",
+        "built-in plugins",
+        "libcni",
+        "bare netlink",
+    ]
+    others = [_measure_leases(bench, networks[1]), _measure_restoration(bench, networks[1])]
     return "\n\n".join(
         [
-            *parts,
-            *_measure_growth(bench),
-            *_measure_leases(bench, networks[1]),
-            *_measure_restoration(bench, networks[1]),
-            *_measure_loop(bench),
+            f"Seconds for {effort.few} attachments, {bench.workers} workers, rounds: {effort.rounds}",
+            table(head, rows),
+            f"Milliseconds per attachment to ptp with host-local, by attachments of the call, rounds: {effort.rounds}",
+            _measure_growth(bench),
+            f"Bridge with host-local, rounds: {effort.rounds}",
+            table(["", "", "target"], others),
         ]
     )
 
 
-def _compare(bench: Bench, network: JsonObject, name: str, targets: t.Mapping[str, Target]) -> list[str]:
+def _compare(bench: Bench, network: JsonObject, name: str) -> list[list[t.Any]]:
     node, workers = bench.node, bench.workers
     contestants: dict[str, Contestant] = {
         BUILTIN: EngineProcess(node, workers, "always"),
@@ -80,22 +87,14 @@ def _compare(bench: Bench, network: JsonObject, name: str, targets: t.Mapping[st
     measured = by_key(
         interleaved(bench.effort.rounds, {who: cycle(node, each, items) for who, each in contestants.items()})
     )
-    shares = {
-        who: {command: measured[BUILTIN][command] / measured[who][command] for command in COMMANDS}
-        for who in (LIBCNI, BARE)
-    }
-    rows = [
-        [*judged_row(command, [shares[LIBCNI][command]], target), shares[BARE][command]]
-        for command, target in targets.items()
-    ]
-    return [
-        f"{name[0].upper()}{name[1:]}",
-        table(["", *COMMANDS], [[who, *series.values()] for who, series in measured.items()]),
-        table(["", "share of the time of libcni", "target", "times bare netlink"], rows),
-    ]
+    rows = []
+    for command, target in TARGETS[name].items():
+        ours, libcni, bare = (measured[who][command] for who in contestants)
+        rows.append([*judged_row(f"{name}, {command}", [ours / libcni], target), ours / bare, ours, libcni, bare])
+    return rows
 
 
-def _measure_growth(bench: Bench) -> list[str]:
+def _measure_growth(bench: Bench) -> str:
     """Measure attachments to networks of ptp, which have no more than `NETWORK_SIZE` each.
 
     The kernel's own work for a port of a bridge grows with the number of ports, and that for an address with the number of
@@ -121,34 +120,29 @@ def _measure_growth(bench: Bench) -> list[str]:
         containers = [item["container_id"] for item in items[effort.few :]]
         trial_netns.ensure(NODE_PATHS, containers, present=False, dry_run=False)
     few, many, crowd = sizes
-    rows: list[list[t.Any]] = []
-    growth: dict[int, dict[str, list[Series]]] = {size: {} for size in (many, crowd)}
-    for who in contestants:
-        each = {
-            size: {name: series * (1000 / size) for name, series in measured[f"{size}, {who}"].items()}
-            for size in sizes
-        }
-        rows += ([f"{size}, {who}", *series.values(), ""] for size, series in each.items())
-        for size, ratios in growth.items():
-            ratios[who] = [each[size][name] / each[few][name] for name in COMMANDS]
     own, bare = contestants
+    each = {
+        who: {size: [measured[f"{size}, {who}"][name] * (1000 / size) for name in COMMANDS] for size in sizes}
+        for who in contestants
+    }
+
+    def growth(who: str, size: int) -> list[Series]:
+        return [last / first for last, first in zip(each[who][size], each[who][few])]
+
+    rows: list[list[t.Any]] = [[f"{size}, {own}", *each[own][size], ""] for size in sizes]
     rows += [
-        judged_row(f"{many} to {few}, {own}", growth[many][own], GROWTH),
-        *([f"{size} to {few}, {bare}", *ratios[bare], ""] for size, ratios in growth.items()),
-        [f"{crowd} to {few}, {own}", *growth[crowd][own], ""],
+        judged_row(f"{many} to {few}", growth(own, many), GROWTH),
         judged_row(
-            "of that of bare netlink",
-            [ours / theirs for ours, theirs in zip(growth[crowd][own], growth[crowd][bare])],
+            f"{crowd} to {few}, share of the growth of bare netlink",
+            [ours / theirs for ours, theirs in zip(growth(own, crowd), growth(bare, crowd))],
             GROWTH_OF_BARE,
         ),
     ]
-    return [
-        f"Milliseconds per attachment to ptp with host-local, by attachments of the call, rounds: {effort.rounds}",
-        table(["attachments", *COMMANDS, "target"], rows),
-    ]
+    return table(["attachments", *COMMANDS, "target"], rows)
 
 
 def _measure_leases(bench: Bench, network: JsonObject) -> list[str]:
+    """Measure ADD beside many leases of others, which host-local keeps in a file each."""
     node, few = bench.node, bench.effort.few
     items = node.attachments(network, few)
     engine = EngineProcess(node, bench.workers, "always")
@@ -156,21 +150,12 @@ def _measure_leases(bench: Bench, network: JsonObject) -> list[str]:
     series = {
         name: Series(tuple(values)) * (1000 / few)
         for name, values in interleaved(
-            bench.effort.short_rounds,
+            bench.effort.rounds,
             {name: functools.partial(_leased_turn, engine, items, network, leased) for name, leased in turns.items()},
         ).items()
     }
     without, leased = series.values()
-    return [
-        f"Milliseconds per ADD to bridge with host-local, by other leases, rounds: {bench.effort.short_rounds}",
-        table(
-            ["other leases", "ADD", "target"],
-            [
-                *([name, value, ""] for name, value in series.items()),
-                judged_row("difference", [leased - without], LEASED),
-            ],
-        ),
-    ]
+    return judged_row(f"{LEASES} leases of others, milliseconds more for each ADD", [leased - without], LEASED)
 
 
 def _measure_restoration(bench: Bench, network: JsonObject) -> list[str]:
@@ -191,29 +176,9 @@ def _measure_restoration(bench: Bench, network: JsonObject) -> list[str]:
     finally:
         trial_netns.ensure(NODE_PATHS, containers[bench.effort.few :], present=False, dry_run=False)
         node.clean()
-    return [
-        f"Seconds to restore {count} attachments to bridge with host-local, with their namespaces, rounds: {bench.effort.rounds}",
-        table(["", "", "target"], [judged_row("as at boot", [Series(tuple(seconds))], RESTORATION)]),
-    ]
-
-
-def _measure_loop(bench: Bench) -> list[str]:
-    """Measure one task against a loop, with the connection of the first task, but without the start of the playbook."""
-    network = looping.NETWORKS["bridge with host-local"]
-    playbooks = (looping.START, looping.TASK, looping.LOOP)
-    with bench_fleet.running(bench, 1) as hosts:
-        took = looping.measure(bench, hosts, network, playbooks, pipelining=True, builtin="always")
-    start, task, loop = (took[playbook] for playbook in playbooks)
-    return [
-        f"{bench.effort.few} attachments to bridge with host-local over SSH with pipelining, rounds: {bench.effort.rounds}",
-        table(
-            ["", "times faster", "target", "seconds, one task", "without attachments", "loop of tasks"],
-            [
-                [*judged_row("the task alone", [loop.task / task.task], FASTER), task.task, start.task, loop.task],
-                ["whole playbooks", loop.whole / task.whole, "", task.whole, start.whole, loop.whole],
-            ],
-        ),
-    ]
+    return judged_row(
+        f"restoring {count} attachments with their namespaces, seconds", [Series(tuple(seconds))], RESTORATION
+    )
 
 
 def _leased_turn(engine: EngineProcess, items: t.Sequence[JsonObject], network: JsonObject, leased: bool) -> float:

@@ -12,7 +12,6 @@ import pathlib
 import resource
 import subprocess
 import sys
-import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -69,23 +68,6 @@ class LibcniProcess:
 
     def run(self, command: str, items: t.Sequence[JsonObject]) -> float:
         return succeeded(libcni(self.node, self.program).run(command, items, workers=self.workers)).total_seconds
-
-
-@dataclasses.dataclass(frozen=True)
-class LibcniProcesses:
-    """libcni with a process for each item, one after another, as a script over cnitool would run."""
-
-    node: BenchNode
-    program: pathlib.Path
-
-    def run(self, command: str, items: t.Sequence[JsonObject]) -> float:
-        runner = libcni(self.node, self.program)
-        started = time.monotonic()
-        reports = [runner.run(command, [item]) for item in items]
-        seconds = time.monotonic() - started
-        for report in reports:
-            succeeded(report)
-        return seconds
 
 
 def libcni(node: BenchNode, program: pathlib.Path) -> Libcni:

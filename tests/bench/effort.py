@@ -18,24 +18,27 @@ class Effort:
     """Sizes and rounds of the measurements.
 
     Attributes:
-        many_rounds: Rounds for contestants that differ less than the rounds of one contestant.
-        few: Attachments with real plugins.
-        many: Attachments for the runtime's own time.
+        rounds: Rounds of measurements that take minutes.
+        short_rounds: Rounds of the others.
+        few: Attachments that a task often has.
+        many: Attachments of a large node.
         crowd: The most attachments that a node is likely to have.
         fleets: Nodes of each fleet.
     """
 
     rounds: int
     short_rounds: int
-    many_rounds: int
     few: int
     many: int
     crowd: int
     fleets: tuple[int, ...]
 
+    def with_rounds(self, rounds: int | None) -> Effort:
+        return self if rounds is None else dataclasses.replace(self, rounds=rounds, short_rounds=rounds)
 
-WHOLE = Effort(rounds=3, short_rounds=5, many_rounds=10, few=100, many=1000, crowd=5000, fleets=(3, 10, 30, 50))
-QUICK = Effort(rounds=1, short_rounds=3, many_rounds=3, few=20, many=200, crowd=400, fleets=(2, 3))
+
+WHOLE = Effort(rounds=3, short_rounds=5, few=100, many=1000, crowd=5000, fleets=(1, 3, 10, 20))
+QUICK = Effort(rounds=1, short_rounds=2, few=20, many=200, crowd=400, fleets=(1, 2))
 
 
 @dataclasses.dataclass(frozen=True)

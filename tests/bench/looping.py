@@ -6,10 +6,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import pathlib
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.bench import bench_fleet, bench_networks, bench_playbook
@@ -18,74 +16,52 @@ from ansible_collections.cni.node.tests.bench.series import Series, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
 FASTER = Target(15, at_least=True)
-TASK, AT_ONCE, LOOP, START = "attach", "at_once", "loop", "start"
 LEASES = "/var/lib/cni/networks"
 NETWORKS = {
     "bridge with host-local": bench_networks.plain(LEASES),
-    "bridge with host-local, tuning, portmap": bench_networks.example(LEASES),
+    "the example": bench_networks.example(LEASES),
 }
-PIPELINING = {"Ansible's default": False, "with pipelining": True}
-
-
-@dataclasses.dataclass(frozen=True)
-class Times:
-    """Seconds of a whole playbook, and of its task."""
-
-    whole: Series
-    task: Series
+# When the task uses built-in plugins.
+TASKS = {"built-in plugins": "always", "executables": "never"}
+LOOP, AT_ONCE = "loop", "one command"
 
 
 def chapter(bench: Bench) -> str:
-    against_loop, against_libcni = [], []
+    rows = []
     with bench_fleet.running(bench, 1) as hosts:
         for name, network in NETWORKS.items():
-            for setting, pipelining in PIPELINING.items():
-                took = measure(bench, hosts, network, (TASK, AT_ONCE, LOOP), pipelining=pipelining)
-                task, at_once, loop = (took[playbook].whole for playbook in (TASK, AT_ONCE, LOOP))
-                against_loop.append([name, *judged_row(setting, [loop / task], FASTER), str(task), str(loop)])
-                against_libcni.append([name, setting, str(loop / at_once), str(task / at_once), str(at_once)])
+            took = _measure(bench, hosts, network)
+            loop, at_once = took[LOOP], took[AT_ONCE]
+            for task in TASKS:
+                rows.append([*judged_row(f"{name}, {task}", [loop / took[task]], FASTER), took[task], loop, at_once])
     return "\n\n".join(
         [
-            f"{bench.effort.few} attachments, whole playbooks, rounds: {bench.effort.rounds}",
-            table(["network", "SSH", "times faster", "target", "seconds, one task", "seconds, loop"], against_loop),
-            "One command for all of them instead:",
-            table(["network", "SSH", "times faster", "the task to it", "seconds, one command"], against_libcni),
+            f"{bench.effort.few} attachments over SSH with pipelining, whole playbooks, rounds: {bench.effort.rounds}",
+            table(["", "times faster", "target", "seconds, one task", "loop", "one command for all"], rows),
         ]
     )
 
 
-def measure(
-    bench: Bench,
-    hosts: pathlib.Path,
-    network: JsonObject,
-    playbooks: t.Iterable[str],
-    *,
-    pipelining: bool,
-    builtin: str = "missing",
-) -> dict[str, Times]:
-    """Let playbooks attach in turn. `START` only starts the module.
-
-    Args:
-        hosts: The inventory.
-        builtin: When the task uses built-in plugins.
-    """
+def _measure(bench: Bench, hosts: pathlib.Path, network: JsonObject) -> dict[str, Series]:
+    """Let playbooks attach in turn, and return the seconds of each."""
     containers = [f"bench{number:04d}" for number in range(bench.effort.few)]
     variables = {
-        **bench_fleet.provisioning(),
-        "cni_node_conflists": [{"config": network}],
-        "cni_node_attachments": [],
         "bench_attachments": bench_networks.items(network, containers, "/run/netns"),
+        "bench_libcni": bench_fleet.libcni(),
         "bench_workers": bench.workers,
-        "bench_builtin": builtin,
     }
-    play = functools.partial(bench_playbook.play, variables=variables, options=["--inventory", str(hosts)])
-    play("fleet")
+    options = ["--inventory", str(hosts)]
+    bench_fleet.prepare(hosts, network)
 
-    def turn(name: str) -> tuple[float, float]:
-        play("detached")
-        played = play(name, pipelining=pipelining)
-        return played.seconds, sum(played.tasks["Attach"])
+    def turn(name: str, builtin: str = "") -> float:
+        bench_playbook.play("detached", variables, options)
+        return bench_playbook.play(name, {**variables, "bench_builtin": builtin}, options).seconds
 
-    given = interleaved(bench.effort.rounds, {name: functools.partial(turn, name) for name in playbooks})
-    play("detached")
-    return {name: Times(*(Series(tuple(each)) for each in zip(*turns))) for name, turns in given.items()}
+    turns = {
+        **{task: functools.partial(turn, "attach", builtin) for task, builtin in TASKS.items()},
+        LOOP: functools.partial(turn, "loop"),
+        AT_ONCE: functools.partial(turn, "at_once"),
+    }
+    given = interleaved(bench.effort.rounds, turns)
+    bench_playbook.play("detached", variables, options)
+    return {name: Series(tuple(seconds)) for name, seconds in given.items()}

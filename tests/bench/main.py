@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Measure the collection and its peers: tests/bench/run [--quick] [--only CHAPTER]... [--write PAGE].
+"""Measure the collection and its peers: tests/bench/run [--quick] [--rounds NUMBER] [--only CHAPTER]... [--plugins DIR] [--write PAGE].
 
 Measurements run inside tests/support/sandbox and write Markdown files to a directory outside.
 """
@@ -23,13 +23,12 @@ from ansible_collections.cni.node.tests.bench import (
     bench_fleet,
     bench_machine,
     bench_repair,
+    bench_start,
     bench_validation,
     builtin,
-    converged,
     growth,
     looping,
     no_op,
-    own_cost,
     page,
     peers,
     rule_growth,
@@ -41,35 +40,35 @@ from ansible_collections.cni.node.tests.support import build
 SANDBOX = build.REPOSITORY / "tests/support/sandbox"
 CHAPTERS: dict[str, t.Callable[[Bench], str]] = {
     "machine": bench_machine.describe,
-    "peers": peers.chapter,
+    "no-op": no_op.chapter,
+    "fleet": bench_fleet.chapter,
+    "looping": looping.chapter,
     "builtin": builtin.chapter,
     "rules": rule_growth.chapter,
-    "own-cost": own_cost.chapter,
-    "converged": converged.chapter,
+    "start": bench_start.chapter,
+    "peers": peers.chapter,
     "drift": bench_drift.chapter,
     "repair": bench_repair.chapter,
     "growth": growth.chapter,
-    "looping": looping.chapter,
-    "no-op": no_op.chapter,
     "validation": bench_validation.chapter,
-    "fleet": bench_fleet.chapter,
 }
 
 
 def options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests/bench/run", description="Measure the collection against its peers.")
     parser.add_argument("--quick", action="store_true", help="fewer attachments and rounds: does it run at all?")
+    parser.add_argument("--rounds", type=int, metavar="NUMBER", help="so many rounds of every measurement")
     parser.add_argument("--only", action="append", choices=CHAPTERS, help="measure only this; may be repeated")
     parser.add_argument("--write", type=pathlib.Path, metavar="PAGE", help="put the tables into this page")
+    parser.add_argument("--plugins", type=pathlib.Path, metavar="DIR", help="the reference plugins to compare with")
     parser.add_argument("--inside", type=pathlib.Path, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
 def measure(chosen: argparse.Namespace, output: pathlib.Path) -> None:
     """Write one Markdown file per chapter; runs inside the sandbox."""
-    bench = Bench(
-        BenchNode.prepare(pathlib.Path("/run/bench")), build.libcni_runner(), output, QUICK if chosen.quick else WHOLE
-    )
+    effort = (QUICK if chosen.quick else WHOLE).with_rounds(chosen.rounds)
+    bench = Bench(BenchNode.prepare(pathlib.Path("/run/bench"), chosen.plugins), build.libcni_runner(), output, effort)
     for name in chosen.only or CHAPTERS:
         started = time.monotonic()
         tables = CHAPTERS[name](bench)
@@ -87,7 +86,9 @@ def main(arguments: list[str]) -> int:
         argv = [os.fspath(SANDBOX), sys.executable, "-m", f"{__package__}.main", "--inside", output, *arguments]
         # PYTHONUNBUFFERED, for example, would make a pipelined module read its input byte by byte.
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "JUNIT_", "PYTHON"))}
-        done = subprocess.run(argv, env={**kept, "CNI_SANDBOX_OUT": output}, check=False)
+        # In the outer ring, the nodes of a fleet run modules with their own Python, started for each.
+        environment = {**kept, "CNI_SANDBOX_OUT": output, "CNI_RING": "outer"}
+        done = subprocess.run(argv, env=environment, check=False)
         if done.returncode == 0 and chosen.write:
             written = {path.stem: path.read_text(encoding="utf-8") for path in pathlib.Path(output).glob("*.md")}
             page.replace(chosen.write, written)

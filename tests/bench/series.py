@@ -33,10 +33,10 @@ class Series:
         return Series(tuple(value * factor for value in self.values))
 
     def __str__(self) -> str:
-        """Return the median, the lowest and the highest value."""
+        """Return the median, and if there are several values, the lowest and the highest."""
         digits = 0 if self.median >= 100 else 1 if self.median >= 10 else 2
         low, middle, high = (f"{value:.{digits}f}" for value in (min(self.values), self.median, max(self.values)))
-        return f"{middle} ({low} to {high})"
+        return middle if len(self.values) == 1 else f"{middle} ({low} to {high})"
 
 
 def interleaved(rounds: int, contestants: t.Mapping[str, t.Callable[[], T]]) -> dict[str, list[T]]:

@@ -20,7 +20,16 @@ description:
   - The number goes to the file that the environment variable CNI_BENCH_CALLS names.
 """
 
-ON_THE_CONTROLLER = {"assert", "debug", "fail", "include_role", "include_tasks", "set_fact", "validate_argument_spec"}
+ON_THE_CONTROLLER = {
+    "assert",
+    "debug",
+    "fail",
+    "include_role",
+    "include_tasks",
+    "set_fact",
+    "show",
+    "validate_argument_spec",
+}
 
 
 class CallbackModule(CallbackBase):

@@ -100,7 +100,7 @@ def test_where_the_library_cannot_be_written_only_what_starts_from_it_is_refused
     attached: JsonObject = {"attachments": [{"network": "lab", "netns": "red"}]}
     kept: JsonObject = {"attachments": [{"network": "lab", "netns": "red", "persist": True}]}
     TOP.parent.mkdir()
-    with namespaces("red"), tmpfs(TOP.parent, "ro"):
+    with namespaces("red"), tmpfs(TOP.parent, "ro,mode=755"):
         played = fresh.play(
             [task("attach", "cni.node.attachments", attached), task("keep", "cni.node.attachments", kept)], "-v"
         )

@@ -36,8 +36,9 @@ def install(library: Library, files: t.Mapping[str, bytes]) -> None:
     Raises:
         CniError: ``INVALID_ENVIRONMENT`` or ``IO_FAILURE``; nothing is installed.
     """
-    durable.make_directory(library.top)
+    # Missing directories are made only below safe ones.
     require_safe(library.top)
+    durable.make_directory(library.top)
     try:
         _remove_remains(library.top)
         with _new_directory(library.top) as (path, descriptor):

@@ -132,6 +132,12 @@ def test_a_library_that_others_can_change_is_refused(node: Node, tmp_path: pathl
     assert error_of(node.install, "other.py").code == Code.INVALID_ENVIRONMENT
 
 
+def test_nothing_is_made_below_a_directory_that_others_can_change(node: Node, tmp_path: pathlib.Path) -> None:
+    tmp_path.chmod(0o777)
+    assert error_of(node.install).code == Code.INVALID_ENVIRONMENT
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_library_stays_while_a_process_uses_it(node: Node) -> None:
     library = node.install()
     process = lock_in_another_process(library)

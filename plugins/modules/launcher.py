@@ -117,7 +117,7 @@ def _install(library: Library, archive: str) -> None:
 def _answer(state: str, reason: str) -> t.NoReturn:
     # AnsibleModule would check the arguments of the other module.
     sys.stdout.write(json.dumps({ANSWER: {"state": state, "reason": reason}}))
-    sys.exit(0)
+    raise SystemExit(0)
 
 
 def _run(library: Library, module: str) -> None:

@@ -41,11 +41,7 @@ def install(library: Library, files: t.Mapping[str, bytes]) -> None:
     durable.make_directory(library.top)
     try:
         _remove_remains(library.top)
-        with _new_directory(library.top) as (path, descriptor):
-            _write(path, files)
-            syscall.sync_file_system(descriptor)
-            _rename(path, library.path)
-            durable.sync_directory(library.top)
+        _make(library, files)
     except OSError as exc:
         raise io_error("install the library in", library.path, exc) from exc
 
@@ -68,6 +64,21 @@ def remove(path: str) -> bool:
     except OSError as exc:
         raise io_error("remove the library", path, exc) from exc
     return True
+
+
+def _make(library: Library, files: t.Mapping[str, bytes]) -> None:
+    """Write the library in a directory beside it, locked so that other runs know that it is in use, and rename it."""
+    path = tempfile.mkdtemp(prefix=_NEW, dir=library.top)
+    os.chmod(path, 0o755)
+    with _lock(path) as descriptor:
+        try:
+            _write(path, files)
+            syscall.sync_file_system(t.cast(int, descriptor))
+            _rename(path, library.path)
+            durable.sync_directory(library.top)
+        except BaseException:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
 
 
 def _write(path: str, files: t.Mapping[str, bytes]) -> None:
@@ -93,19 +104,6 @@ def _rename(path: str, target: str) -> None:
             shutil.rmtree(path)
         elif remove(target):  # a run was killed while it removed it
             os.rename(path, target)
-
-
-@contextlib.contextmanager
-def _new_directory(top: str) -> t.Iterator[tuple[str, int]]:
-    """Make a directory, locked so that other runs know that it is in use; remove it after an error."""
-    path = tempfile.mkdtemp(prefix=_NEW, dir=top)
-    os.chmod(path, 0o755)
-    with _lock(path) as descriptor:
-        try:
-            yield path, t.cast(int, descriptor)
-        except BaseException:
-            shutil.rmtree(path, ignore_errors=True)
-            raise
 
 
 def _remove_remains(top: str) -> None:

@@ -13,10 +13,11 @@ import threading
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
 from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, current_workers, lend
 
 T = t.TypeVar("T")
-# Seconds that a commit waits for threads that are still working, for example with a slow plugin.
 # Seconds without another item, and altogether, after which a commit no longer waits for threads that work.
 _PATIENCE: t.Final = 0.25
 _LONGEST_WAIT: t.Final = 2.0
@@ -93,4 +94,22 @@ class GroupCommit(t.Generic[T]):
                 self._condition.notify_all()
 
 
-__all__ = ("GroupCommit",)
+def divide(
+    commit: t.Callable[[t.Sequence[T]], t.Mapping[int, Exception]], items: t.Sequence[T], error: CniError
+) -> dict[int, Exception]:
+    """Commit each half of items that could not be committed together, and return the errors by their numbers.
+
+    A single item has failed, and so have all if the time ran out: each half would take as long.
+
+    Args:
+        commit: As for `GroupCommit`; divides further.
+        error: The error of all items together.
+    """
+    if len(items) == 1 or error.details == OUT_OF_TIME:
+        return dict.fromkeys(range(len(items)), error)
+    middle = len(items) // 2
+    first, second = commit(items[:middle]), commit(items[middle:])
+    return {**first, **{middle + number: exc for number, exc in second.items()}}
+
+
+__all__ = ("GroupCommit", "divide")

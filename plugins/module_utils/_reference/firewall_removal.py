@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import divide
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, nftables, program
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
@@ -79,11 +80,7 @@ def remove(removals: t.Sequence[Removal]) -> dict[int, Exception]:
             **{others[number]: error for number, error in rest.items()},
         }
     except CniError as exc:
-        if len(removals) == 1:
-            return {0: exc}
-        middle = len(removals) // 2
-        first, second = remove(removals[:middle]), remove(removals[middle:])
-        return {**first, **{middle + number: error for number, error in second.items()}}
+        return divide(remove, removals, exc)
     return {}
 
 

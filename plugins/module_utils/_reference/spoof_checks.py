@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import divide
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule, NftTable
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
@@ -76,7 +76,7 @@ def listing() -> list[SpoofCheck]:
 
 
 def remove(checks: t.Sequence[SpoofCheck]) -> dict[int, Exception]:
-    """Remove checks of a listing in one transaction; if it fails, each in one of its own.
+    """Remove checks of a listing in one transaction; if it fails, those of each half, until those that fail are known.
 
     Returns:
         The errors of those that could not be removed, by their numbers.
@@ -88,9 +88,7 @@ def remove(checks: t.Sequence[SpoofCheck]) -> dict[int, Exception]:
     try:
         nftables.remove_chains(checks[0].table, list(chains), list(jumps.values()))
     except CniError as exc:
-        if len(checks) == 1 or exc.details == OUT_OF_TIME:
-            return dict.fromkeys(range(len(checks)), exc)
-        return {number: error for number, check in enumerate(checks) for error in remove([check]).values()}
+        return divide(remove, checks, exc)
     return {}
 
 

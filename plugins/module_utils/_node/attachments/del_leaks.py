@@ -13,7 +13,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, divide
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
@@ -161,7 +161,9 @@ def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
                 file.remove()
         except CniError as exc:
             errors[number] = exc
-    errors.update(_remove_rules({number: each.rules for number, each in leaking.items() if number not in errors}))
+    remaining = [number for number in leaking if number not in errors and leaking[number].rules]
+    failed = _remove_rules([leaking[number].rules for number in remaining])
+    errors.update({remaining[position]: exc for position, exc in failed.items()})
     errors.update(_remove_checks({number: each.checks for number, each in leaking.items() if number not in errors}))
     return errors
 
@@ -203,19 +205,16 @@ def _find_checks(searches: t.Sequence[_Search]) -> dict[int, Exception]:
     return {}
 
 
-def _remove_rules(rules: t.Mapping[int, t.Sequence[NftRule]]) -> dict[int, Exception]:
-    """Remove rules in one transaction; if it fails, those of each attachment in one of its own."""
-    found = {number: own for number, own in rules.items() if own}
-    if not found:
+def _remove_rules(rules: t.Sequence[t.Sequence[NftRule]]) -> dict[int, Exception]:
+    """Remove the rules of attachments in one transaction; if it fails, those of each half, until those that fail are known."""
+    if not rules:
         return {}
     from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 
     try:
-        nftables.remove(*(rule for own in found.values() for rule in own))
+        nftables.remove(*(rule for own in rules for rule in own))
     except CniError as exc:
-        if len(found) == 1:
-            return dict.fromkeys(found, exc)
-        return {number: error for each in found for number, error in _remove_rules({each: found[each]}).items()}
+        return divide(_remove_rules, rules, exc)
     return {}
 
 

@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
-from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, divide
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
@@ -142,7 +142,9 @@ def _remove_from(table: iptables.Table, family: int, searches: t.Mapping[int, _S
         except CniError as exc:
             errors[number] = exc
     planned = {number: plan for number, plan in planned.items() if plan[0]}
-    errors.update(_restore(family, {number: commands for number, (commands, dummy) in planned.items()}))
+    commands = [commands for commands, dummy in planned.values()]
+    numbers = list(planned)
+    errors.update({numbers[position]: exc for position, exc in _restore(family, commands).items()})
     for number, (dummy, removed) in planned.items():
         searches[number].removed += 0 if number in errors else removed
     return errors
@@ -162,19 +164,14 @@ def _by_owner(table: iptables.Table, names: t.Collection[tuple[str, str]]) -> di
     return lines
 
 
-def _restore(family: int, planned: t.Mapping[int, t.Sequence[str]]) -> dict[int, Exception]:
-    """Apply the commands of all searches in one transaction; if it fails, those of each in one of its own."""
+def _restore(family: int, planned: t.Sequence[t.Sequence[str]]) -> dict[int, Exception]:
+    """Apply the commands of all searches in one transaction; if it fails, those of each half, until those that fail are known."""
     if not planned:
         return {}
     try:
-        iptables.restore(family, {nat.TABLE: [command for commands in planned.values() for command in commands]})
+        iptables.restore(family, {nat.TABLE: [command for commands in planned for command in commands]})
     except CniError as exc:
-        if len(planned) == 1 or exc.details == OUT_OF_TIME:
-            return dict.fromkeys(planned, exc)
-        errors: dict[int, Exception] = {}
-        for number, commands in planned.items():
-            errors.update(_restore(family, {number: commands}))
-        return errors
+        return divide(functools.partial(_restore, family), planned, exc)
     return {}
 
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, divide
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
-from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
@@ -118,11 +117,7 @@ def _take_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Except
     try:
         firewall_repair.take_back([part for group in groups for part in group])
     except CniError as exc:
-        if len(groups) == 1 or exc.details == OUT_OF_TIME:  # every half would take as long
-            return dict.fromkeys(range(len(groups)), exc)
-        middle = len(groups) // 2
-        first, second = _take_back(groups[:middle]), _take_back(groups[middle:])
-        return {**first, **{middle + number: error for number, error in second.items()}}
+        return divide(_take_back, groups, exc)
     return {}
 
 

@@ -11,7 +11,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, divide
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
 from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, pause
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -169,3 +171,30 @@ def test_jobs_run_if_no_thread_can_be_started(disk: SlowDisk, monkeypatch: pytes
     disk.goes_on.set()
     run(4, [functools.partial(GroupCommit(disk.commit).submit, item) for item in "abc"])
     assert disk.groups == [["a"], ["b"], ["c"]]
+
+
+class Transactions:
+    """Commits numbers; a transaction that has a bad one fails as a whole."""
+
+    def __init__(self, *bad: int, details: str = "") -> None:
+        self._bad, self._details = bad, details
+        self.tried: list[list[int]] = []
+
+    def commit(self, items: t.Sequence[int]) -> dict[int, Exception]:
+        self.tried.append(list(items))
+        if not set(items).isdisjoint(self._bad):
+            return divide(self.commit, items, CniError(Code.IO_FAILURE, f"cannot commit {list(items)}", self._details))
+        return {}
+
+
+def test_a_group_that_fails_is_divided_until_those_that_fail_are_known() -> None:
+    transactions = Transactions(2)
+    errors = transactions.commit([1, 2, 3, 4])
+    assert {number: str(error) for number, error in errors.items()} == {1: "cannot commit [2]"}
+    assert transactions.tried == [[1, 2, 3, 4], [1, 2], [1], [2], [3, 4]]
+
+
+def test_a_group_that_ran_out_of_time_is_not_divided() -> None:
+    transactions = Transactions(2, details=OUT_OF_TIME)
+    assert set(transactions.commit([1, 2, 3])) == {0, 1, 2}
+    assert transactions.tried == [[1, 2, 3]]

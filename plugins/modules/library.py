@@ -39,7 +39,8 @@ options:
   state:
     description:
       - V(present) installs the library of this release.
-      - V(absent) removes the libraries of all releases. Those that units or installed plugins run from stay, with a warning.
+      - V(absent) removes the libraries of all releases. Those that a task, a unit or installed plugins run from stay, and
+        RV(libraries) lists them.
     type: str
     choices:
       - present

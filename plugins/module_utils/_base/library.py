@@ -49,6 +49,11 @@ class Library(t.NamedTuple):
     def path(self) -> str:
         return os.path.join(self.top, self.digest)
 
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the library exists, with all of its files."""
+        return os.path.exists(os.path.join(self.path, MAIN))
+
     def hold(self) -> bool:
         """Return whether the library exists. If it does, no run removes it before this process ends.
 
@@ -59,8 +64,7 @@ class Library(t.NamedTuple):
             descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             # A run that removes it locks it for that time.
             fcntl.flock(descriptor, fcntl.LOCK_SH)
-            os.stat(os.path.join(self.path, MAIN))
-            is_in_place = os.path.samestat(os.fstat(descriptor), os.stat(self.path))
+            is_in_place = self.is_complete and os.path.samestat(os.fstat(descriptor), os.stat(self.path))
         except FileNotFoundError:
             return False
         except OSError as exc:
@@ -82,6 +86,13 @@ def find_current() -> Library | None:
     return Library(keys["top"], keys["digest"])
 
 
+def hold_current() -> None:
+    """Hold the library that this process runs from, if it does; errors as `Library.hold`."""
+    library = find_current()
+    if library is not None:
+        library.hold()
+
+
 def require_library(purpose: str, *, dry_run: bool) -> Library:
     """Return the library for a file that will refer to it.
 
@@ -93,7 +104,7 @@ def require_library(purpose: str, *, dry_run: bool) -> Library:
         CniError: ``INVALID_ENVIRONMENT``: it is not on the node.
     """
     library = find_current()
-    if library is not None and (dry_run or os.path.exists(os.path.join(library.path, MAIN))):
+    if library is not None and (dry_run or library.is_complete):
         return library
     where = library.path if library else "any directory that this task knows"
     advice = "expected: the module cni.node.library has installed it, and reports why if it cannot"
@@ -125,6 +136,7 @@ __all__ = (
     "UNUSABLE",
     "Library",
     "find_current",
+    "hold_current",
     "require_library",
     "require_safe",
 )

@@ -82,11 +82,17 @@ def has_gc_and_status(version: str) -> bool:
     return at_least(version, "1.1.0")
 
 
+def describe(supported: t.Sequence[str]) -> dict[str, t.Any]:
+    """Return the keys of a plugin's answer to VERSION (section 5, "VERSION")."""
+    return {"cniVersion": LATEST, "supportedVersions": supported}
+
+
 __all__ = (
     "IMPLIED",
     "KNOWN",
     "LATEST",
     "at_least",
+    "describe",
     "has_check",
     "has_gc_and_status",
     "has_prev_result_on_delete",

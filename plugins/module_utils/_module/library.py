@@ -32,7 +32,11 @@ def ensure(module: AnsibleModule) -> JsonObject:
     elif library.path in before or module.check_mode:
         after = sorted({*before, library.path})
     else:
-        raise CniError(Code.INVALID_ENVIRONMENT, f"the library could not be installed in {library.top}", "see -v")
+        raise CniError(
+            Code.INVALID_ENVIRONMENT,
+            f"the library could not be installed in {library.top}",
+            "run the task with -v, which shows why",
+        )
     paths = set(before) ^ set(after)
     action = phrase_action("installed" if len(after) > len(before) else "removed", predicted=module.check_mode)
     return {

@@ -48,7 +48,7 @@ def call(plugin: Plugin, content: bytes, parameters: Parameters, executor: Execu
             ``INVALID_ENVIRONMENT`` for a request that no plugin accepts.
     """
     if parameters.command == "VERSION":
-        return json_text.encode({"cniVersion": version.LATEST, "supportedVersions": plugin.versions})
+        return json_text.encode(version.describe(plugin.versions))
     operations: dict[str, t.Callable[[PluginRequest], Result | None]] = {
         "ADD": plugin.add,
         "CHECK": plugin.check,

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.library import find_current
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.library import hold_current
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as restore_command
 from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_command
+from ansible_collections.cni.node.plugins.module_utils._node.boot.journal import write_line
 from ansible_collections.cni.node.plugins.module_utils._node.boot.repair_units import REPAIR
 
 
@@ -23,9 +25,11 @@ def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
 
     The command ``repair`` has options; without a command, the arguments are cache directories to restore from.
     """
-    library = find_current()
-    if library is not None:
-        library.hold()
+    try:
+        hold_current()
+    except CniError as exc:
+        write_line(f"failed: {exc}")
+        return 1
     if arguments and arguments[0] == REPAIR:
         return repair_command.main(arguments[1:], paths)
     return restore_command.main(arguments, paths)

@@ -19,7 +19,7 @@ import tempfile
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.library import MAIN, Library, require_safe
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
@@ -34,7 +34,7 @@ def install(library: Library, files: t.Mapping[str, bytes]) -> None:
     It gets its name when it is complete, with code compiled for the Python of this process.
 
     Raises:
-        CniError: ``INVALID_ENVIRONMENT`` or ``IO_FAILURE``; nothing is installed.
+        CniError: ``INVALID_ENVIRONMENT``, ``IO_FAILURE`` or ``TRY_AGAIN``; nothing is installed.
     """
     # Missing directories are made only below safe ones.
     require_safe(library.top)
@@ -74,7 +74,7 @@ def _make(library: Library, files: t.Mapping[str, bytes]) -> None:
         try:
             _write(path, files)
             syscall.sync_file_system(t.cast(int, descriptor))
-            _rename(path, library.path)
+            _rename(path, library)
             durable.sync_directory(library.top)
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
@@ -94,16 +94,19 @@ def _write(path: str, files: t.Mapping[str, bytes]) -> None:
             os.chmod(t.cast(str, compiled), 0o644)
 
 
-def _rename(path: str, target: str) -> None:
+def _rename(path: str, library: Library) -> None:
     try:
-        os.rename(path, target)
+        os.rename(path, library.path)
     except OSError as exc:
         if exc.errno not in _IS_THERE:
             raise
-        if os.path.exists(os.path.join(target, MAIN)):  # another run has installed it in the meantime
+        if library.is_complete:  # another run has installed it in the meantime
             shutil.rmtree(path)
-        elif remove(target):  # a run was killed while it removed it
-            os.rename(path, target)
+            return
+        # A run was killed while it removed it, or still removes it.
+        if not remove(library.path):
+            raise CniError(Code.TRY_AGAIN, f"another run is removing {library.path}", "run the task again") from exc
+        os.rename(path, library.path)
 
 
 def _remove_remains(top: str) -> None:

@@ -50,7 +50,8 @@ def register(library: Library, paths: t.Iterable[str]) -> None:
             durable.sync_directory(directory)
     except OSError as exc:
         raise io_error("write links in", directory, exc) from exc
-    remove_unused(library.top, keep=library.digest)
+    if list_libraries(library.top) != [library.path]:
+        remove_unused(library.top, keep=library.digest)
 
 
 def list_libraries(top: str) -> list[str]:
@@ -89,7 +90,13 @@ def _read_users(top: str, *, forget: bool) -> t.Iterator[bytes]:
     directory = os.path.join(top, _USERS)
     for name in durable.list_directory(directory):
         link = os.path.join(directory, name)
-        heads = [head for head in map(_read_head, _files(os.readlink(link))) if os.fsencode(top) in head]
+        try:
+            path = os.readlink(link)
+        except FileNotFoundError:  # another run has just forgotten it
+            continue
+        except OSError as exc:
+            raise io_error("read the link", link, exc) from exc
+        heads = [head for head in map(_read_head, _files(path)) if os.fsencode(top) in head]
         yield from heads
         if not heads and forget:
             durable.remove(link)

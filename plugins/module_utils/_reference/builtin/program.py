@@ -14,7 +14,8 @@ import sys
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.library import find_current
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.library import hold_current
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import standard_output
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
@@ -27,25 +28,26 @@ def main(name: str) -> int:
     if plugin_type not in registry.TYPES:
         sys.stderr.write(f"{name}: no built-in plugin has this name; known: {', '.join(sorted(registry.TYPES))}\n")
         return 1
-    library = find_current()
-    if library is not None:
-        library.hold()
+    try:
+        hold_current()
+    except CniError as exc:
+        return _print({"cniVersion": version.LATEST, **exc.as_dict()}, 1)
     # Runtimes ask for versions before each operation, and the answer needs little of the engine.
     if os.environ.get("CNI_COMMAND") == "VERSION" and sys.stdout is not None:
-        return _print_versions(plugin_type)
+        return _print(version.describe(list_versions(plugin_type)), 0)
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin import process
 
     return process.run(plugin_type)
 
 
-def _print_versions(plugin_type: str) -> int:
-    keys = {"cniVersion": version.LATEST, "supportedVersions": list_versions(plugin_type)}
+def _print(keys: JsonObject, status: int) -> int:
+    """Print a result or an error; return the exit status."""
     try:
         standard_output.write(json_text.encode(keys))
     except CniError as exc:
         sys.stderr.write(f"{exc}\n")
         return 1
-    return 0
+    return status
 
 
 __all__ = ("main",)

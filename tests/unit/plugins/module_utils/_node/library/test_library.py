@@ -138,6 +138,17 @@ def test_nothing_is_made_below_a_directory_that_others_can_change(node: Node, tm
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_library_whose_removal_was_killed_is_installed_again(node: Node) -> None:
+    library = node.install()
+    (pathlib.Path(library.path) / "__main__.py").unlink()
+    assert not library.is_complete
+    assert not library.hold()
+    process = lock_in_another_process(library)
+    assert error_of(node.install).code == Code.TRY_AGAIN
+    assert os.listdir(node.top) == [library.digest]
+    process.communicate()
+
+
 def test_a_library_stays_while_a_process_uses_it(node: Node) -> None:
     library = node.install()
     process = lock_in_another_process(library)
@@ -158,6 +169,14 @@ def test_the_libraries_of_other_releases_are_removed_when_nothing_uses_them(node
     node.user("unit", new)
     users.register(new, [str(unit)])
     assert users.list_libraries(new.top) == [new.path]
+
+
+def test_a_single_library_is_kept_without_a_look_at_its_users(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = node.install()
+    with monkeypatch.context() as patch:
+        patch.setattr(users, "remove_unused", lambda *dummy, **dummies: pytest.fail("the users were read"))
+        users.register(library, ["/etc/hosts"])
+    assert users.list_libraries(library.top) == [library.path]
 
 
 def test_an_executable_in_a_directory_keeps_its_library(node: Node, tmp_path: pathlib.Path) -> None:

@@ -120,7 +120,8 @@ class _Process:
             # With a file as standard input, writing can neither block nor fail if the process does not read it.
             request = anonymous_file("stdin")
             opened.callback(os.close, request)
-            os.write(request, stdin)
+            with open(request, "wb", closefd=False) as stream:  # which writes all, or fails
+                stream.write(stdin)
             os.lseek(request, 0, os.SEEK_SET)
             actions = [(os.POSIX_SPAWN_DUP2, request, 0)]
             for number, sink in ((1, self.stdout), (2, self.stderr)):

@@ -13,6 +13,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 REMEDY: t.Final = (
     "run Ansible outside of it; in a systemd service, leave out PrivateMounts, PrivateTmp, ProtectSystem and other settings that"
@@ -67,7 +68,9 @@ def find_hidden(namespaces: t.Iterable[str], proc: str = "/proc") -> list[str]:
     return [
         path
         for path in namespaces
-        if not os.path.realpath(path).startswith("/proc/") and f"net:[{os.stat(path).st_ino}]" not in mounted
+        if (inode := netns.inode(path))  # otherwise it is gone by now
+        and not os.path.realpath(path).startswith("/proc/")
+        and f"net:[{inode}]" not in mounted
     ]
 
 

@@ -106,11 +106,15 @@ def tables(*names: str, family: str = "", with_handles: bool = True) -> list[Nft
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    found = [_table(*pair) for pair in _pairs(family) if pair[1] in names]
+    found = _read_tables(names, family)
     if with_handles and not all(rule.handle for table in found for rule in table.rules):
         rule_cache.forget(rule_cache.NFT)
-        found = [_table(*pair) for pair in _pairs(family) if pair[1] in names]
+        found = _read_tables(names, family)
     return found
+
+
+def _read_tables(names: t.Collection[str], family: str) -> list[NftTable]:
+    return [_table(*pair) for pair in _pairs(family) if pair[1] in names]
 
 
 def rules(*names: str, with_handles: bool = True) -> list[NftRule]:
@@ -169,9 +173,8 @@ def remove_table(table: NftTable) -> None:
     path = program.find("nft")
     if path:
         try:
-            program.run_silent(
-                [path, "delete", "table", table.family, table.name]
-            )  # no run that keeps listings does so
+            # No run that keeps listings does so.
+            program.run_silent([path, "delete", "table", table.family, table.name])
         except CniError:
             if tables(table.name, family=table.family):
                 raise

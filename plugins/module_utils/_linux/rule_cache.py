@@ -26,6 +26,7 @@ another listing. Processes that share a run tell each other their writes in a fi
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import io
 import os
@@ -91,8 +92,10 @@ class _Journal:
 
     def append(self, addition: Addition, generation: int) -> None:
         content = pickle.dumps(addition)
-        os.pwrite(self._file, content, self._position)
-        self._position += len(content)
+        written = os.pwrite(self._file, content, self._position)
+        if written < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._position += written
         self._write_head(generation)
 
     def close(self) -> None:

@@ -137,6 +137,9 @@ class _Batch:
 
     def count_processes(self) -> int:
         """Return among how many processes the containers are worth being shared."""
+        most = min(self.workers, len(os.sched_getaffinity(0)))
+        if most == 1 or len(self.containers) < 2 * _LEAST_SHARE:
+            return 1
         # The files of two attachments may have the same name, and then threads of one process agree on another one.
         names = {"-".join(item.attachment.key) for item in self.desired.values()}
         if len(names) < len(self.desired):
@@ -144,7 +147,7 @@ class _Batch:
         is_checked_here = self._reconciler.is_checked_here
         checked = sum(all(is_checked_here(self.desired[number]) for number in each) for each in self.containers)
         shares = checked // _LEAST_CHECKED_SHARE + (len(self.containers) - checked) // _LEAST_SHARE
-        return max(1, min(self.workers, len(os.sched_getaffinity(0)), shares))
+        return max(1, min(most, shares))
 
     def reconcile(self, containers: t.Sequence[_Container], places: int) -> dict[int, AttachmentResult]:
         """Reconcile containers in threads of this process."""

@@ -83,6 +83,12 @@ def test_a_network_namespace_that_process_1_has_not_mounted_is_hidden(tmp_path: 
     assert mount_propagation.find_hidden(paths, str(tmp_path)) == [str(hidden)]
 
 
+def test_a_network_namespace_that_goes_meanwhile_is_not_hidden(tmp_path: pathlib.Path) -> None:
+    for process in ("self", "1"):
+        describe(tmp_path, process, process, write_mounts(ROOT))
+    assert mount_propagation.find_hidden([str(tmp_path / "gone")], str(tmp_path)) == []
+
+
 def test_no_network_namespace_is_hidden_in_the_mount_namespace_of_process_1(tmp_path: pathlib.Path) -> None:
     for process in ("self", "1"):
         describe(tmp_path, process, "1", write_mounts(ROOT))

@@ -11,14 +11,15 @@ from ansible.utils.display import Display
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import CONTINUATION_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY
 from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
-from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
+from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
+from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import AttachmentsArguments
 
 display = Display()
 
 
-class ActionModule(RoleAction):
+class ActionModule(ComparingAction, AttachmentsArguments):
     """Divide a long task into several calls of the module, and show progress between them."""
 
     _requires_connection = True
@@ -26,32 +27,30 @@ class ActionModule(RoleAction):
 
     def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
         result: JsonObject = super().run(tmp, task_vars)
-        arguments = {key: value for key, value in self._task.args.items() if key != CONTINUATION_KEY}
         if self._task.async_val:
             in_background = not self._connection.has_native_async
+            arguments = {key: value for key, value in self._task.args.items() if key != CONTINUATION_KEY}
             done = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=in_background)
         else:
-            done = self._run_in_calls(arguments, task_vars or {})
+            done = self._run_in_calls(task_vars or {})
         return {**result, **done}
 
-    def _run_in_calls(self, arguments: JsonObject, task_vars: JsonObject) -> JsonObject:
+    def _run_in_calls(self, task_vars: JsonObject) -> JsonObject:
         started = time.monotonic()
-        result = self._call(arguments, {}, task_vars)
+        result = self._call({}, task_vars)
         if CONTINUATION_KEY not in result:
             return result
         batch = Batch(result, predicted=bool(self._task.check_mode))
         while batch.continuation:
             self._show(batch.progress(time.monotonic() - started, names=not self._task.no_log), task_vars)
             try:
-                batch.take(self._call(arguments, batch.continuation, task_vars))
+                batch.take(self._call(batch.continuation, task_vars))
             except AnsibleConnectionFailure as exc:
                 batch.take({"unreachable": True, "msg": str(exc)})
         return batch.result()
 
-    def _call(self, arguments: JsonObject, continuation: JsonObject, task_vars: JsonObject) -> JsonObject:
-        result: JsonObject = self._execute_module(
-            module_args={**arguments, CONTINUATION_KEY: continuation}, task_vars=task_vars
-        )
+    def _call(self, continuation: JsonObject, task_vars: JsonObject) -> JsonObject:
+        result: JsonObject = self._execute_module(module_args=self.task_arguments(continuation), task_vars=task_vars)
         result.get("invocation", {}).get("module_args", {}).pop(CONTINUATION_KEY, None)
         return result
 

@@ -8,11 +8,12 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
+from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 
 
-class ActionModule(ConflistItemsAction):
+class ActionModule(ComparingAction, ConflistItemsAction):
     """Prepare the network configurations of the module `kernel`, and check `sysctls` given as text."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:

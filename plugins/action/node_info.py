@@ -11,7 +11,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.node_info import CONFIGURATIONS, FINDINGS
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONFIGURATIONS_KEY, FINDINGS
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_list
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
@@ -29,7 +29,7 @@ class ActionModule(RoleAction, NormalAction):
             )
         result = super().run(tmp, task_vars)
         # They may have secrets, so the result keeps neither the files nor values from them.
-        configurations: t.Sequence[JsonMapping] = result.pop(CONFIGURATIONS, ())
+        configurations: t.Sequence[JsonMapping] = result.pop(CONFIGURATIONS_KEY, ())
         if not configurations:
             return result
         sources = [Source(entry["file"], base64.b64decode(entry["content"])) for entry in configurations]

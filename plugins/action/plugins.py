@@ -14,7 +14,6 @@ import typing as t
 
 from ansible import constants
 from ansible.errors import AnsibleError
-from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -34,34 +33,32 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import (
-    BUILTIN,
-    is_url,
     resolve_request,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
-from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
-from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
+from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
+from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import (
+    PluginsArguments,
+    further_sets,
+    is_on_controller,
+    plugin_sets,
+    without_credentials,
+)
 
 _ADVICE: t.Final = (
     "for a source on the node, set remote_src (in a role: cni_plugins_remote_src or cni_node_plugins_remote_src)"
 )
 
 
-class ActionModule(ConflistItemsAction):
+class ActionModule(ComparingAction, PluginsArguments):
     """Send files and directories on the controller to the node, unless the node already has their content."""
-
-    def task_arguments(self) -> JsonObject:
-        """Return the arguments. With state absent, leave out networks: their templates may no longer exist."""
-        arguments = {key: value for key, value in super().task_arguments().items() if key != "_controller"}
-        if plain(arguments.get("state")) == "absent":
-            arguments.pop("conflists", None)
-        return arguments
 
     def execute(self, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
         try:
             _require_text_versions(arguments, task_vars or {})
-            arguments = _without_credentials(arguments)
-            sources = {name: source for name, options in _sets(arguments) if (source := self._source(name, options))}
+            arguments = without_credentials(arguments)
+            sources = {
+                name: source for name, options in plugin_sets(arguments) if (source := self._source(name, options))
+            }
             if not sources:
                 return super().execute(arguments, task_vars)
             return self._ensure(sources, arguments, task_vars)
@@ -70,12 +67,9 @@ class ActionModule(ConflistItemsAction):
 
     def _source(self, set_name: str, options: JsonObject) -> _Source | None:
         """Return the source of a set on the controller, or None if the node reads or downloads it itself."""
-        name = options.get("source")
-        is_remote = boolean(options.get("remote_src") or False, strict=False)
-        if not isinstance(name, str) or name in ("", BUILTIN) or is_remote or is_url(name):
+        if not is_on_controller(options):
             return None
-        if options["state"] != "present":
-            return None
+        name = options["source"]
         try:
             return self._find_source(name, set_name, options)
         except CniError as exc:
@@ -134,7 +128,7 @@ def _require_text_versions(arguments: JsonObject, variables: JsonObject) -> None
     """
     versions = {
         "version": arguments.get("version"),
-        **{f"sets: {item.get('name')}: version": item.get("version") for item in _items(arguments)},
+        **{f"sets: {item.get('name')}: version": item.get("version") for item in further_sets(arguments)},
         # Before ansible-core 2.19, the template in the role's task makes text of it.
         **{name: variables.get(name) for name in ("cni_plugins_version", "cni_node_plugins_version")},
     }
@@ -142,36 +136,6 @@ def _require_text_versions(arguments: JsonObject, variables: JsonObject) -> None
         if isinstance(version, float):
             problem = f"{where}: {version} is a number, whose last digit may be lost, as 1.10 is 1.1"
             raise CniError(Code.INVALID_CONFIG, problem, 'expected: text, in quotes, such as "1.10"')
-
-
-def _sets(arguments: JsonObject) -> t.Iterator[tuple[str, JsonObject]]:
-    """Yield the name and the options of each set that a task describes; the module refuses invalid ones."""
-    state = plain(arguments.get("state")) or "present"
-    yield REFERENCE, {**arguments, "state": state}
-    for item in _items(arguments):
-        yield str(item.get("name")), {**item, "state": plain(item.get("state")) or state}
-
-
-def _items(arguments: JsonObject) -> list[JsonObject]:
-    items = arguments.get("sets")
-    return [dict(item) for item in items if isinstance(item, t.Mapping)] if isinstance(items, (list, tuple)) else []
-
-
-def _without_credentials(arguments: JsonObject) -> JsonObject:
-    """Return the arguments with the credentials of URLs moved to options, which Ansible hides."""
-    items = _items(arguments)
-    sets = {"sets": [_move_credentials(item) for item in items]} if items else {}
-    return {**_move_credentials(arguments), **sets}
-
-
-def _move_credentials(options: JsonObject) -> JsonObject:
-    name = options.get("source")
-    if not isinstance(name, str):
-        return options
-    location, credentials = separate(name)
-    url_options = {"url_username": credentials.username, "url_password": credentials.password}
-    missing = {key: value for key, value in url_options.items() if value and not options.get(key)}
-    return {**options, **missing, "source": location}
 
 
 class _Archive:

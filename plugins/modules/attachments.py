@@ -35,6 +35,7 @@ extends_documentation_fragment:
   - cni.node._paths.plugin_dirs
   - cni.node._paths.cache_dir
   - cni.node._paths.timeout
+  - cni.node._following
 
 attributes:
   action:
@@ -500,39 +501,41 @@ from ansible_collections.cni.node.plugins.module_utils._module.attachments impor
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import PLANNED
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 
+_ITEM: t.Final[arguments.Spec] = {
+    "network": {"type": "str", "required": True},
+    "netns": {"type": "str", "required": True},
+    "container_id": {"type": "str"},
+    "ifname": {"type": "str", "default": "eth0"},
+    "args": {"type": "dict", "default": {}},
+    "capability_args": {"type": "dict", "default": {}},
+    "config_args": {"type": "dict", "default": {}},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "persist": {"type": "bool", "default": False},
+}
+SPEC: t.Final[dict[str, t.Any]] = {
+    "argument_spec": {
+        "attachments": {"type": "list", "elements": "dict", "required": True, "options": _ITEM},
+        **arguments.CONF_DIR,
+        **arguments.PLUGIN_DIRS,
+        **arguments.CACHE_DIR,
+        **arguments.TIMEOUT,
+        "check": {"type": "str", "choices": ["always", "drift", "changed", "never"], "default": "always"},
+        "on_drift": {"type": "str", "choices": ["repair", "recreate", "fail", "report"], "default": "repair"},
+        "purge": {"type": "bool", "default": False},
+        "allow_ports_in_use": {"type": "bool", "default": False},
+        "workers": {"type": "int"},
+        "progress": {"type": "float", "default": 10.0},
+        **PLANNED,
+        "planned_netns": {"type": "list", "elements": "str", "default": []},
+        "_controller": {"type": "dict"},
+        **arguments.FOLLOWING,
+    },
+    "supports_check_mode": True,
+}
+
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
-    item = {
-        "network": {"type": "str", "required": True},
-        "netns": {"type": "str", "required": True},
-        "container_id": {"type": "str"},
-        "ifname": {"type": "str", "default": "eth0"},
-        "args": {"type": "dict", "default": {}},
-        "capability_args": {"type": "dict", "default": {}},
-        "config_args": {"type": "dict", "default": {}},
-        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        "persist": {"type": "bool", "default": False},
-    }
-    module = AnsibleModule(
-        argument_spec={
-            "attachments": {"type": "list", "elements": "dict", "required": True, "options": item},
-            **arguments.CONF_DIR,
-            **arguments.PLUGIN_DIRS,
-            **arguments.CACHE_DIR,
-            **arguments.TIMEOUT,
-            "check": {"type": "str", "choices": ["always", "drift", "changed", "never"], "default": "always"},
-            "on_drift": {"type": "str", "choices": ["repair", "recreate", "fail", "report"], "default": "repair"},
-            "purge": {"type": "bool", "default": False},
-            "allow_ports_in_use": {"type": "bool", "default": False},
-            "workers": {"type": "int"},
-            "progress": {"type": "float", "default": 10.0},
-            **PLANNED,
-            "planned_netns": {"type": "list", "elements": "str", "default": []},
-            "_controller": {"type": "dict"},
-        },
-        supports_check_mode=True,
-    )
-    run(module, ensure, paths)
+    run(AnsibleModule(**SPEC), ensure, paths)
 
 
 if __name__ == "__main__":

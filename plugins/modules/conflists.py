@@ -25,6 +25,7 @@ extends_documentation_fragment:
   - cni.node._paths.conf_dir
   - cni.node._paths.plugin_dirs
   - cni.node._paths.timeout
+  - cni.node._following
 
 attributes:
   action:
@@ -292,24 +293,26 @@ from ansible_collections.cni.node.plugins.module_utils._module.conflists import 
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES
 
+SPEC: t.Final[dict[str, t.Any]] = {
+    "argument_spec": {
+        **CONFLISTS,
+        **arguments.CONF_DIR,
+        **arguments.PLUGIN_DIRS,
+        **arguments.TIMEOUT,
+        "mode": {"type": "raw", "default": "0644"},
+        "purge": {"type": "bool", "default": False},
+        "dhcp_daemon": {"type": "bool", "default": False},
+        "runtime": {"type": "str", "choices": list(NAMES)},
+        "probe": {"type": "bool", "default": True},
+        "validate": VALIDATE,
+        **arguments.FOLLOWING,
+    },
+    "supports_check_mode": True,
+}
+
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
-    module = AnsibleModule(
-        argument_spec={
-            **CONFLISTS,
-            **arguments.CONF_DIR,
-            **arguments.PLUGIN_DIRS,
-            **arguments.TIMEOUT,
-            "mode": {"type": "raw", "default": "0644"},
-            "purge": {"type": "bool", "default": False},
-            "dhcp_daemon": {"type": "bool", "default": False},
-            "runtime": {"type": "str", "choices": list(NAMES)},
-            "probe": {"type": "bool", "default": True},
-            "validate": VALIDATE,
-        },
-        supports_check_mode=True,
-    )
-    run(module, ensure, paths)
+    run(AnsibleModule(**SPEC), ensure, paths)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ extends_documentation_fragment:
   - cni.node._attributes
   - cni.node._conflist_items
   - cni.node._paths.cache_dir
+  - cni.node._following
 
 attributes:
   action:
@@ -271,21 +272,23 @@ from ansible_collections.cni.node.plugins.module_utils._module.kernel import ens
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES
 
+SPEC: t.Final[dict[str, t.Any]] = {
+    "argument_spec": {
+        **CONFLISTS,
+        **arguments.CACHE_DIR,
+        "runtime": {"type": "str", "choices": list(NAMES)},
+        "modules": {"type": "list", "elements": "str", "default": []},
+        "sysctls": {"type": "dict", "default": {}},
+        "persist": {"type": "bool", "default": True},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        **arguments.FOLLOWING,
+    },
+    "supports_check_mode": True,
+}
+
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
-    module = AnsibleModule(
-        argument_spec={
-            **CONFLISTS,
-            **arguments.CACHE_DIR,
-            "runtime": {"type": "str", "choices": list(NAMES)},
-            "modules": {"type": "list", "elements": "str", "default": []},
-            "sysctls": {"type": "dict", "default": {}},
-            "persist": {"type": "bool", "default": True},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        },
-        supports_check_mode=True,
-    )
-    run(module, ensure, paths)
+    run(AnsibleModule(**SPEC), ensure, paths)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ description:
 
 extends_documentation_fragment:
   - cni.node._attributes
+  - cni.node._following
 
 attributes:
   action:
@@ -102,8 +103,18 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, phrase_action, run
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
+
+SPEC: t.Final[dict[str, t.Any]] = {
+    "argument_spec": {
+        "names": {"type": "list", "elements": "str", "required": True},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        **arguments.FOLLOWING,
+    },
+    "supports_check_mode": True,
+}
 
 
 def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
@@ -121,14 +132,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
-    module = AnsibleModule(
-        argument_spec={
-            "names": {"type": "list", "elements": "str", "required": True},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        },
-        supports_check_mode=True,
-    )
-    run(module, ensure, paths)
+    run(AnsibleModule(**SPEC), ensure, paths)
 
 
 if __name__ == "__main__":

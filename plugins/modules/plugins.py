@@ -33,6 +33,7 @@ extends_documentation_fragment:
   - cni.node._conflist_items
   - cni.node._conflist_items.planned
   - cni.node._paths.conf_dir
+  - cni.node._following
 
 attributes:
   action:
@@ -441,29 +442,31 @@ from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets impor
 from ansible_collections.cni.node.plugins.module_utils._module.plugins import ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 
+SPEC: t.Final[dict[str, t.Any]] = {
+    "argument_spec": {
+        **SETS,
+        "bin_dir": {"type": "path", "default": "/opt/cni/bin"},
+        **arguments.CACHE_DIR,
+        "keep": {"type": "int", "default": 1},
+        "force": {"type": "bool", "default": False},
+        **arguments.TIMEOUT,
+        "download_timeout": {"type": "float", "default": 600.0},
+        **CONFLISTS,
+        **arguments.CONF_DIR,
+        "plugin_dirs": arguments.PLUGIN_DIRS["plugin_dirs"],
+        "remove_needed": {"type": "bool", "default": False},
+        **PLANNED,
+        "planned_attachments": {"type": "list", "elements": "dict", "default": []},
+        "_controller": {"type": "dict"},
+        **arguments.FOLLOWING,
+    },
+    "required_if": [("state", "present", ("version", "source", "sets"), True)],
+    "supports_check_mode": True,
+}
+
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
-    module = AnsibleModule(
-        argument_spec={
-            **SETS,
-            "bin_dir": {"type": "path", "default": "/opt/cni/bin"},
-            **arguments.CACHE_DIR,
-            "keep": {"type": "int", "default": 1},
-            "force": {"type": "bool", "default": False},
-            **arguments.TIMEOUT,
-            "download_timeout": {"type": "float", "default": 600.0},
-            **CONFLISTS,
-            **arguments.CONF_DIR,
-            "plugin_dirs": arguments.PLUGIN_DIRS["plugin_dirs"],
-            "remove_needed": {"type": "bool", "default": False},
-            **PLANNED,
-            "planned_attachments": {"type": "list", "elements": "dict", "default": []},
-            "_controller": {"type": "dict"},
-        },
-        required_if=[("state", "present", ("version", "source", "sets"), True)],
-        supports_check_mode=True,
-    )
-    run(module, ensure, paths)
+    run(AnsibleModule(**SPEC), ensure, paths)
 
 
 if __name__ == "__main__":

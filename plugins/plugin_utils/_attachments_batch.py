@@ -10,10 +10,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import (
-    CONTINUATION_KEY,
-    complete_result,
-)
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY
 
 _LISTS: t.Final = ("warnings", "deprecations")
 _SUMS: t.Final = ("total", "plugins")

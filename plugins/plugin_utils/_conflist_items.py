@@ -49,6 +49,13 @@ class ConflistItemsAction(RoleAction):
                 return {**result, "failed": True, "msg": str(exc), "error": exc.as_dict()}
         return {**result, **self.execute(arguments, task_vars)}
 
+    def arguments_to_compare(self, task_vars: JsonObject) -> JsonObject | None:
+        arguments = self.task_arguments()
+        items = arguments.get("conflists")
+        if isinstance(items, list):
+            arguments["conflists"] = [item for item, dummy in self._prepare_items(items, task_vars)]
+        return self.arguments_for_node(arguments)
+
     def task_arguments(self) -> JsonObject:
         """Return the arguments of the task that the module uses."""
         return dict(self._task.args)
@@ -68,7 +75,7 @@ class ConflistItemsAction(RoleAction):
         Raises:
             CniError: ``DECODE_FAILURE``, ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``, with the item's place.
         """
-        prepared = [self._prepare_item(item, f"conflists[{place}]", task_vars) for place, item in enumerate(items)]
+        prepared = self._prepare_items(items, task_vars)
         self.check([source for dummy, source in prepared if source])
         return [item for item, dummy in prepared]
 
@@ -83,6 +90,9 @@ class ConflistItemsAction(RoleAction):
                 config.parse(source.content, source.file)
             except CniError as exc:
                 raise exc if source.file in exc.msg else exc.within(source.file) from exc
+
+    def _prepare_items(self, items: list[t.Any], task_vars: JsonObject) -> list[tuple[t.Any, Source | None]]:
+        return [self._prepare_item(item, f"conflists[{place}]", task_vars) for place, item in enumerate(items)]
 
     def _prepare_item(self, item: t.Any, where: str, task_vars: JsonObject) -> tuple[t.Any, Source | None]:
         """Return an item in the form that the node gets, and its configuration.

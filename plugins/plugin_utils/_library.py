@@ -17,19 +17,18 @@ from ansible import constants
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.library import MAIN
-from ansible_collections.cni.node.plugins.module_utils._node.boot import program
 from ansible_collections.cni.node.plugins.module_utils._node.library.archive import digest_of, pack
 
 _PLUGINS: t.Final = pathlib.Path(__file__).parents[1]
 _PACKAGE: t.Final = "ansible_collections/cni/node/plugins"
-# What `python3 -I LIBRARY` runs.
-_MAIN_TEXT: t.Final = f"""\
+# What `python3 -I LIBRARY` runs. The program is not imported here, because it has most of the collection's code.
+_MAIN_TEXT: t.Final = b"""\
 import sys
 
-from {program.__name__} import main
+from ansible_collections.cni.node.plugins.module_utils._node.boot.program import main
 
 sys.exit(main(sys.argv[1:]))
-""".encode()
+"""
 
 
 def directory() -> str:

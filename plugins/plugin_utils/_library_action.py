@@ -5,7 +5,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Run modules from the library on the node, and send it there when it is missing."""
+"""Run modules from the library on the node, and send it there when it is missing; take results of earlier calls."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import (
     NEEDS_MORE,
     REQUEST,
 )
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import ANSWERS_KEY, FOLLOWING_KEY
 from ansible_collections.cni.node.plugins.plugin_utils import _library
 
 display = Display()
@@ -33,6 +34,9 @@ display = Display()
 _LAUNCHER: t.Final = "cni.node.launcher"
 # The variable also moves everything else that is below /opt (docs/playbooks.md).
 _OPT_DIR: t.Final = "cni_node_opt_dir"
+# The variable with the files of the role cni_node between whose tasks nothing else changes the node. Only in these tasks is a
+# result of an earlier call used.
+PLAN: t.Final = "__cni_node_plan"
 
 
 class LibraryAction(ActionBase):
@@ -46,15 +50,38 @@ class LibraryAction(ActionBase):
     uses_library = True
     has_installed = False
 
+    @property
+    def module_name(self) -> str:
+        return str(self._task.action).rpartition(".")[2]
+
+    def list_following(self, variables: JsonObject) -> list[JsonObject]:
+        """Return `module` and `arguments` of the later tasks whose results the call may return, too."""
+        return []
+
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         variables = keywords.get("task_vars") or {}
         request = {"top": self._find_top(variables), "digest": _library.digest(), "archive": "", "module": ""}
         if arguments or keywords.get("module_name") or not self.uses_library:
             return self._execute_with(request, *arguments, **keywords)
+        keywords = {"module_args": self._task.args, **keywords}
+        answers = _Answers(self._describe_connection(variables))
+        following: list[JsonObject] = []
+        if PLAN in variables:
+            is_known, answer = answers.take({"module": self.module_name, "arguments": keywords["module_args"]})
+            if answer is not None:
+                return answer
+            following = [] if is_known else self.list_following(variables)
+        result = self._execute(request, following, keywords)
+        answers.update(following, result)
+        return result
+
+    def _execute(self, request: JsonObject, following: list[JsonObject], keywords: JsonObject) -> JsonObject:
+        """Run the module from the library if possible, with the later tasks."""
+        variables = keywords.get("task_vars") or {}
         mark = _Mark(self._describe_connection(variables))
         reason = "a task with async does not install it" if self._task.async_val else mark.reason
         if reason is None:
-            result = self._launch(request, keywords)
+            result = self._launch(request, following, keywords)
             answer = result.get(ANSWER)
             if answer is None:
                 return result
@@ -64,10 +91,11 @@ class LibraryAction(ActionBase):
             display.v(printable.line(f"{self._name_host(variables)} runs without the library: {reason}"))
         return self._execute_with(request, **keywords)
 
-    def _launch(self, request: JsonObject, keywords: JsonObject) -> JsonObject:
+    def _launch(self, request: JsonObject, following: list[JsonObject], keywords: JsonObject) -> JsonObject:
         """Run the module from the library, installing it if it is missing; the result may be the launcher's answer."""
-        request = {**request, "module": self._task.action.rpartition(".")[2]}
-        keywords = {"module_args": self._task.args, **keywords, "module_name": _LAUNCHER}
+        request = {**request, "module": self.module_name}
+        further = {FOLLOWING_KEY: following} if following else {}
+        keywords = {**keywords, "module_name": _LAUNCHER, "module_args": {**keywords["module_args"], **further}}
         result = self._execute_with(request, **keywords)
         is_missing = (result.get(ANSWER) or {}).get("state") == MISSING
         if is_missing and not self._task.check_mode:
@@ -112,8 +140,7 @@ class _Mark:
     """Remembers for the other tasks of a run that a node does not run modules from the library."""
 
     def __init__(self, node: str) -> None:
-        name = hashlib.sha256(node.encode()).hexdigest()
-        self._path = os.path.join(_library.directory(), f"{name}.reason")
+        self._path = _path_of(node, "reason")
 
     @property
     def reason(self) -> str | None:
@@ -122,6 +149,49 @@ class _Mark:
 
     def set(self, reason: str) -> None:
         durable.write(self._path, reason.encode(), flush=False)
+
+
+class _Answers:
+    """Keeps the results that a call has returned for later tasks of the run on the same node, in their order."""
+
+    def __init__(self, node: str) -> None:
+        self._path = _path_of(node, "answers")
+
+    def take(self, task: JsonObject) -> tuple[bool, JsonObject | None]:
+        """Return whether the task is known, and its result, or None if it has to run itself.
+
+        An unknown task begins anew. The others end the use of earlier results.
+        """
+        kept = json.loads(durable.read(self._path) or b"[]")
+        digests = [digest for digest, dummy in kept]
+        digest = _digest_of(task)
+        if digest not in digests:
+            self._keep([])
+            return False, None
+        place = digests.index(digest)
+        self._keep(kept[place + 1 :])
+        return True, kept[place][1]
+
+    def update(self, following: list[JsonObject], result: JsonObject) -> None:
+        """Move the results of later tasks out of a result. One that has changed something makes earlier ones worthless."""
+        answers = result.pop(ANSWERS_KEY, ())
+        if answers or result.get("changed") or result.get("failed"):
+            self._keep(list(zip(map(_digest_of, following), answers)))
+
+    def _keep(self, answers: list[t.Any]) -> None:
+        if answers:
+            durable.write(self._path, json.dumps(answers).encode(), flush=False)
+        elif os.path.exists(self._path):
+            os.unlink(self._path)
+
+
+def _path_of(node: str, kind: str) -> str:
+    """Return the path of a file that exists as long as the run; only the user can read it."""
+    return os.path.join(_library.directory(), f"{hashlib.sha256(node.encode()).hexdigest()}.{kind}")
+
+
+def _digest_of(task: JsonObject) -> str:
+    return hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()
 
 
 __all__ = ("LibraryAction",)

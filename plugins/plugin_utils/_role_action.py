@@ -44,6 +44,14 @@ class RoleAction(LibraryAction):
         result: JsonObject = super().run(tmp, task_vars)
         return result
 
+    def arguments_to_compare(self, task_vars: JsonObject) -> JsonObject | None:
+        """Return the arguments that the node will get, for an earlier task; None if this task has to run itself.
+
+        Raises:
+            AnsibleError: They cannot be found, as when a template is missing; so does `CniError`.
+        """
+        return dict(self._task.args)
+
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         """Run a module. If it fails without an error of its own, check whether the node's Python is too old."""
         result: JsonObject = super()._execute_module(*arguments, **keywords)

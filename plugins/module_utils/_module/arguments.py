@@ -11,6 +11,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import FOLLOWING_KEY
 
 Spec = dict[str, dict[str, t.Any]]
 
@@ -27,6 +28,7 @@ PLUGIN_DIRS: t.Final[Spec] = {
 }
 CACHE_DIR: t.Final[Spec] = {"cache_dir": {"type": "path", "default": "/var/lib/cni"}}
 TIMEOUT: t.Final[Spec] = {"timeout": {"type": "float", "default": 60.0}}
+FOLLOWING: t.Final[Spec] = {FOLLOWING_KEY: {"type": "list", "elements": "dict"}}
 
 
 # Characters that end a line or control a terminal.
@@ -82,4 +84,13 @@ def positive(name: str, value: float) -> float:
     return value
 
 
-__all__ = ("CACHE_DIR", "CONF_DIR", "PLUGIN_DIRS", "TIMEOUT", "Spec", "positive", "require_plain_paths")
+__all__ = (
+    "CACHE_DIR",
+    "CONF_DIR",
+    "FOLLOWING",
+    "PLUGIN_DIRS",
+    "TIMEOUT",
+    "Spec",
+    "positive",
+    "require_plain_paths",
+)

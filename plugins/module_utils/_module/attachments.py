@@ -21,10 +21,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._module import attachments_report as report
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_batch import plan_batch
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import (
-    CONTINUATION_KEY,
-    complete_result,
-)
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import stderr_log, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Journal, Sharing, reconcile_all

@@ -15,9 +15,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions
 
-# The option and the result key that carry state between the calls of one task.
-CONTINUATION_KEY: t.Final = "_controller"
-
 
 def complete_result(parts: t.Mapping[str, t.Any], *, predicted: bool) -> JsonObject:
     """Return the complete result of the module `attachments`, derived from its parts.
@@ -62,4 +59,4 @@ def _failure(entry: t.Mapping[str, t.Any]) -> str:
     return f"{attachment}: {CniError(**entry['error'])}"
 
 
-__all__ = ("CONTINUATION_KEY", "complete_result")
+__all__ = ("complete_result",)

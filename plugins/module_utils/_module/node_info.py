@@ -14,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONFIGURATIONS_KEY, FINDINGS
 from ansible_collections.cni.node.plugins.module_utils._module.run import count_entries, summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
@@ -30,13 +31,12 @@ if t.TYPE_CHECKING:
 
 # What `gather` may name, in the order of the result.
 DEFAULT_PARTS: t.Final = ["plugins", "releases", "networks", "attachments", "leases", "netns", "runtimes"]
-LINKS, FINDINGS, STATUS = OTHER_PARTS = ("links", "findings", "status")
+LINKS, STATUS = ("links", "status")
+OTHER_PARTS: t.Final = (LINKS, FINDINGS, STATUS)
 _LISTED: t.Final = (*DEFAULT_PARTS, LINKS)
-# For the action plugin, which takes it out of the result: the files, for the levels that the controller validates.
-CONFIGURATIONS: t.Final = "configurations"
 
 
-def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
+def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Run the module `node_info` and return its result."""
     params = module.params
     timeout = arguments.positive("timeout", params["timeout"])
@@ -65,7 +65,7 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     unsafe = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
     warn(module, map(str, unsafe))
     if FINDINGS in params["gather"]:
-        of_files, facts[CONFIGURATIONS] = _validate(params["conf_dir"])
+        of_files, facts[CONFIGURATIONS_KEY] = _validate(params["conf_dir"])
         unsafe += of_files
         parts.append(count_entries(FINDINGS, [finding.as_dict() for finding in unsafe]))
     if FINDINGS in params["gather"] or "plugins" in params["gather"]:
@@ -98,4 +98,4 @@ def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readine
     )
 
 
-__all__ = ("CONFIGURATIONS", "DEFAULT_PARTS", "FINDINGS", "OTHER_PARTS", "describe")
+__all__ = ("DEFAULT_PARTS", "OTHER_PARTS", "ensure")

@@ -14,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import require_plain_paths
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import ANSWERS_KEY, FOLLOWING_KEY
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -23,15 +24,18 @@ if t.TYPE_CHECKING:
 _OBSERVED: t.Final = ("checked", "drifted", "failed", "kept", "left", "skipped", "unchanged")
 
 
-def run(module: AnsibleModule, operation: t.Callable[..., dict[str, t.Any]], *arguments: object) -> t.NoReturn:
+def run(module: AnsibleModule, operation: t.Callable[..., dict[str, t.Any]], *arguments: t.Any) -> t.NoReturn:
     """Run a module's operation and exit: errors become a failure, and text in the result is escaped.
 
     Args:
         operation: Called with the module and the arguments; returns the module's result.
     """
+    following = module.params.pop(FOLLOWING_KEY, None)
     try:
         require_plain_paths(module.argument_spec, module.params)
         result = printable.escape_all(operation(module, *arguments))
+        if following:
+            result[ANSWERS_KEY] = _compare(module, following, result, *arguments)
     except Exception as exc:
         if isinstance(exc, ModuleNotFoundError) and str(exc.name).startswith("ansible."):
             raise  # for the launcher, which knows what to do
@@ -39,6 +43,13 @@ def run(module: AnsibleModule, operation: t.Callable[..., dict[str, t.Any]], *ar
     if result.get("failed"):
         module.fail_json(**result)
     module.exit_json(**result)
+
+
+def _compare(*arguments: t.Any) -> list[dict[str, t.Any] | None]:
+    # The other modules that it runs are in the library only.
+    from ansible_collections.cni.node.plugins.module_utils._module.comparison import compare
+
+    return compare(*arguments)
 
 
 def as_failure(error: CniError) -> dict[str, t.Any]:

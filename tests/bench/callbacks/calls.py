@@ -20,17 +20,6 @@ description:
   - The number goes to the file that the environment variable CNI_BENCH_CALLS names.
 """
 
-ON_THE_CONTROLLER = {
-    "assert",
-    "debug",
-    "fail",
-    "include_role",
-    "include_tasks",
-    "set_fact",
-    "show",
-    "validate_argument_spec",
-}
-
 
 class CallbackModule(CallbackBase):
     CALLBACK_VERSION = 2.0
@@ -43,11 +32,10 @@ class CallbackModule(CallbackBase):
         self._count = 0
 
     def v2_runner_on_ok(self, result: t.Any) -> None:
-        # ansible-core 2.19 made the attributes public and deprecated the private ones.
-        task = result.task if hasattr(result, "task") else result._task
+        # ansible-core 2.19 made the attribute public and deprecated the private one.
         keys = result.result if hasattr(result, "result") else result._result
-        if task.action.rpartition(".")[2] not in ON_THE_CONTROLLER:
-            self._count += len(keys.get("results", [None]))
+        # Only a module that was run returns its arguments.
+        self._count += sum("invocation" in item for item in keys.get("results", [keys]))
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         pathlib.Path(os.environ["CNI_BENCH_CALLS"]).write_text(str(self._count), encoding="utf-8")

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The action plugins of modules run them from the library, send it when it is missing, and run them without it elsewhere."""
+"""The action plugins of modules run them from the library, send it when it is missing, and run them without it elsewhere.
+
+In a plan, they take the results that an earlier call has returned.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import (
     REQUEST,
     UNUSABLE,
 )
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import ANSWERS_KEY, FOLLOWING_KEY
+from ansible_collections.cni.node.plugins.plugin_utils._library_action import PLAN
+from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
+from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import AttachmentsArguments, PluginsArguments
 from ansible_collections.cni.node.tests.support import libraries
 
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
@@ -57,6 +64,7 @@ class Controller:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[Call] = []
         self.answers: list[JsonObject] = []
+        self.following: list[JsonObject] | None = None
         self._monkeypatch = monkeypatch
         monkeypatch.setattr(ActionModule, "_remove_tmp_path", lambda *dummy, **dummies: None)
         monkeypatch.setattr(ActionModule, "_transfer_file", lambda dummy, source, target: None)
@@ -67,10 +75,13 @@ class Controller:
         self.answers = [*answers, DONE]
         self.calls.clear()
         variables = {"inventory_hostname": host, **keys.pop("variables", {})}
-        settings: JsonObject = {"async_val": 0, "check_mode": False, "delegate_to": None, "diff": False, **keys}
-        task: t.Any = types.SimpleNamespace(args={}, action="cni.node.netns", environment=[{"A": "1"}], **settings)
+        settings: JsonObject = {"async_val": 0, "check_mode": False, "delegate_to": None, "diff": False}
+        task: t.Any = types.SimpleNamespace(
+            args=keys.pop("args", {}), action="cni.node.netns", environment=[{"A": "1"}], **{**settings, **keys}
+        )
 
-        def execute(dummy: ActionBase, module_name: str | None = None, **dummies: t.Any) -> JsonObject:
+        def execute(dummy: ActionBase, module_name: str | None = None, **keywords: t.Any) -> JsonObject:
+            self.following = keywords["module_args"].get(FOLLOWING_KEY)
             (own,) = (entry for entry in task.environment if REQUEST in entry)
             request = json.loads(own[REQUEST])
             assert request["digest"] == libraries.describe_checkout().digest
@@ -156,3 +167,88 @@ def test_one_variable_moves_the_library(controller: Controller, value: str) -> N
     variables = {"cni_node_opt_dir": trust(value), "place": "/srv"}
     controller.run(variables=variables)
     assert [call.top for call in controller.calls] == ["/srv/cni/lib/cni.node"]
+
+
+PLANNED: JsonObject = {"variables": {PLAN: []}}
+RED, BLUE, GREEN = ({"names": [name]} for name in ("red", "blue", "green"))
+
+
+def task(arguments: JsonObject) -> JsonObject:
+    return {"module": "netns", "arguments": arguments}
+
+
+@pytest.fixture
+def asking(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> Controller:
+    """Return the controller after a task has asked about three tasks, of which the second has to run itself."""
+    following = [task(RED), task(BLUE), task(GREEN)]
+    monkeypatch.setattr(ActionModule, "list_following", lambda *dummies: following)
+    answered = {**DONE, ANSWERS_KEY: [{**DONE, "msg": "red is there"}, None, {**DONE, "msg": "green is there"}]}
+    result = controller.run(answered, **PLANNED)
+    assert controller.following == following
+    assert result["msg"] == "done"
+    assert ANSWERS_KEY not in result
+    return controller
+
+
+def test_a_task_takes_the_result_of_an_earlier_call(asking: Controller) -> None:
+    assert asking.run(args=RED, **PLANNED)["msg"] == "red is there"
+    assert asking.calls == []
+    assert asking.run(args=BLUE, **PLANNED)["msg"] == "done"
+    assert asking.calls == [FROM_LIBRARY]
+    assert asking.following is None
+    assert asking.run(args=GREEN, **PLANNED)["msg"] == "green is there"
+    # It is taken once.
+    assert asking.run(args=GREEN, **PLANNED)["msg"] == "done"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},  # no plan
+        {**PLANNED, "args": {**RED, "state": "absent"}},
+        {**PLANNED, "args": RED, "host": "green"},
+        {**PLANNED, "args": RED, "check_mode": True},
+    ],
+)
+def test_another_task_does_not(asking: Controller, keys: JsonObject) -> None:
+    assert asking.run(**keys)["msg"] == "done"
+    assert asking.calls == [FROM_LIBRARY]
+
+
+@pytest.mark.parametrize("result", [{"changed": True}, {"failed": True}])
+@pytest.mark.parametrize("variables", [PLANNED, {}])
+def test_after_a_change_each_task_runs_itself(asking: Controller, result: JsonObject, variables: JsonObject) -> None:
+    asking.run({**DONE, **result}, args=BLUE, **variables)
+    assert asking.run(args=GREEN, **PLANNED)["msg"] == "done"
+
+
+def test_a_second_run_of_the_plan_asks_anew(asking: Controller) -> None:
+    asking.run(args={"names": ["first"]}, **PLANNED)
+    assert asking.following == [task(RED), task(BLUE), task(GREEN)]
+    assert asking.run(args=RED, **PLANNED)["msg"] == "done"
+
+
+def test_a_node_without_the_library_is_not_asked_about_later_tasks(asking: Controller) -> None:
+    asking.run(answer(UNUSABLE, "no"), args={"names": ["first"]}, host="green", **PLANNED)
+    assert asking.calls == [FROM_LIBRARY, WITHOUT]
+    assert asking.following is None
+
+
+def arguments(kind: type[RoleAction], given: JsonObject) -> JsonObject | None:
+    """Return what a node would be asked with, for a task with the arguments."""
+    given_task: t.Any = types.SimpleNamespace(args=given, async_val=0)
+    unused = t.cast("t.Any", None)
+    return kind(given_task, unused, unused, unused, unused, None).arguments_to_compare({})
+
+
+def test_many_attachments_are_left_to_their_task_which_shows_progress() -> None:
+    few = [{"network": "lab", "netns": f"n{number}"} for number in range(200)]
+    assert arguments(AttachmentsArguments, {"attachments": few}) == {"attachments": few, "_controller": {}}
+    assert arguments(AttachmentsArguments, {"attachments": [*few, few[0]]}) is None
+
+
+def test_plugins_on_the_controller_are_left_to_their_task_which_reads_them() -> None:
+    assert arguments(PluginsArguments, {"source": "plugins.tgz", "version": "1.9.1"}) is None
+    assert arguments(PluginsArguments, {"sets": [{"name": "tap", "source": "tap"}]}) is None
+    at_url = arguments(PluginsArguments, {"source": "https://me:secret@example.com/plugins.tgz"})
+    assert at_url == {"source": "https://example.com/plugins.tgz", "url_username": "me", "url_password": "secret"}

@@ -1,0 +1,23 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The keys of options and results in which action plugins and modules pass to each other what no user sees."""
+
+from __future__ import annotations
+
+import typing as t
+
+# The state between the calls of one task.
+CONTINUATION_KEY: t.Final = "_controller"
+# Later tasks whose results a call may return as well, and these results.
+FOLLOWING_KEY: t.Final = "_following"
+ANSWERS_KEY: t.Final = "cni_node_answers"
+# The files of networks, for the levels of findings that the controller checks, and what `gather` calls findings.
+CONFIGURATIONS_KEY: t.Final = "configurations"
+FINDINGS: t.Final = "findings"
+
+__all__ = ("ANSWERS_KEY", "CONFIGURATIONS_KEY", "CONTINUATION_KEY", "FINDINGS", "FOLLOWING_KEY")

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 import types
 import typing as t
@@ -25,7 +26,7 @@ class Later:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ran: list[str] = []
         self._results: dict[str, JsonObject | Exception] = {}
-        monkeypatch.setattr(comparison.importlib, "import_module", self._load)
+        monkeypatch.setattr(importlib, "import_module", self._load)
 
     def compare(self, *results: JsonObject | Exception, after: JsonObject = DONE, check_mode: bool = False) -> t.Any:
         """Return the answers for tasks that have the results."""
@@ -105,4 +106,5 @@ def test_the_modules_of_this_collection_can_be_asked(tmp_path: pathlib.Path) -> 
     paths = NODE_PATHS._replace(netns_dir=str(tmp_path))
     following = [{"module": "netns", "arguments": {"names": "red", "state": "absent"}}]
     (answered,) = comparison.compare(module, following, DONE, paths)
+    assert answered is not None
     assert answered["msg"] == "0 of 1 network namespaces removed"

@@ -8,13 +8,15 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
+from ansible_collections.cni.node.plugins.plugin_utils._packages import PackagesAction
 
 
-class ActionModule(ComparingAction, ConflistItemsAction):
-    """Prepare the network configurations of the module `kernel`, and check `sysctls` given as text."""
+class ActionModule(ComparingAction, PackagesAction, ConflistItemsAction):
+    """Prepare network configurations, check `sysctls` given as text, and install packages that the node lacks."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         sysctls = plain(self._task.args.get("sysctls"))
@@ -22,7 +24,15 @@ class ActionModule(ComparingAction, ConflistItemsAction):
             raise AnsibleActionFail(
                 f"sysctls: {sysctls!r} is not a setting; expected: key=value", result=dict(self.NOTHING)
             )
+        self.require_packages()
         return super().run(tmp, task_vars)
+
+    def execute(self, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
+        result = super().execute(arguments, task_vars)
+        if result.get("failed") or "commands" not in result:
+            return result
+        programs = [command["name"] for command in result["commands"] if not command["path"]]
+        return self.complete(result, programs, result["missing_libraries"], task_vars or {})
 
     def task_arguments(self) -> dict[str, t.Any]:
         """Return the arguments. With state absent, leave out networks: their templates may no longer exist."""

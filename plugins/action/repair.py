@@ -6,8 +6,17 @@ from __future__ import annotations
 
 from ansible.plugins.action.normal import ActionModule as NormalAction
 
-from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.plugin_utils._packages import PackagesAction
 
 
-class ActionModule(RoleAction, NormalAction):
-    """Refuse unknown variables of a role, then run the module."""
+class ActionModule(PackagesAction, NormalAction):
+    """Run the module. If it lacks a library, install its package and repair what was left."""
+
+    def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
+        self.require_packages()
+        result = super().run(tmp, task_vars)
+        completed = self.complete(result, (), result.get("missing_libraries", ()), task_vars or {})
+        if self._task.check_mode or "packages" not in completed:
+            return completed
+        return {**super().run(tmp, task_vars), "changed": True, "packages": completed["packages"]}

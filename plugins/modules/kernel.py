@@ -77,6 +77,13 @@ options:
       - V(false) removes these files.
     type: bool
     default: true
+  packages:
+    description:
+      - What the node's package manager installs if the node lacks programs or Python libraries that the networks need.
+      - V(true) installs the packages of all that is missing, V(programs) only those of programs, and V(false) nothing.
+      - A list has the names of the packages to install if a program is missing.
+    type: raw
+    default: false
   state:
     description:
       - V(present) applies the modules and settings.
@@ -139,6 +146,14 @@ EXAMPLES = r"""
     sysctls:
       net.ipv4.conf.all.arp_ignore: 1
     persist: false
+
+- name: Prepare the kernel for a network, and install the programs that it needs
+  cni.node.kernel:
+    conflists:
+      - template: dbnet.conflist.j2
+        vars:
+          subnet: 10.2.0.0/16
+    packages: true
 
 - name: Remove the files and restore all settings
   cni.node.kernel:
@@ -220,7 +235,7 @@ sysctls:
         - "network dbnet, plugins[0] bridge: isGateway"
 commands:
   description:
-    - Programs that plugins run on the node. The module does not install them.
+    - Programs that plugins run on the node, as they were before O(packages) were installed.
   returned: success
   type: list
   elements: dict
@@ -245,12 +260,20 @@ commands:
 missing_libraries:
   description:
     - Python libraries that the node lacks, and without which M(cni.node.attachments) and M(cni.node.repair) do not write the rate
-      limits of networks with the plugin C(bandwidth). The module does not install them.
+      limits of networks with the plugin C(bandwidth), as it was before O(packages) were installed.
   returned: success
   type: list
   elements: str
   sample:
     - pyroute2
+packages:
+  description:
+    - The packages that were installed, or would be in check mode.
+  returned: when there are such packages
+  type: list
+  elements: str
+  sample:
+    - nftables
 error:
   description:
     - The error as C(code), C(msg) and C(details), with the error codes of the CNI specification.
@@ -280,6 +303,7 @@ SPEC: t.Final[dict[str, t.Any]] = {
         "modules": {"type": "list", "elements": "str", "default": []},
         "sysctls": {"type": "dict", "default": {}},
         "persist": {"type": "bool", "default": True},
+        "packages": {"type": "raw", "default": False},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         **arguments.FOLLOWING,
     },

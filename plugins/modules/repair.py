@@ -108,6 +108,12 @@ options:
       - How often the units of O(on_reload) look for lost rules, as a time span of systemd such as V(30s), or V(never).
     type: str
     default: 1min
+  packages:
+    description:
+      - Whether the node's package manager installs the Python library pyroute2 if drift remains without it.
+      - If that fails, a warning says so.
+    type: bool
+    default: false
 
 seealso:
   - module: cni.node.attachments
@@ -226,6 +232,14 @@ missing_libraries:
   elements: str
   sample:
     - pyroute2
+packages:
+  description:
+    - The packages that were installed, or would be in check mode.
+  returned: when there are such packages
+  type: list
+  elements: str
+  sample:
+    - python3-pyroute2
 files:
   description:
     - Changes of the units, their links and their program, made or, in check mode, predicted. Empty if nothing changes.
@@ -290,6 +304,7 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             "timeout": {"type": "float", "default": 60},
             "on_reload": {"type": "str", "choices": ["present", "absent"]},
             "interval": {"type": "str", "default": "1min"},
+            "packages": {"type": "bool", "default": False},
             **arguments.CACHE_DIR,
         },
         supports_check_mode=True,

@@ -75,6 +75,10 @@ class LibraryAction(ActionBase):
         answers.update(following, result)
         return result
 
+    def forget_answers(self, variables: JsonObject) -> None:
+        """Let later tasks run themselves, because the controller has changed the node."""
+        _Answers(self._describe_connection(variables)).clear()
+
     def _execute(self, request: JsonObject, following: list[JsonObject], keywords: JsonObject) -> JsonObject:
         """Run the module from the library if possible, with the later tasks."""
         variables = keywords.get("task_vars") or {}
@@ -166,7 +170,7 @@ class _Answers:
         digests = [digest for digest, dummy in kept]
         digest = _digest_of(task)
         if digest not in digests:
-            self._keep([])
+            self.clear()
             return False, None
         place = digests.index(digest)
         self._keep(kept[place + 1 :])
@@ -177,6 +181,9 @@ class _Answers:
         answers = result.pop(ANSWERS_KEY, ())
         if answers or result.get("changed") or result.get("failed"):
             self._keep(list(zip(map(_digest_of, following), answers)))
+
+    def clear(self) -> None:
+        self._keep([])
 
     def _keep(self, answers: list[t.Any]) -> None:
         if answers:

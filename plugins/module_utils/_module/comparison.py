@@ -40,7 +40,7 @@ def compare(
         None for a task that does not change anything but has to run itself, because check mode may have other warnings.
     """
     answers: list[JsonObject | None] = []
-    if result["changed"] or _lacks_packages(result):
+    if result["changed"]:
         return answers
     for task in following:
         try:
@@ -51,11 +51,6 @@ def compare(
             break
         answers.append(answer if module.check_mode or not answer["warnings"] else None)
     return answers
-
-
-def _lacks_packages(result: JsonObject) -> bool:
-    """Return whether the role `cni_kernel` may install packages now, of which later results depend."""
-    return bool(result.get("missing_libraries")) or not all(entry["path"] for entry in result.get("commands", ()))
 
 
 def _dry_run(module: AnsibleModule, task: JsonObject, paths: NodePaths) -> JsonObject:

@@ -98,7 +98,6 @@ def _find_lost_routes(needs: Needs) -> t.Iterator[str]:
 def _report(module: AnsibleModule, plan: Plan, needs: Needs) -> dict[str, t.Any]:
     programs = [_describe_program(name, reasons) for name, reasons in sorted(needs.programs.items())]
     lacks_library = needs.limits_rates and not traffic_control.is_available()
-    missing = ", ".join(entry["name"] for entry in programs if not entry["path"])
     return {
         "changed": plan.changed,
         "modules": [change._asdict() for change in plan.modules],
@@ -106,7 +105,7 @@ def _report(module: AnsibleModule, plan: Plan, needs: Needs) -> dict[str, t.Any]
         "commands": programs,
         "missing_libraries": [traffic_control.LIBRARY] if lacks_library else [],
         "diff": _make_diff(plan),
-        "msg": f"{_summarize(plan, module.check_mode and plan.changed)}{f'; not installed: {missing}' if missing else ''}",
+        "msg": _summarize(plan, module.check_mode and plan.changed),
     }
 
 

@@ -298,18 +298,17 @@ class TestRole:
         self, project: Project, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, manager: str
     ) -> None:
         monkeypatch.setenv("PYTHONPATH", without_pyroute2(tmp_path))
-        # No package lists are fetched. tools/system-packages has installed the package for the system's own Python.
-        extra = {"ansible_package_use": manager, "__cni_kernel_has_package_lists": False}
-        tasks = self.play(project, "-e", json.dumps(extra), cni_kernel_conflists=[{"config": LIMITED}])
-        done = [(task.module.rpartition(".")[2], task.status) for task in tasks if task.status != "skipped"]
-        asked = ("package", "ok" if manager == "apt" else "failed")
-        told = [task.msg for task in tasks if task.module.endswith("show") and task.status != "skipped"]
-        assert ("kernel", asked) == (done[0][0], next(entry for entry in done if entry[0] == "package"))
-        assert [text.partition(" because")[0] for text in told] == (
-            [] if manager == "apt" else ["rate limits can be neither written nor repaired,"]
-        )
-        nothing = self.play(project, cni_kernel_conflists=[{"config": LIMITED}], cni_kernel_packages=False)
-        assert [task.module for task in nothing if task.status != "skipped"] == [KERNEL]
+        # tools/system-packages has installed the package for the system's own Python.
+        use = ("-e", f"ansible_package_use={manager}")
+        (done,) = self.play(project, *use, cni_kernel_conflists=[{"config": LIMITED}])
+        told = [text.partition(" because")[0] for text in done.warnings]
+        if manager == "apt":
+            assert (done.result["packages"], told) == (["python3-pyroute2"], [])
+        else:
+            assert "packages" not in done.result
+            assert told == ["rate limits can be neither written nor repaired,"]
+        (nothing,) = self.play(project, *use, cni_kernel_conflists=[{"config": LIMITED}], cni_kernel_packages=False)
+        assert ("packages" in nothing.result, nothing.warnings) == (False, [])
 
     def test_options_may_be_text_from_a_survey(self, project: Project) -> None:
         text = {
@@ -351,20 +350,23 @@ class TestRole:
         guarded = reference_networks.network({"type": "bridge", "macspoofchk": True}, name="db")
         empty = tmp_path / "empty"
         empty.touch(0o644)
+        needs: JsonObject = {"cni_kernel_conflists": [{"config": guarded}]}
         with contextlib.ExitStack() as stack:
             for place in ("/usr/sbin/nft", "/sbin/nft"):
                 if pathlib.Path(place).exists():
                     stack.enter_context(mount("--bind", str(empty), place))
-            tasks = self.play(project, "--check", cni_kernel_conflists=[{"config": guarded}])
-            messages = [task for task in tasks if task.module.endswith("show")]
-            assert [(message.msg, message.changed) for message in messages] == [("packages: nftables, for nft", True)]
-            named = self.play(
-                project, "--check", cni_kernel_conflists=[{"config": guarded}], cni_kernel_packages="a\nb"
-            )
-            assert [step.msg for step in named if step.module.endswith("show")] == ["packages: a, b, for nft"]
+            wanted: dict[str, object] = {"nftables": None, "a, b": "a\nb"}
+            for packages, value in wanted.items():
+                (predicted,) = self.play(project, "--check", **needs, cni_kernel_packages=value)
+                assert predicted.changed
+                assert predicted.msg.endswith(f"; would be installed: {packages}")
+                assert predicted.plan()["diff"][-1]["after"] == {"packages": packages.split(", ")}
             none: list[object] = [False, "false", []]
-            for nothing in none:
-                tasks = self.play(
-                    project, "--check", cni_kernel_conflists=[{"config": guarded}], cni_kernel_packages=nothing
-                )
-                assert [task.module for task in tasks if task.status != "skipped"] == [KERNEL]
+            for value in none:
+                (left,) = self.play(project, "--check", **needs, cni_kernel_packages=value)
+                assert left.msg.endswith("; not installed: nft")
+                assert "packages" not in left.result
+            # No package manager of the node has it.
+            unknown = ("-e", "ansible_package_use=unknown")
+            failing = project.play([], *unknown, roles=[self.ROLE], vars=needs)
+            failing["Prepare the kernel"].require_failure("packages nftables, for nft, could not be installed; ")

@@ -36,6 +36,7 @@ def test_a_green_run_of_three_nodes_has_at_most_sixty_lines(node: EngineNode, pr
     for playbook in (PROVISION, PROVISION, VERIFY):
         output = project.run(playbook, **variables).succeeded().output
         assert len(output.splitlines()) <= MOST_LINES, output
+        assert "included: " not in output
 
 
 def test_tables_are_shown_if_the_output_has_no_successful_tasks(node: EngineNode, project: Project) -> None:

@@ -94,6 +94,7 @@ class Controller:
         loader = DataLoader()
         templar = Templar(loader=loader, variables=variables)
         action = ActionModule(task, connection, t.cast("t.Any", None), loader, templar, None)
+        self.action = action
         result: JsonObject = action.run(task_vars=variables)
         assert task.environment == [{"A": "1"}]
         return result
@@ -219,6 +220,11 @@ def test_another_task_does_not(asking: Controller, keys: JsonObject) -> None:
 @pytest.mark.parametrize("variables", [PLANNED, {}])
 def test_after_a_change_each_task_runs_itself(asking: Controller, result: JsonObject, variables: JsonObject) -> None:
     asking.run({**DONE, **result}, args=BLUE, **variables)
+    assert asking.run(args=GREEN, **PLANNED)["msg"] == "done"
+
+
+def test_after_the_controller_has_installed_packages_each_task_runs_itself(asking: Controller) -> None:
+    asking.action.forget_answers({"inventory_hostname": "blue"})
     assert asking.run(args=GREEN, **PLANNED)["msg"] == "done"
 
 

@@ -64,21 +64,26 @@ class PackagesAction(RoleAction):
         family = self._find_family(task_vars)
         names = {**_USUAL, **_DIFFERENT.get(family, {})}
         named = wanted if isinstance(wanted, list) else [names.get(name, name) for name in programs]
-        installed = list(dict.fromkeys(map(str, named))) if programs else []
-        # Only the run itself updates the lists of packages, so that check mode cannot ask.
-        error = "" if self._task.check_mode or not installed else self._install(installed, family, task_vars)
-        if error:
-            problem = f"packages {', '.join(installed)}, for {', '.join(programs)}, could not be installed"
-            return {**result, "failed": True, **as_failure(CniError(Code.NOT_AVAILABLE, problem, error))}
+        installed: list[str] = []
+        if programs:
+            packages = list(dict.fromkeys(map(str, named)))
+            try:
+                # Only the run itself updates the lists of packages, so that check mode cannot ask.
+                if self._task.check_mode or self._install(packages, family, task_vars):
+                    installed += packages
+                else:
+                    result = _with_missing(result, programs)
+            except AnsibleActionFail as exc:
+                problem = f"packages {', '.join(packages)}, for {', '.join(programs)}, could not be installed"
+                return {**result, "failed": True, **as_failure(CniError(Code.NOT_AVAILABLE, problem, str(exc)))}
         if libraries and wanted is True:
             packages = [names.get(name, name) for name in libraries]
-            error = self._install(packages, family, task_vars)
-            if error:
-                result = _with_warning(
-                    result, f"{_LOSS}, because {', '.join(packages)} could not be installed: {error}"
-                )
-            else:
-                installed += packages
+            try:
+                # An interpreter other than the system's own does not find the library of an installed package.
+                installed += packages if self._install(packages, family, task_vars) else []
+            except AnsibleActionFail as exc:
+                loss = f"{_LOSS}, because {', '.join(packages)} could not be installed: {exc}"
+                result = {**result, "warnings": [*result.get("warnings", ()), loss]}
         if installed and not self._task.check_mode:
             self.forget_answers(task_vars)
         return _with_packages(result, installed, predicted=self._task.check_mode)
@@ -92,15 +97,21 @@ class PackagesAction(RoleAction):
             return {"true": True, "yes": True, "false": False, "no": False, PROGRAMS: PROGRAMS}.get(only, words)
         return False if words is None else words
 
-    def _install(self, packages: list[str], family: str, task_vars: JsonObject) -> str:
-        """Install packages and return an empty text, or the error."""
+    def _install(self, packages: list[str], family: str, task_vars: JsonObject) -> bool:
+        """Install packages and return whether that has changed the node, or would in check mode.
+
+        Raises:
+            AnsibleActionFail: They cannot be installed.
+        """
         result = self._run_package(packages, task_vars)
         manager = task_vars.get("ansible_package_use", "apt")
         if result.get("failed") and (family, manager) == (_FAMILY_WITH_LISTS, "apt") and not self._task.check_mode:
             lists = {"update_cache": True, "cache_valid_time": 86400}
             self._execute_module(module_name="ansible.builtin.apt", module_args=lists, task_vars=task_vars)
             result = self._run_package(packages, task_vars)
-        return str(result.get("msg") or "unknown error") if result.get("failed") else ""
+        if result.get("failed"):
+            raise AnsibleActionFail(str(result.get("msg") or "unknown error"))
+        return bool(result.get("changed"))
 
     def _run_package(self, packages: list[str], task_vars: JsonObject) -> JsonObject:
         task = self._task.copy()
@@ -144,10 +155,6 @@ def _with_packages(result: JsonObject, installed: list[str], *, predicted: bool)
 
 def _with_missing(result: JsonObject, programs: t.Sequence[str]) -> JsonObject:
     return {**result, "msg": f"{result['msg']}; not installed: {', '.join(programs)}"} if programs else result
-
-
-def _with_warning(result: JsonObject, warning: str) -> JsonObject:
-    return {**result, "warnings": [*result.get("warnings", ()), warning]}
 
 
 __all__ = ("PROGRAMS", "PackagesAction")

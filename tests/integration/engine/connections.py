@@ -66,10 +66,12 @@ class Listener:
         self._socket.settimeout(_PATIENCE)
         self._connections: list[Connection] = []
 
-    def connect(self, at: pathlib.Path, address: str, port: int, source: str = "") -> Connection:
+    def connect(
+        self, at: pathlib.Path, address: str, port: int, source: str = "", patience: float = _PATIENCE
+    ) -> Connection:
         """Connect from a namespace; fail if the connection does not reach this socket, or comes from another source."""
         with inside(at):
-            client = socket.create_connection((address, port), timeout=_PATIENCE)
+            client = socket.create_connection((address, port), timeout=patience)
         server, peer = self._socket.accept()
         self._connections.append(Connection(client, server))
         assert peer[0] == source or not source

@@ -12,7 +12,6 @@ import errno
 import os
 import select
 import signal
-import tempfile
 import threading
 import time
 import typing as t
@@ -264,6 +263,9 @@ def anonymous_file(name: str) -> int:
 
 
 def _unnamed_file(dummy: str) -> int:
+    # The import takes a tenth of the start of a built-in executable, and kernels without the other call are rare.
+    import tempfile
+
     return os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import random
+import os
 import struct
 import typing as t
 
@@ -85,7 +85,7 @@ def remove_all(indexes: t.Collection[int]) -> None:
         CniError: ``IO_FAILURE``.
     """
     # The links get a group that no other link has.
-    group = attribute(_IFLA_GROUP, struct.pack("=I", random.SystemRandom().randrange(1 << 30, 1 << 31)))
+    group = attribute(_IFLA_GROUP, struct.pack("=I", int.from_bytes(os.urandom(4), "big") % (1 << 30) + (1 << 30)))
     with _wrap_errors("remove", f"{len(indexes)} links", ""), rtnetlink.connect("") as connection:
         present = [index for index in indexes if _change(connection, _RTM_NEWLINK, index, group)]
         if present:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import process
@@ -34,7 +33,9 @@ _UNSUPPORTED: t.Final = (
 
 def find(name: str) -> str | None:
     """Return the path of a system program, or None."""
-    return shutil.which(name, path=_SYSTEM_PATH)
+    # The import of `shutil` takes a tenth of the start of a built-in executable.
+    paths = (os.path.join(directory, name) for directory in _SYSTEM_PATH.split(":"))
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
 def output(argv: t.Sequence[str], *, stdin: str = "", limit: int = process.OUTPUT_LIMIT) -> str:

@@ -29,7 +29,7 @@ PREDICTED, AGAIN = ", predicted", ", again"
 # Keys that check mode cannot predict, and keys that Ansible adds.
 _UNPREDICTABLE = {"invocation", "warnings", "deprecations", "_ansible_no_log", "ansible_facts", "exception", "timing"}
 _UNPREDICTABLE_OF_AN_ATTACHMENT = {"result", "seconds", "plugin_seconds", "builtin_plugins", "false_alarms"}
-_TOOK = re.compile(r"; [\d.]+ s, [\d.]+ s in plugins(, summed over \d+ workers)?")
+TOOK = re.compile(r"; [\d.]+ s, [\d.]+ s in plugins(, summed over \d+ workers)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ class TaskRun:
     @property
     def timeless(self) -> str:
         """Return the message without durations."""
-        return _TOOK.sub("", self.msg)
+        return TOOK.sub("", self.msg)
 
     @property
     def warnings(self) -> list[str]:

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import TOOK, PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
     PROVISION,
     UNMANAGED,
@@ -47,14 +47,16 @@ def calls(played: PlaybookRun) -> int:
 
 def own(played: PlaybookRun) -> dict[str, t.Any]:
     """Return the results of the collection's modules by the name of the task, without what each run measures anew."""
-    own = [step for step in played.tasks if step.module.startswith("cni.node.") and step.status != "skipped"]
-    return {step.name: _timeless(step.result) for step in own}
+    steps = [step for step in played.tasks if step.module.startswith("cni.node.") and step.status != "skipped"]
+    return {step.name: _timeless(step.result) for step in steps}
 
 
 def _timeless(value: t.Any) -> t.Any:
     if isinstance(value, dict):
         return {key: _timeless(item) for key, item in value.items() if key not in MEASURED}
-    return [_timeless(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_timeless(item) for item in value]
+    return TOOK.sub("", value) if isinstance(value, str) else value
 
 
 def apart(project: Project, variables: JsonObject, *options: str) -> PlaybookRun:

@@ -198,7 +198,8 @@ def _path_of(node: str, kind: str) -> str:
 
 
 def _digest_of(task: JsonObject) -> str:
-    return hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()
+    # Before ansible-core 2.19, a vaulted value is no string.
+    return hashlib.sha256(json.dumps(task, sort_keys=True, default=str).encode()).hexdigest()
 
 
 __all__ = ("LibraryAction",)

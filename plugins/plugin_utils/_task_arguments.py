@@ -61,7 +61,10 @@ class PluginsArguments(ConflistItemsAction):
         arguments = super().arguments_to_compare(task_vars)
         if arguments is None or any(is_on_controller(options) for dummy, options in plugin_sets(arguments)):
             return None  # the task itself reads the sources once
-        return without_credentials(arguments)
+        arguments = without_credentials(arguments)
+        # Ansible keeps a password out of the node's log only where it is an option of the task's own module.
+        has_password = any(options.get("url_password") for dummy, options in plugin_sets(arguments))
+        return None if has_password else arguments
 
 
 class AttachmentsArguments(RoleAction):

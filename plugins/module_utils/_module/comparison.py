@@ -40,7 +40,7 @@ def compare(
         None for a task that does not change anything but has to run itself, because check mode may have other warnings.
     """
     answers: list[JsonObject | None] = []
-    if result["changed"]:
+    if result["changed"] or result.get("failed"):
         return answers
     for task in following:
         try:

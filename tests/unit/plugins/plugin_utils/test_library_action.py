@@ -39,6 +39,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._library_action import PL
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import AttachmentsArguments, PluginsArguments
 from ansible_collections.cni.node.tests.support import libraries
+from ansible_collections.cni.node.tests.unit.plugins.action.encrypted import Encrypted
 
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 
@@ -256,5 +257,22 @@ def test_many_attachments_are_left_to_their_task_which_shows_progress() -> None:
 def test_plugins_on_the_controller_are_left_to_their_task_which_reads_them() -> None:
     assert arguments(PluginsArguments, {"source": "plugins.tgz", "version": "1.9.1"}) is None
     assert arguments(PluginsArguments, {"sets": [{"name": "tap", "source": "tap"}]}) is None
-    at_url = arguments(PluginsArguments, {"source": "https://me:secret@example.com/plugins.tgz"})
-    assert at_url == {"source": "https://example.com/plugins.tgz", "url_username": "me", "url_password": "secret"}
+    at_url = {"source": "https://example.com/plugins.tgz"}
+    assert arguments(PluginsArguments, at_url) == at_url
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"source": "https://me:secret@example.com/plugins.tgz"},
+        {"source": "https://example.com/plugins.tgz", "url_password": "secret"},
+        {"sets": [{"name": "tap", "source": "https://example.com/tap", "url_password": "secret"}]},
+    ],
+)
+def test_a_password_goes_to_no_other_task(given: JsonObject) -> None:
+    assert arguments(PluginsArguments, given) is None
+
+
+def test_a_task_with_a_vaulted_value_is_known(asking: Controller) -> None:
+    vaulted = {"names": [Encrypted("red")]}
+    assert asking.run(args=vaulted, **PLANNED)["msg"] == "red is there"

@@ -119,6 +119,7 @@ class WarmProgram:
         search_path = os.pathsep.join(filter(None, sys.path))
         if python != sys.executable:
             search_path = str(_link_ansible(directory / "packages"))
+        given_path = search_path
         if library:
             search_path = f"{library}{os.pathsep}{search_path}"
         text = _CLIENT.format(
@@ -126,7 +127,7 @@ class WarmProgram:
             program=self.real,
             address=address,
             mounts=os.stat(_MOUNTS).st_ino,
-            paths=("", os.environ.get("PYTHONPATH", ""), search_path),
+            paths=("", os.environ.get("PYTHONPATH", ""), given_path, search_path),
         )
         self.path.write_text(text, encoding="utf-8")
         self.path.chmod(0o755)

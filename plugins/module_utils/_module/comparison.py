@@ -17,6 +17,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._linux import rule_cache
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import require_plain_paths
 from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY
 
@@ -42,14 +43,15 @@ def compare(
     answers: list[JsonObject | None] = []
     if result["changed"] or result.get("failed"):
         return answers
-    for task in following:
-        try:
-            answer = _dry_run(module, task, paths)
-        except Exception:  # whatever it is, the task itself fails with it
-            break
-        if answer.get("changed") or answer.get("failed") or CONTINUATION_KEY in answer:
-            break
-        answers.append(answer if module.check_mode or not answer["warnings"] else None)
+    with rule_cache.keep():
+        for task in following:
+            try:
+                answer = _dry_run(module, task, paths)
+            except Exception:  # whatever it is, the task itself fails with it
+                break
+            if answer.get("changed") or answer.get("failed") or CONTINUATION_KEY in answer:
+                break
+            answers.append(answer if module.check_mode or not answer["warnings"] else None)
     return answers
 
 

@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
     read_removed_attachments,
     with_planned,
 )
+from ansible_collections.cni.node.plugins.module_utils._linux import rule_cache
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.engine import make_runtime
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
@@ -50,7 +51,8 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         networks = with_planned(networks, removal.files)
     valid = _read_valid_attachments(params["valid_attachments"])
     collector = Collector(runtime, params["cache_dir"], networks, valid, policy, timeout, removal)
-    leaks = collector.collect(names)
+    with rule_cache.keep():
+        leaks = collector.collect(names)
     known = {*networks.networks, *(leak.network for leak in leaks)}
     absent = ", ".join(name for name in names if name not in known)
     unknown = ", ".join("/".join(key) for key in collector.find_unknown_releases())

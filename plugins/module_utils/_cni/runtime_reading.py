@@ -47,7 +47,7 @@ def find_misnamed(name: str, *, is_list: bool) -> Misnamed | None:
         return Misnamed(message, f"rename it to {stem or name}{LIST_ENDING if is_list else SINGLE_ENDINGS[0]}")
     if is_list and ending in SINGLE_ENDINGS:
         message = f"container runtimes do not load a list of plugins from a file whose name ends with {ending}"
-        return Misnamed(message, f"rename it to {stem}{LIST_ENDING}")
+        return Misnamed(message, f"rename it to {stem.removesuffix(LIST_ENDING)}{LIST_ENDING}")
     if not is_list and ending == LIST_ENDING:
         message = f"container runtimes find no plugins in it: a file whose name ends with {ending} has to have a list"
         return Misnamed(

@@ -83,6 +83,7 @@ def test_runtimes_append_the_plugins_of_the_plugin_directory() -> None:
     [
         ("10-n.conf", True, "rename it to 10-n.conflist"),
         ("10-n.json", True, "rename it to 10-n.conflist"),
+        ("10-n.conflist.json", True, "rename it to 10-n.conflist"),
         ("10-n.conflist", False, "rename it to 10-n.conf"),
         ("10-n.yaml", True, "rename it to 10-n.conflist"),
         ("10-n.CONF", False, "rename it to 10-n.conf"),

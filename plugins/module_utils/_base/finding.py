@@ -135,7 +135,7 @@ class Finding(t.NamedTuple):
         is_tolerated: In check mode, an earlier task may create the missing item; an error becomes a warning.
         is_unchanged: The node has this network already, and only the node has changed; an error becomes a warning.
         is_accepted: Built-in plugins accept it, and they may be those that run; an error becomes a warning.
-        is_conditional: Another program may accept or complete what this engine refuses; an error becomes a warning.
+        is_conditional: Another program may accept or complete it, or it has no effect; an error becomes a warning.
         manifest: Namespace and name of the Kubernetes manifest in the file, whose network configuration ``path`` points into.
     """
 

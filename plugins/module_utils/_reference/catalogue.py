@@ -176,7 +176,7 @@ _OTHERS: t.Final = (
     PluginType("multus-shim", selects_networks=True),
     PluginType("ovs", passes_ipam=True),
     PluginType("sriov", passes_ipam=True),
-    PluginType("tc-redirect-tap"),
+    PluginType("tc-redirect-tap", passes_gateway=True),
     PluginType("whereabouts", has_cluster_ranges=True),
 )
 

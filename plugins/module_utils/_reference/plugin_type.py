@@ -124,6 +124,7 @@ class PluginType(t.NamedTuple):
         moves_routes: Whether it moves the routes of an interface out of the main table.
         routes_by_source: Whether it makes a routing rule for each address.
         vrf_key: The key that names the VRF to which it adds the interface.
+        passes_gateway: Whether it gives the gateway of the container's address to a virtual machine, as its default route.
         leaves_down_key: The key with which the container's interface stays down.
         assigns_addresses: Whether it is an IPAM plugin.
         passes_ipam: Whether it gives its IPAM plugin the configuration as it is written.
@@ -161,6 +162,7 @@ class PluginType(t.NamedTuple):
     moves_routes: bool = False
     routes_by_source: bool = False
     vrf_key: str = ""
+    passes_gateway: bool = False
     leaves_down_key: str = ""
     assigns_addresses: bool = False
     passes_ipam: bool = False

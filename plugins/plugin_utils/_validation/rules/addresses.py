@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpNetwork, parse_network
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpNetwork, parse_network
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, list_objects
@@ -44,4 +45,48 @@ def subnets_before(document: Document, plugin: Plugin) -> list[IpNetwork]:
     return [subnet for other in document.plugins if other.index < plugin.index for subnet in subnets(other)]
 
 
-__all__ = ("range_objects", "ranges", "subnets", "subnets_before")
+def is_passed_on(document: Document) -> bool:
+    """Return whether a virtual machine gets the gateway of the address as its default route."""
+    return any(catalogue.find_plugin_type(plugin.type).passes_gateway for plugin in document.plugins)
+
+
+def uses_gateway(document: Document, plugin: Plugin, version: int) -> bool:
+    """Return whether a plugin uses the gateway of an address: for its bridge, a route without ``gw``, or a virtual machine."""
+    if catalogue.find_plugin_type(plugin.type).is_bridge and catalogue.is_routed(plugin.type, plugin.keys):
+        return True
+    if is_passed_on(document):
+        return True
+    routes = (keys for keys, dummy in list_objects(plugin.ipam.get("routes"), "") if not keys.get("gw"))
+    targets = (parse_network(keys.get("dst")) for keys in routes)
+    return any(target is not None and target.version == version for target in targets)
+
+
+def gateway_outside_subnet(
+    document: Document, plugin: Plugin, gateway: IpAddress, subnet: IpNetwork, path: str
+) -> Finding:
+    """Return a finding about a gateway outside its subnet, which is only a warning if nothing uses the gateway."""
+    is_used = uses_gateway(document, plugin, gateway.version)
+    message = f"the gateway {gateway} is not in the subnet {subnet}"
+    return document.finding(
+        "gateway-outside-subnet",
+        path,
+        message if is_used else f"{message}, and nothing uses it",
+        expected_address(subnet),
+        str(gateway),
+    )._replace(is_conditional=not is_used)
+
+
+def expected_address(subnet: IpNetwork) -> str:
+    return f"expected: an address in {subnet}"
+
+
+__all__ = (
+    "expected_address",
+    "gateway_outside_subnet",
+    "is_passed_on",
+    "range_objects",
+    "ranges",
+    "subnets",
+    "subnets_before",
+    "uses_gateway",
+)

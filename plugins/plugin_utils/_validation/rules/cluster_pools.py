@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import cluster_ranges
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, cluster_ranges
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.cluster_ranges import (
     WrittenRange,
     parse_exclusion,
@@ -27,7 +27,6 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.cluster
 )
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.pools import (
     check_host,
-    expected_address,
     family_mismatch,
 )
 
@@ -67,7 +66,9 @@ def _check_range(document: Document, keys: JsonObject, path: str, written: Writt
             yield family_mismatch(document, join(path, key), str(end), subnet)
         elif end not in subnet:
             message = f"{end} is not in the subnet {subnet}"
-            yield document.finding("range-outside-subnet", join(path, key), message, expected_address(subnet), value)
+            yield document.finding(
+                "range-outside-subnet", join(path, key), message, addresses.expected_address(subnet), value
+            )
         else:
             inside[key] = end
     first, last = inside.get("range", inside.get("range_start")), written.last or inside.get("range_end")
@@ -86,11 +87,14 @@ def _check_exclusions(
         if excluded is None:
             continue
         if excluded.version != written.subnet.version:
-            yield family_mismatch(document, place, text, written.subnet)
+            finding = family_mismatch(document, place, text, written.subnet)
         elif not excluded.overlaps(written.subnet):
-            message = f"{excluded} is not in the subnet {written.subnet}, so excluding it has no effect"
-            finding = document.finding("range-outside-subnet", place, message, expected_address(written.subnet), text)
-            yield finding._replace(is_conditional=True)
+            message = f"{excluded} is not in the subnet {written.subnet}"
+            hint = addresses.expected_address(written.subnet)
+            finding = document.finding("range-outside-subnet", place, message, hint, text)
+        else:
+            continue
+        yield finding._replace(message=f"{finding.message}, so excluding it has no effect", is_conditional=True)
     if listed and not parts and written.subnet.num_addresses > 2:
         message = f"all addresses of {keys['range']} are excluded"
         yield document.finding("subnet-too-small", join(path, "exclude"), message, "exclude fewer", listed)
@@ -135,9 +139,7 @@ def _check_gateway(document: Document, plugin: Plugin, parts: list[Range]) -> t.
                 )
                 break
     elif not gateway.is_link_local and catalogue.find_plugin_type(plugin.type).gateway_on_link:
-        message = f"the gateway {gateway} is not in the subnet {of_family[0]}"
-        hint = expected_address(of_family[0])
-        yield document.finding("gateway-outside-subnet", place, message, hint, str(gateway))
+        yield addresses.gateway_outside_subnet(document, plugin, gateway, of_family[0], place)
 
 
 def _check_routes(document: Document, plugin: Plugin, parts: list[Range]) -> t.Iterator[Finding]:

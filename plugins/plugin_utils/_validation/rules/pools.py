@@ -72,7 +72,7 @@ def _check_ends(document: Document, keys: dict[str, t.Any], path: str, subnet: I
         elif end not in subnet:
             message = f"{end} is not in the subnet {subnet}"
             yield document.finding(
-                "range-outside-subnet", join(path, key), message, expected_address(subnet), keys[key]
+                "range-outside-subnet", join(path, key), message, addresses.expected_address(subnet), keys[key]
             )
         else:
             inside[key] = int(end)
@@ -95,8 +95,7 @@ def _check_gateway(
     elif (
         gateway not in subnet and not gateway.is_link_local and catalogue.find_plugin_type(plugin.type).gateway_on_link
     ):
-        message = f"the gateway {gateway} is not in the subnet {subnet}"
-        yield document.finding("gateway-outside-subnet", place, message, expected_address(subnet), keys["gateway"])
+        yield addresses.gateway_outside_subnet(document, plugin, gateway, subnet, place)
     elif gateway in subnet:
         yield from check_host(document, gateway, subnet, place)
 
@@ -192,8 +191,4 @@ def family_mismatch(document: Document, path: str, value: str, subnet: IpNetwork
     return document.finding("family-mismatch", path, message, f"expected: IPv{subnet.version}", value)
 
 
-def expected_address(subnet: IpNetwork) -> str:
-    return f"expected: an address in {subnet}"
-
-
-__all__ = ("check_host", "expected_address", "family_mismatch", "findings")
+__all__ = ("check_host", "family_mismatch", "findings")

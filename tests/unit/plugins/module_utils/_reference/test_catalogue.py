@@ -183,6 +183,7 @@ SETS = {
     "moves_routes": {"sbr", "vrf"},
     "selects_networks": {"multus", "multus-shim"},
     "has_cluster_ranges": {"whereabouts"},
+    "passes_gateway": {"tc-redirect-tap"},
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@
 
 A case in broken/CODE.yml has a `name`, its `findings` as "CODE PATH", and what is validated: the `plugins` of a network
 of version 1.0.0, a whole `config`, in a file of this name (`file`), several `configs`, a `text`, a file of manifests (`manifest`), or a file that is hard to
-read (`make`). A case may also have the `line` of a finding, and a part of its `message` or `hint`. The files in manifests/ pass.
+read (`make`). A case may also have the `severity` of its findings, the `line` of one, and a part of its `message` or `hint`. The files in manifests/ pass.
 Those in runtimes/ work with container runtimes, although this collection refuses them: they have no error.
 """
 

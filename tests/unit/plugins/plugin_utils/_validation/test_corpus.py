@@ -69,6 +69,7 @@ def test_broken_configurations_have_exactly_their_findings(code: str, tmp_path: 
         assert sorted(f"{finding.code} {finding.path}".strip() for finding in findings) == sorted(case["findings"])
         for key in ("message", "hint"):
             assert any(case.get(key, "") in getattr(finding, key) for finding in findings)
+        assert case.get("severity") in (None, *{finding.severity for finding in findings})
         if "line" in case:
             assert case["line"] in [finding.line for finding in findings]
         for finding in findings:

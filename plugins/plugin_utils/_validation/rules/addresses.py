@@ -40,6 +40,12 @@ def subnets(plugin: Plugin) -> list[IpNetwork]:
     return [*cluster_ranges.subnets(plugin), *(subnet for subnet in map(parse_network, written) if subnet)]
 
 
+def has_unknown_subnet(plugin: Plugin) -> bool:
+    """Return whether a subnet is a word, such as one that Calico replaces, or a placeholder."""
+    written = [keys.get("subnet") for dummy, keys, dummy_path in range_objects(plugin)]
+    return any(isinstance(subnet, str) and parse_network(subnet) is None for subnet in written)
+
+
 def subnets_before(document: Document, plugin: Plugin) -> list[IpNetwork]:
     """Return the networks of the addresses that the plugins before a plugin give to a container."""
     return [subnet for other in document.plugins if other.index < plugin.index for subnet in subnets(other)]
@@ -83,6 +89,7 @@ def expected_address(subnet: IpNetwork) -> str:
 __all__ = (
     "expected_address",
     "gateway_outside_subnet",
+    "has_unknown_subnet",
     "is_passed_on",
     "range_objects",
     "ranges",

@@ -44,7 +44,7 @@ def _known_subnets(plugin: Plugin) -> list[IpNetwork]:
     declared = plugin.keys.get("capabilities")
     has_capability = isinstance(declared, dict) and declared.get(ipam.address_capability)
     is_known = ipam.has_cluster_ranges or (ipam.address_capability and not has_capability)
-    return addresses.subnets(plugin) if is_known else []
+    return addresses.subnets(plugin) if is_known and not addresses.has_unknown_subnet(plugin) else []
 
 
 def _check_target(document: Document, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
@@ -118,7 +118,7 @@ def _check_masquerade(
     if is_bridge and not default and plugin.keys.get("isGateway") is not True:
         message = "ipMasq has no effect, because the bridge is not a gateway"
         yield document.finding("ipmasq-without-route", place, message, "set isGateway or isDefaultGateway", True)
-    elif not default and not any(_leads_out(route, known) for route in routes):
+    elif not default and not any(_leads_out(route, known) for route in routes) and not addresses.is_passed_on(document):
         message = "ipMasq has no effect, because the container has no route out of its subnet"
         hint = 'add a route such as {"dst": "0.0.0.0/0"}' + (", or set isDefaultGateway" if is_bridge else "")
         yield document.finding("ipmasq-without-route", place, message, hint, True)

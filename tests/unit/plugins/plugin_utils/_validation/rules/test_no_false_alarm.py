@@ -56,6 +56,20 @@ CASES: t.Final[dict[str, list[JsonObject]]] = {
     "a far gateway of ptp that looks reserved": [
         {"type": "ptp", "ipam": {"type": "host-local", "subnet": "10.1.0.0/24", "gateway": "10.2.0.255"}}
     ],
+    "masquerading for a virtual machine, which gets its default route from the gateway": [
+        {"type": "ptp", "ipMasq": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}},
+        {"type": "tc-redirect-tap"},
+    ],
+    "a word of Calico for the range of one family": [
+        {
+            "type": "calico",
+            "ipam": {
+                "type": "host-local",
+                "ranges": [[{"subnet": "usePodCidr"}], [{"subnet": "fd00::/64"}]],
+                "routes": [{"dst": "0.0.0.0/0"}, {"dst": "fd00::/42"}],
+            },
+        }
+    ],
     "IPv6 of new interfaces only": [IPV6, {"type": "tuning", "sysctl": {"net.ipv6.conf.default.disable_ipv6": "1"}}],
     "IPv6 of another interface": [IPV6, {"type": "tuning", "sysctl": {"net.ipv6.conf.eth9.disable_ipv6": "1"}}],
     "IPv6 left on": [IPV6, {"type": "tuning", "sysctl": {"net.ipv6.conf.all.disable_ipv6": "0"}}],

@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.docu
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import violation
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import chain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.links import limits, packet_size
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
@@ -76,9 +77,10 @@ def specification_findings(documents: t.Sequence[Document], attachments: t.Seque
 
 
 def consistency_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
-    """Find host ports that are mapped to two containers, and invalid bandwidth limits."""
+    """Find host ports that are mapped to two containers or to no address, and invalid bandwidth limits."""
     mappings_by_port: dict[tuple[t.Any, str], list[tuple[str, _AttachmentArguments]]] = {}
     packets = {document.name: packet_size(document) for document in documents}
+    unmapped = {document.name for document in documents if _maps_no_port(document)}
     for entry in _all_arguments(attachments):
         bandwidth = entry.arguments.get("bandwidth")
         for code, path, message, hint in (
@@ -87,7 +89,12 @@ def consistency_findings(documents: t.Sequence[Document], attachments: t.Sequenc
             else ()
         ):
             yield Finding(code, entry.file, path, message, hint)
-        for index, mapping in enumerate(_list(entry.arguments.get("portMappings"))):
+        mappings = _list(entry.arguments.get("portMappings"))
+        if mappings and entry.network in unmapped:
+            message = f"the ports are not mapped, because the network {entry.network!r} assigns no address"
+            path = entry.path("portMappings")
+            yield Finding("portmap-without-address", entry.file, path, message, chain.ADDRESS_HINT)
+        for index, mapping in enumerate(mappings):
             yield from _check_mapping(mapping, entry, entry.path("portMappings", index), mappings_by_port)
 
 
@@ -139,6 +146,11 @@ def _capabilities(document: Document) -> set[str]:
         for name, is_declared in capabilities.items()
         if is_declared is True
     }
+
+
+def _maps_no_port(document: Document) -> bool:
+    plugins = document.plugins
+    return any(chain.maps_no_port(plugin, plugins[:place]) for place, plugin in enumerate(plugins))
 
 
 def _list(value: t.Any) -> list[t.Any]:

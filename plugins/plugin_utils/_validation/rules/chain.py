@@ -14,6 +14,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
+ADDRESS_HINT: t.Final = 'add "ipam" to the plugin that creates the interface'
+
 
 def findings(document: Document) -> t.Iterator[Finding]:
     """Check the order of a network's plugins. Unknown plugins are ignored."""
@@ -35,14 +37,17 @@ def _check_meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.I
         message = f"{plugin.type} needs an interface, but no earlier plugin creates one"
         hint = "move it after the plugin that creates the interface"
         yield document.finding("meta-plugin-first", plugin.path, message, hint)
-    elif (
-        catalogue.find_plugin_type(plugin.type).maps_ports
-        and "any" not in roles
-        and not any(map(_assigns_address, before))
-    ):
+    elif maps_no_port(plugin, before):
         message = "portmap has no address to forward ports to, because no earlier plugin assigns one"
-        hint = 'add "ipam" to the plugin that creates the interface'
-        yield document.finding("portmap-without-address", plugin.path, message, hint)
+        finding = document.finding("portmap-without-address", plugin.path, message, ADDRESS_HINT)
+        # ADD succeeds. Podman writes portmap into networks without IPAM, too.
+        yield finding._replace(is_conditional=True)
+
+
+def maps_no_port(plugin: Plugin, before: list[Plugin]) -> bool:
+    """Return whether a plugin maps ports, while no plugin before it assigns an address or is unknown."""
+    is_known = all(schemas.role(earlier.type) != "any" for earlier in before)
+    return catalogue.find_plugin_type(plugin.type).maps_ports and is_known and not any(map(_assigns_address, before))
 
 
 def _check_interface(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
@@ -60,4 +65,4 @@ def _assigns_address(plugin: Plugin) -> bool:
     return bool(plugin.ipam.get("type") or schemas.annotation(plugin.type, "x-addresses"))
 
 
-__all__ = ("findings",)
+__all__ = ("ADDRESS_HINT", "findings", "maps_no_port")

@@ -17,7 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import positions
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.placeholder import find_placeholder
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.placeholder import (
+    find_placeholder_in_broken_json,
+)
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import Positions, join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import SIZE_LIMIT, Manifest, Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
@@ -173,7 +175,7 @@ def _report_broken_text(source: Source, exc: CniError) -> Finding:
         # The text of the file has the same error, with the line and column of the file.
         exc, line = _find_error(source.manifest.written) or exc, source.line
     line = getattr(exc.__cause__, "lineno", line) if source.is_text else None
-    placeholder = find_placeholder(source.content.decode("utf-8", "replace"))
+    placeholder = find_placeholder_in_broken_json(source.content.decode("utf-8", "replace"))
     hint = f"render the template first: it has the placeholder {placeholder[:80]!r}" if placeholder else exc.details
     return Finding("not-json", source.file, source.path, exc.msg, hint, line=line, manifest=source.label)
 

@@ -21,6 +21,9 @@ _PLACEHOLDER: t.Final = re.compile(
     re.ASCII | re.DOTALL,
 )
 
+# Of sed and of people, as a value without quotes, which is no JSON.
+_BARE_PLACEHOLDER: t.Final = re.compile(r"[:\[,]\s*(@[A-Za-z]\w*|<[A-Za-z][\w.-]*>)\s*[,}\]]", re.ASCII)
+
 
 def find_placeholder(text: str) -> str:
     """Return the first placeholder in a text, or an empty string."""
@@ -28,4 +31,10 @@ def find_placeholder(text: str) -> str:
     return match[0] if match else ""
 
 
-__all__ = ("find_placeholder",)
+def find_placeholder_in_broken_json(text: str) -> str:
+    """Return the first placeholder in a text that is not JSON, with or without quotes, or an empty string."""
+    bare = _BARE_PLACEHOLDER.search(text)
+    return find_placeholder(text) or (bare[1] if bare else "")
+
+
+__all__ = ("find_placeholder", "find_placeholder_in_broken_json")

@@ -133,7 +133,9 @@ class _Definition:
                 "missing-key", ("metadata", "name"), "the key 'name' is missing", "expected: the name of the network"
             )
         elif not isinstance(name, str):
-            self._report("wrong-type", ("metadata", "name"), f"found {describe(name)}", "expected: a string")
+            # YAML reads {{ name }} as an object.
+            hint = "expected: a string" + ("; render templates first" if isinstance(name, dict) else "")
+            self._report("wrong-type", ("metadata", "name"), f"found {describe(name)}", hint)
 
     def _check_repeated_keys(self) -> None:
         for repeated in self._document.positions.repeated_keys:

@@ -50,6 +50,14 @@ def maps_no_port(plugin: Plugin, before: list[Plugin]) -> bool:
     return catalogue.find_plugin_type(plugin.type).maps_ports and is_known and not any(map(_assigns_address, before))
 
 
+def returns_no_address(document: Document, plugin: Plugin) -> bool:
+    """Return whether the result of a plugin that creates the container's interface has no address."""
+    is_first = all(
+        schemas.role(other.type) not in ("any", "interface") for other in document.plugins if other.index < plugin.index
+    )
+    return is_first and schemas.role(plugin.type) == "interface" and not _assigns_address(plugin)
+
+
 def _check_interface(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
     first = next((earlier for earlier in before if schemas.role(earlier.type) == "interface"), None)
     chained = schemas.annotation(plugin.type, "x-chains") and not plugin.keys.get("master")
@@ -65,4 +73,4 @@ def _assigns_address(plugin: Plugin) -> bool:
     return bool(plugin.ipam.get("type") or schemas.annotation(plugin.type, "x-addresses"))
 
 
-__all__ = ("ADDRESS_HINT", "findings", "maps_no_port")
+__all__ = ("ADDRESS_HINT", "findings", "maps_no_port", "returns_no_address")

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import ki
 from ansible_collections.cni.node.plugins.module_utils._cni import config, identifier, version
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import chain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.schema_level import plugin_keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
@@ -28,6 +29,8 @@ _RESERVED: t.Final = {
     "prevResult": "remove it: runtimes replace it with the result of the previous plugin",
     "runtimeConfig": "remove it: runtimes replace it with capability arguments",
 }
+# The first version whose results may have no address.
+_WITHOUT_ADDRESS: t.Final = "0.3.0"
 _RESERVED_PREFIX: t.Final = "cni.dev/"
 
 # Messages of the engine begin with the place, which a finding has in a field of its own.
@@ -90,6 +93,10 @@ def _check_highest_version(document: Document, highest: str) -> t.Iterator[Findi
             yield document.finding(
                 "unsupported-version", join(plugin.path, "type"), message, f"set a cniVersion of at least {oldest}"
             )
+        elif not version.at_least(highest, _WITHOUT_ADDRESS) and chain.returns_no_address(document, plugin):
+            message = f"ADD of {plugin.type} fails, because a result of version {highest} needs an address"
+            hint = f'set a cniVersion of at least {_WITHOUT_ADDRESS}, or add "ipam"'
+            yield document.finding("unsupported-version", join(plugin.path, "type"), message, hint)
 
 
 def _check_version_entries(document: Document) -> t.Iterator[Finding]:

@@ -12,6 +12,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
 
 pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
@@ -59,6 +61,11 @@ def test_x_since_is_a_release() -> None:
     releases = [part["x-since"] for name in NAMES for part in parts(schemas.load(name)) if "x-since" in part]
     assert releases
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", release) for release in releases)
+
+
+def test_x_oldest_version_is_the_first_version_of_the_built_in_plugin() -> None:
+    oldest = {name: schemas.annotation(name, "x-oldest-version") or version.KNOWN[0] for name in REFERENCE}
+    assert oldest == {name: list_versions(name)[0] for name in REFERENCE}
 
 
 @pytest.mark.parametrize(

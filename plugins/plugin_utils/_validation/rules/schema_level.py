@@ -44,6 +44,7 @@ def findings(document: Document) -> t.Iterator[Finding]:
         yield from _find_misspelled(document, plugin.ipam.get("type"), plugin.ipam_path)
         yield from _find_violations(document, plugin.schema, plugin.keys, plugin.path)
         yield from _check_ipam(document, plugin)
+        yield from _find_misplaced_ipam(document, plugin)
         yield from _find_missing_sysctl(document, plugin)
 
 
@@ -93,6 +94,16 @@ def _check_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         hint = 'set "range" or "ipRanges", or give "addresses"'
         finding = document.finding("missing-key", plugin.ipam_path, "whereabouts has no address range", hint)
         yield finding._replace(is_conditional="configuration_path" in plugin.ipam)
+
+
+def _find_misplaced_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Find an IPAM plugin in the place of another plugin, which fails without a configuration in ``ipam``."""
+    known = catalogue.find_plugin_type(plugin.type)
+    needs_ipam = known.has_ranges or known.has_addresses or known.has_cluster_ranges
+    if needs_ipam and "ipam" not in plugin.keys:
+        message = f"{plugin.type} assigns addresses, makes no interface, and fails without the key 'ipam'"
+        hint = 'move it into "ipam" of the plugin that creates the interface'
+        yield document.finding("missing-key", join(plugin.path, "ipam"), message, hint)
 
 
 def _find_missing_type(document: Document) -> t.Iterator[Finding]:

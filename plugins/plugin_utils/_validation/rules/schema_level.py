@@ -46,6 +46,7 @@ def findings(document: Document) -> t.Iterator[Finding]:
         yield from _check_ipam(document, plugin)
         yield from _find_misplaced_ipam(document, plugin)
         yield from _find_missing_sysctl(document, plugin)
+        yield from _find_misplaced_keys(document, plugin)
 
 
 def result_findings(result: t.Any, file: str) -> list[Finding]:
@@ -144,6 +145,19 @@ def _find_untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding
     what = "is empty" if "type" in ipam else "is missing"
     hint = "expected: the name of the IPAM plugin, such as host-local; without it the container gets no address"
     yield document.finding("missing-key", join(plugin.ipam_path, "type"), f"the key 'type' {what}", hint)
+
+
+def _find_misplaced_keys(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Find keys of a known plugin among its capabilities, where the plugin does not read them."""
+    declared = plugin.keys.get("capabilities")
+    if plugin.type not in schemas.plugin_types() or not isinstance(declared, dict):
+        return
+    properties = schemas.load(plugin.schema)["properties"]
+    for name in declared:
+        if name in properties and name not in properties["capabilities"]["properties"]:
+            message = f"{name!r} is a key of {plugin.type}, not a capability, and has no effect here"
+            path = join(plugin.path, "capabilities", name)
+            yield document.finding("unknown-key", path, message, 'move it out of "capabilities"', declared[name])
 
 
 def _find_missing_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Finding]:

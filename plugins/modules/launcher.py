@@ -66,7 +66,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import (
     UNUSABLE,
     Library,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.library.archive import unpack
 
 _PACKAGE = "ansible_collections"
 _COLLECTION = f"{_PACKAGE}.cni.node.plugins"
@@ -100,6 +99,9 @@ def main() -> None:
 
 def _install(library: Library, archive: str) -> None:
     """Install the library by its own code, which then needs not be sent with each call."""
+    # A node compiles what a launcher imports, in each call.
+    from ansible_collections.cni.node.plugins.module_utils._node.library.archive import unpack
+
     with open(archive, "rb") as stream:
         content = stream.read()
     files = unpack(content, library.digest)

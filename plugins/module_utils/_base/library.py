@@ -13,10 +13,10 @@ import fcntl
 import json
 import os
 import re
+import types
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
 # Complete libraries have it: it is written with the other files, and removed first.
 MAIN: t.Final = "__main__.py"
@@ -68,7 +68,7 @@ class Library(t.NamedTuple):
         except FileNotFoundError:
             return False
         except OSError as exc:
-            raise io_error("open", self.path, exc) from exc
+            raise _errors().io_error("open", self.path, exc) from exc
         if is_in_place:
             require_safe(self.path)
         return is_in_place
@@ -108,8 +108,11 @@ def require_library(purpose: str, *, dry_run: bool) -> Library:
         return library
     where = library.path if library else "any directory that this task knows"
     advice = "expected: the module cni.node.library has installed it, and reports why if it cannot"
-    raise CniError(
-        Code.INVALID_ENVIRONMENT, f"{purpose} requires the library of the collection, which is not in {where}", advice
+    error = _errors()
+    raise error.CniError(
+        error.Code.INVALID_ENVIRONMENT,
+        f"{purpose} requires the library of the collection, which is not in {where}",
+        advice,
     )
 
 
@@ -124,7 +127,17 @@ def require_safe(path: str) -> None:
         advice = (
             "expected: a path that only root can change; cni_node_opt_dir sets the directory to use instead of /opt"
         )
-        raise CniError(Code.INVALID_ENVIRONMENT, f"the library cannot be in {path}", f"{found[0]}; {advice}")
+        error = _errors()
+        raise error.CniError(
+            error.Code.INVALID_ENVIRONMENT, f"the library cannot be in {path}", f"{found[0]}; {advice}"
+        )
+
+
+def _errors() -> types.ModuleType:
+    """Return the module with the errors, which is rarely needed: a node compiles what a launcher imports in each call."""
+    from ansible_collections.cni.node.plugins.module_utils._base import error
+
+    return error
 
 
 __all__ = (

@@ -5,13 +5,15 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Find and run the programs of the node's system, such as iptables and nft."""
+
 from __future__ import annotations
 
 import json
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import process
+from ansible_collections.cni.node.plugins.module_utils._base import durable, process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
 # The PATH of a module may lack the directories of system programs.
@@ -35,7 +37,7 @@ def find(name: str) -> str | None:
     """Return the path of a system program, or None."""
     # The import of `shutil` takes a tenth of the start of a built-in executable.
     paths = (os.path.join(directory, name) for directory in _SYSTEM_PATH.split(":"))
-    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+    return next(filter(durable.is_executable, paths), None)
 
 
 def output(argv: t.Sequence[str], *, stdin: str = "", limit: int = process.OUTPUT_LIMIT) -> str:

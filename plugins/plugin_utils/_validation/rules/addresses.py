@@ -56,11 +56,10 @@ def is_passed_on(document: Document) -> bool:
     return any(catalogue.find_plugin_type(plugin.type).passes_gateway for plugin in document.plugins)
 
 
-def uses_gateway(document: Document, plugin: Plugin, version: int) -> bool:
+def _uses_gateway(document: Document, plugin: Plugin, version: int) -> bool:
     """Return whether a plugin uses the gateway of an address: for its bridge, a route without ``gw``, or a virtual machine."""
-    if catalogue.find_plugin_type(plugin.type).is_bridge and catalogue.is_routed(plugin.type, plugin.keys):
-        return True
-    if is_passed_on(document):
+    is_of_bridge = catalogue.find_plugin_type(plugin.type).is_bridge and catalogue.is_routed(plugin.type, plugin.keys)
+    if is_of_bridge or is_passed_on(document):
         return True
     routes = (keys for keys, dummy in list_objects(plugin.ipam.get("routes"), "") if not keys.get("gw"))
     targets = (parse_network(keys.get("dst")) for keys in routes)
@@ -71,7 +70,7 @@ def gateway_outside_subnet(
     document: Document, plugin: Plugin, gateway: IpAddress, subnet: IpNetwork, path: str
 ) -> Finding:
     """Return a finding about a gateway outside its subnet, which is only a warning if nothing uses the gateway."""
-    is_used = uses_gateway(document, plugin, gateway.version)
+    is_used = _uses_gateway(document, plugin, gateway.version)
     message = f"the gateway {gateway} is not in the subnet {subnet}"
     return document.finding(
         "gateway-outside-subnet",
@@ -95,5 +94,4 @@ __all__ = (
     "ranges",
     "subnets",
     "subnets_before",
-    "uses_gateway",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.plugin_utils._packages import PackagesAction
+from ansible_collections.cni.node.plugins.plugin_utils._packages import PackagesAction, with_packages
 
 
 class ActionModule(PackagesAction, NormalAction):
@@ -19,4 +19,4 @@ class ActionModule(PackagesAction, NormalAction):
         completed = self.complete(result, (), result.get("missing_libraries", ()), task_vars or {})
         if self._task.check_mode or "packages" not in completed:
             return completed
-        return {**super().run(tmp, task_vars), "changed": True, "packages": completed["packages"]}
+        return with_packages(super().run(tmp, task_vars), completed["packages"], predicted=False)

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._option_values import pla
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 
 # For `packages`: install programs only.
-PROGRAMS: t.Final = "programs"
+_PROGRAMS: t.Final = "programs"
 _USUAL: t.Final = {
     "ip": "iproute2",
     "ip6tables": "iptables",
@@ -47,8 +47,8 @@ class PackagesAction(RoleAction):
             AnsibleActionFail: It is none.
         """
         value = self._packages()
-        if not isinstance(value, (bool, list)) and value != PROGRAMS:
-            expected = f"expected: true, false, {PROGRAMS}, or a list of names of packages"
+        if not isinstance(value, (bool, list)) and value != _PROGRAMS:
+            expected = f"expected: true, false, {_PROGRAMS}, or a list of names of packages"
             raise AnsibleActionFail(f"packages: {value!r}; {expected}", result=dict(self.NOTHING))
 
     def complete(
@@ -64,29 +64,27 @@ class PackagesAction(RoleAction):
         family = self._find_family(task_vars)
         names = {**_USUAL, **_DIFFERENT.get(family, {})}
         named = wanted if isinstance(wanted, list) else [names.get(name, name) for name in programs]
-        installed: list[str] = []
-        if programs:
-            packages = list(dict.fromkeys(map(str, named)))
-            try:
-                # Only the run itself updates the lists of packages, so that check mode cannot ask.
-                if self._task.check_mode or self._install(packages, family, task_vars):
-                    installed += packages
-                else:
-                    result = _with_missing(result, programs)
-            except AnsibleActionFail as exc:
-                problem = f"packages {', '.join(packages)}, for {', '.join(programs)}, could not be installed"
-                return {**result, "failed": True, **as_failure(CniError(Code.NOT_AVAILABLE, problem, str(exc)))}
+        packages = list(dict.fromkeys(map(str, named))) if programs else []
+        try:
+            # Only the run itself updates the lists of packages, so that check mode cannot ask.
+            is_changed = bool(packages) and (self._task.check_mode or self._install(packages, family, task_vars))
+        except AnsibleActionFail as exc:
+            problem = f"packages {', '.join(packages)}, for {', '.join(programs)}, could not be installed"
+            return {**result, "failed": True, **as_failure(CniError(Code.NOT_AVAILABLE, problem, str(exc)))}
+        if not is_changed:
+            result, packages = _with_missing(result, programs), []
         if libraries and wanted is True:
-            packages = [names.get(name, name) for name in libraries]
+            of_libraries = [names.get(name, name) for name in libraries]
             try:
                 # An interpreter other than the system's own does not find the library of an installed package.
-                installed += packages if self._install(packages, family, task_vars) else []
+                if self._install(of_libraries, family, task_vars):
+                    packages = [*packages, *of_libraries]
             except AnsibleActionFail as exc:
-                loss = f"{_LOSS}, because {', '.join(packages)} could not be installed: {exc}"
+                loss = f"{_LOSS}, because {', '.join(of_libraries)} could not be installed: {exc}"
                 result = {**result, "warnings": [*result.get("warnings", ()), loss]}
-        if installed and not self._task.check_mode:
+        if packages and not self._task.check_mode:
             self.forget_answers(task_vars)
-        return _with_packages(result, installed, predicted=self._task.check_mode)
+        return with_packages(result, packages, predicted=self._task.check_mode)
 
     def _packages(self) -> t.Any:
         """Return the option's value; text of a survey is read as what it stands for."""
@@ -94,7 +92,7 @@ class PackagesAction(RoleAction):
         words = value.split() if isinstance(value, str) else value
         if isinstance(words, list) and len(words) == 1:
             only = str(words[0]).lower()
-            return {"true": True, "yes": True, "false": False, "no": False, PROGRAMS: PROGRAMS}.get(only, words)
+            return {"true": True, "yes": True, "false": False, "no": False, _PROGRAMS: _PROGRAMS}.get(only, words)
         return False if words is None else words
 
     def _install(self, packages: list[str], family: str, task_vars: JsonObject) -> bool:
@@ -107,8 +105,8 @@ class PackagesAction(RoleAction):
         manager = task_vars.get("ansible_package_use", "apt")
         if result.get("failed") and (family, manager) == (_FAMILY_WITH_LISTS, "apt") and not self._task.check_mode:
             lists = {"update_cache": True, "cache_valid_time": 86400}
-            self._execute_module(module_name="ansible.builtin.apt", module_args=lists, task_vars=task_vars)
-            result = self._run_package(packages, task_vars)
+            updated = self._execute_module(module_name="ansible.builtin.apt", module_args=lists, task_vars=task_vars)
+            result = updated if updated.get("failed") else self._run_package(packages, task_vars)
         if result.get("failed"):
             raise AnsibleActionFail(str(result.get("msg") or "unknown error"))
         return bool(result.get("changed"))
@@ -140,7 +138,8 @@ class PackagesAction(RoleAction):
         return str(facts.get("ansible_facts", {}).get("ansible_os_family", ""))
 
 
-def _with_packages(result: JsonObject, installed: list[str], *, predicted: bool) -> JsonObject:
+def with_packages(result: JsonObject, installed: list[str], *, predicted: bool) -> JsonObject:
+    """Return a result that names the packages that were installed, or would be in check mode."""
     if not installed:
         return result
     diffs = result["diff"] if isinstance(result["diff"], list) else [result["diff"]]
@@ -157,4 +156,4 @@ def _with_missing(result: JsonObject, programs: t.Sequence[str]) -> JsonObject:
     return {**result, "msg": f"{result['msg']}; not installed: {', '.join(programs)}"} if programs else result
 
 
-__all__ = ("PROGRAMS", "PackagesAction")
+__all__ = ("PackagesAction", "with_packages")

@@ -17,7 +17,9 @@ pytest.importorskip("ansible.plugins.action", reason="there is no controller her
 
 import ansible
 from ansible.errors import AnsibleActionFail
+from ansible.plugins.action.normal import ActionModule as NormalAction
 
+from ansible_collections.cni.node.plugins.action.repair import ActionModule as RepairAction
 from ansible_collections.cni.node.plugins.plugin_utils._packages import PackagesAction
 
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
@@ -34,6 +36,7 @@ class Node(PackagesAction):
         installed: Packages that it has already.
         unknown: Packages that it refuses.
         knows_after_update: Whether it knows them once it has updated its lists.
+        is_offline: Whether it cannot update its lists.
     """
 
     def __init__(self, packages: object, family: str = "Debian", *, check_mode: bool = False) -> None:
@@ -43,7 +46,7 @@ class Node(PackagesAction):
         self.asked: list[list[str]] = []
         self.installed: set[str] = set()
         self.unknown: set[str] = set()
-        self.knows_after_update = False
+        self.knows_after_update = self.is_offline = False
         self._family = family
 
     def ask(self, programs: t.Sequence[str] = PROGRAMS, libraries: t.Sequence[str] = LIBRARIES) -> JsonObject:
@@ -63,8 +66,17 @@ class Node(PackagesAction):
         if keywords["module_name"] == "ansible.builtin.setup":
             return {"ansible_facts": {"ansible_os_family": self._family}}
         assert keywords["module_name"] == "ansible.builtin.apt"
+        if self.is_offline:
+            return {"failed": True, "msg": "the lists are out of reach"}
         self.unknown = set() if self.knows_after_update else self.unknown
         return {}
+
+
+class Repair(RepairAction):
+    """The action of the module repair on a node without packages."""
+
+    def complete(self, *arguments: t.Any) -> JsonObject:
+        return Node(True).complete(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +143,23 @@ def test_lists_of_packages_are_updated_if_they_lack_one() -> None:
     node.unknown, node.knows_after_update = {"nftables"}, True
     assert node.ask()["packages"] == ["iptables", "nftables", "python3-pyroute2"]
     assert node.asked == [["iptables", "nftables"]] * 2 + [["python3-pyroute2"]]
+
+
+def test_the_error_of_an_update_of_lists_is_shown() -> None:
+    node = Node(True)
+    node.unknown, node.is_offline = {"nftables"}, True
+    assert node.ask()["msg"].endswith("could not be installed; the lists are out of reach")
+
+
+def test_a_repair_that_installed_a_library_runs_again_and_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [{**DONE, "msg": "1 drifted", "missing_libraries": ["pyroute2"]}, {**DONE, "msg": "1 repaired"}]
+    monkeypatch.setattr(NormalAction, "run", lambda *dummies: answers.pop(0))
+    nothing = t.cast("t.Any", None)
+    task: t.Any = types.SimpleNamespace(args={"packages": True}, check_mode=False, get_play=nothing)
+    repair = Repair(task, nothing, nothing, nothing, nothing, None)
+    repaired = repair.run(task_vars={})
+    assert (repaired["msg"], repaired["changed"]) == ("1 repaired; installed: python3-pyroute2", True)
+    assert repaired["packages"] == repaired["diff"][-1]["after"]["packages"] == ["python3-pyroute2"]
 
 
 def test_check_mode_predicts_programs_without_the_lists_of_packages() -> None:

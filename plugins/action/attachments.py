@@ -11,7 +11,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
 from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
 from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import AttachmentsArguments
@@ -29,7 +29,7 @@ class ActionModule(ComparingAction, AttachmentsArguments):
         result: JsonObject = super().run(tmp, task_vars)
         if self._task.async_val:
             in_background = not self._connection.has_native_async
-            arguments = {key: value for key, value in self._task.args.items() if key != CONTINUATION_KEY}
+            arguments = {key: value for key, value in self._task.args.items() if key != CONTROLLER_KEY}
             done = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=in_background)
         else:
             done = self._run_in_calls(task_vars or {})
@@ -38,7 +38,7 @@ class ActionModule(ComparingAction, AttachmentsArguments):
     def _run_in_calls(self, task_vars: JsonObject) -> JsonObject:
         started = time.monotonic()
         result = self._call({}, task_vars)
-        if CONTINUATION_KEY not in result:
+        if CONTROLLER_KEY not in result:
             return result
         batch = Batch(result, predicted=bool(self._task.check_mode))
         while batch.continuation:
@@ -51,7 +51,7 @@ class ActionModule(ComparingAction, AttachmentsArguments):
 
     def _call(self, continuation: JsonObject, task_vars: JsonObject) -> JsonObject:
         result: JsonObject = self._execute_module(module_args=self.task_arguments(continuation), task_vars=task_vars)
-        result.get("invocation", {}).get("module_args", {}).pop(CONTINUATION_KEY, None)
+        result.get("invocation", {}).get("module_args", {}).pop(CONTROLLER_KEY, None)
         return result
 
     def _show(self, progress: str, task_vars: JsonObject) -> None:

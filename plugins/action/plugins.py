@@ -17,6 +17,7 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import (
     digest_of,
     digest_of_stream,
@@ -114,9 +115,9 @@ class ActionModule(ComparingAction, PluginsArguments):
 
     def _call(self, arguments: JsonObject, task_vars: JsonObject | None, controller: JsonObject) -> JsonObject:
         result: JsonObject = self._execute_module(
-            module_args={**arguments, "_controller": controller}, task_vars=task_vars
+            module_args={**arguments, CONTROLLER_KEY: controller}, task_vars=task_vars
         )
-        result.get("invocation", {}).get("module_args", {}).pop("_controller", None)
+        result.get("invocation", {}).get("module_args", {}).pop(CONTROLLER_KEY, None)
         return result
 
 

@@ -527,7 +527,7 @@ SPEC: t.Final[dict[str, t.Any]] = {
         "progress": {"type": "float", "default": 10.0},
         **PLANNED,
         "planned_netns": {"type": "list", "elements": "str", "default": []},
-        "_controller": {"type": "dict"},
+        **arguments.CONTROLLER,
         **arguments.FOLLOWING,
     },
     "supports_check_mode": True,

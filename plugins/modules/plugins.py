@@ -457,7 +457,7 @@ SPEC: t.Final[dict[str, t.Any]] = {
         "remove_needed": {"type": "bool", "default": False},
         **PLANNED,
         "planned_attachments": {"type": "list", "elements": "dict", "default": []},
-        "_controller": {"type": "dict"},
+        **arguments.CONTROLLER,
         **arguments.FOLLOWING,
     },
     "required_if": [("state", "present", ("version", "source", "sets"), True)],

@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 
 _LISTS: t.Final = ("warnings", "deprecations")
 _SUMS: t.Final = ("total", "plugins")
@@ -30,7 +30,7 @@ class Batch:
             predicted: Whether the task runs in check mode.
         """
         self._predicted = predicted
-        self._total = len(first["attachments"]) + len(first[CONTINUATION_KEY]["remaining"])
+        self._total = len(first["attachments"]) + len(first[CONTROLLER_KEY]["remaining"])
         self._remaining: list[int] = list(range(self._total))
         self._entries: dict[int, JsonObject] = {}
         self._results: list[JsonObject] = []
@@ -39,7 +39,7 @@ class Batch:
 
     def take(self, result: JsonObject) -> None:
         """Add the result of a call. A result without attachments ends the batch."""
-        self.continuation: JsonObject = result.get(CONTINUATION_KEY) or {}
+        self.continuation: JsonObject = result.get(CONTROLLER_KEY) or {}
         if "attachments" not in result:
             self._broken = result
             return
@@ -71,7 +71,7 @@ class Batch:
         merged: JsonObject = {}
         for result in self._results:
             merged.update(result)
-        merged.pop(CONTINUATION_KEY, None)
+        merged.pop(CONTROLLER_KEY, None)
         merged.update(
             _lists(self._results),
             attachments=[self._entries[place] for place in sorted(self._entries)],

@@ -14,7 +14,7 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
@@ -52,7 +52,7 @@ class PluginsArguments(ConflistItemsAction):
 
     def task_arguments(self) -> JsonObject:
         """Return the arguments. With state absent, leave out networks: their templates may no longer exist."""
-        arguments = {key: value for key, value in super().task_arguments().items() if key != "_controller"}
+        arguments = {key: value for key, value in super().task_arguments().items() if key != CONTROLLER_KEY}
         if plain(arguments.get("state")) == "absent":
             arguments.pop("conflists", None)
         return arguments
@@ -72,7 +72,7 @@ class AttachmentsArguments(RoleAction):
 
     def task_arguments(self, continuation: JsonObject) -> JsonObject:
         """Return the arguments with the state of earlier calls of the task."""
-        return {**self._task.args, CONTINUATION_KEY: continuation}
+        return {**self._task.args, CONTROLLER_KEY: continuation}
 
     def arguments_to_compare(self, task_vars: JsonObject) -> JsonObject | None:
         attachments = self._task.args.get("attachments")

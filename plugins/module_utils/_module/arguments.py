@@ -11,7 +11,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import FOLLOWING_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY, FOLLOWING_KEY
 
 Spec = dict[str, dict[str, t.Any]]
 
@@ -28,6 +28,7 @@ PLUGIN_DIRS: t.Final[Spec] = {
 }
 CACHE_DIR: t.Final[Spec] = {"cache_dir": {"type": "path", "default": "/var/lib/cni"}}
 TIMEOUT: t.Final[Spec] = {"timeout": {"type": "float", "default": 60.0}}
+CONTROLLER: t.Final[Spec] = {CONTROLLER_KEY: {"type": "dict"}}
 FOLLOWING: t.Final[Spec] = {FOLLOWING_KEY: {"type": "list", "elements": "dict"}}
 
 
@@ -87,6 +88,7 @@ def positive(name: str, value: float) -> float:
 __all__ = (
     "CACHE_DIR",
     "CONF_DIR",
+    "CONTROLLER",
     "FOLLOWING",
     "PLUGIN_DIRS",
     "TIMEOUT",

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._module import attachment
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_batch import plan_batch
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import stderr_log, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Journal, Sharing, reconcile_all
@@ -44,7 +44,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Reconcile the attachments of a task, or as many as fit into one interval of `progress`.
 
     Returns:
-        The module's result. If attachments remain, `CONTINUATION_KEY` has the state for the next call.
+        The module's result. If attachments remain, `CONTROLLER_KEY` has the state for the next call.
     """
     started = time.monotonic()
     params = module.params
@@ -136,7 +136,7 @@ def _time_to_begin(module: AnsibleModule, prepares_boot: bool) -> float:
     In check mode, the files for restoration at boot depend on all attachments, so one call predicts all of them.
     """
     progress = positive("progress", module.params["progress"]) if module.params["progress"] else math.inf
-    has_to_end = module.params[CONTINUATION_KEY] is None or (module.check_mode and prepares_boot)
+    has_to_end = module.params[CONTROLLER_KEY] is None or (module.check_mode and prepares_boot)
     return math.inf if has_to_end else progress
 
 

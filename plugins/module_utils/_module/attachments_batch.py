@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import mount_propagation, netns
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import find_unlisted
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
@@ -59,7 +59,7 @@ class Batch(t.NamedTuple):
     containers: int
 
     def continuation(self, results: t.Iterable[AttachmentResult]) -> dict[str, t.Any]:
-        """Return the state for the next call under `CONTINUATION_KEY`, or an empty dictionary if none is needed."""
+        """Return the state for the next call under `CONTROLLER_KEY`, or an empty dictionary if none is needed."""
         done = {result.attachment.key for result in results}
         positions = [place for place, item in zip(self.positions, self.selected) if item.attachment.key not in done]
         if not positions:
@@ -67,7 +67,7 @@ class Batch(t.NamedTuple):
         attachments = (item.attachment for item in self.purged)
         purged = [(each.network, each.container_id, each.ifname, each.netns) for each in attachments]
         # As ASCII, so that a path with any bytes survives the transfer through the controller.
-        return {CONTINUATION_KEY: {"remaining": positions, "purged": json.dumps(purged)}}
+        return {CONTROLLER_KEY: {"remaining": positions, "purged": json.dumps(purged)}}
 
 
 def plan_batch(module: AnsibleModule, runtime: Runtime, networks: ConfDir) -> Batch:
@@ -76,7 +76,7 @@ def plan_batch(module: AnsibleModule, runtime: Runtime, networks: ConfDir) -> Ba
     Raises:
         CniError: ``INVALID_CONFIG``: items contradict each other, or one cannot be identified or restored.
     """
-    listed, continuation = _desired_attachments(module.params, runtime.paths.netns_dir), module.params[CONTINUATION_KEY]
+    listed, continuation = _desired_attachments(module.params, runtime.paths.netns_dir), module.params[CONTROLLER_KEY]
     purged: list[DesiredAttachment] = []
     unreadable: list[CniError] = []
     if continuation:

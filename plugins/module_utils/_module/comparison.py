@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import rule_cache
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import require_plain_paths
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -49,7 +49,7 @@ def compare(
                 answer = _dry_run(module, task, paths)
             except Exception:  # whatever it is, the task itself fails with it
                 break
-            if answer.get("changed") or answer.get("failed") or CONTINUATION_KEY in answer:
+            if answer.get("changed") or answer.get("failed") or CONTROLLER_KEY in answer:
                 break
             answers.append(answer if module.check_mode or not answer["warnings"] else None)
     return answers

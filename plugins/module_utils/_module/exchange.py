@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import typing as t
 
-# The state between the calls of one task.
-CONTINUATION_KEY: t.Final = "_controller"
+# What only the controller knows: the state between the calls of one task, or the sources of plugins that it has.
+CONTROLLER_KEY: t.Final = "_controller"
 # Later tasks whose results a call may return as well, and these results.
 FOLLOWING_KEY: t.Final = "_following"
 ANSWERS_KEY: t.Final = "cni_node_answers"
@@ -20,4 +20,4 @@ ANSWERS_KEY: t.Final = "cni_node_answers"
 CONFIGURATIONS_KEY: t.Final = "configurations"
 FINDINGS: t.Final = "findings"
 
-__all__ = ("ANSWERS_KEY", "CONFIGURATIONS_KEY", "CONTINUATION_KEY", "FINDINGS", "FOLLOWING_KEY")
+__all__ = ("ANSWERS_KEY", "CONFIGURATIONS_KEY", "CONTROLLER_KEY", "FINDINGS", "FOLLOWING_KEY")

@@ -14,6 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests, digest_of_stream
 from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
@@ -61,7 +62,7 @@ class Sources:
         self._module = module
         self._options = options
         self._digests = digests
-        self._sent: dict[str, t.Any] | None = (module.params["_controller"] or {}).get(options.name)
+        self._sent: dict[str, t.Any] | None = (module.params[CONTROLLER_KEY] or {}).get(options.name)
         # Of a directory on the node: SHA-256 by name.
         self._listing: dict[str, str] = {}
         self.digest = self._digest()

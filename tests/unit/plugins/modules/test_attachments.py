@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTINUATION_KEY, FOLLOWING_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY, FOLLOWING_KEY
 from ansible_collections.cni.node.plugins.modules import attachments
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
@@ -354,7 +354,7 @@ def test_an_empty_list_changes_nothing(ensure: Ensure) -> None:
 
 def test_the_architecture_says_where_each_option_takes_effect() -> None:
     spec = attachments.SPEC["argument_spec"]
-    options = {*spec, *spec["attachments"]["options"]} - {"attachments", CONTINUATION_KEY, FOLLOWING_KEY}
+    options = {*spec, *spec["attachments"]["options"]} - {"attachments", CONTROLLER_KEY, FOLLOWING_KEY}
     page = pathlib.Path(__file__).parents[4] / "docs" / "architecture.md"
     table = page.read_text(encoding="utf-8").partition("### Where its options take effect")[2].partition("## ")[0]
     assert [option for option in sorted(options) if f"`{option}`" not in table and f"[].{option}`" not in table] == []

@@ -49,10 +49,7 @@ _value:
 
 import typing as t
 
-
-def or_default(given: t.Any, value: t.Any) -> t.Any:
-    has_value = bool(given.strip()) if isinstance(given, str) else given is not None
-    return given if has_value else value
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import or_default
 
 
 class FilterModule:

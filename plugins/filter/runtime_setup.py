@@ -18,12 +18,12 @@ description:
   - Returns the directories, plugins and kernel settings that a container runtime has by default. On a node,
     M(cni.node.node_info) and M(cni.node.preflight_info) read what the runtime's own configuration files say instead.
 
-positional: _input
+positional: _input, opt_dir
 
 options:
   _input:
     description:
-      - The name of the runtime, or an empty string for the directories that this collection uses without a runtime.
+      - The name of the runtime, or an empty string or null for the directories that this collection uses without a runtime.
     type: str
     choices:
       - ""
@@ -39,9 +39,22 @@ options:
     required: true
   opt_dir:
     description:
-      - Directory to use instead of C(/opt).
+      - Directory to use instead of C(/opt). As for the other directories, null and empty text mean the default.
     type: str
     default: /opt
+  conf_dir:
+    description:
+      - Directory of the network configurations to return instead of the runtime's.
+    type: str
+  bin_dir:
+    description:
+      - Directory in which to install plugins to return instead of the runtime's. It becomes the first one of RV(_value.plugin_dirs),
+        unless they have it.
+    type: str
+  plugin_dirs:
+    description:
+      - Directories in which to look for plugins to return instead of the runtime's; a list, or text with one on each line.
+    type: raw
   strict:
     description:
       - Whether an unknown name is an error. Otherwise, it counts as an empty string.
@@ -118,18 +131,38 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import BY_NAME
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import BY_NAME, ContainerRuntime
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import or_default, words
 
-_OPT: t.Final = "/opt"
+_OPT = "/opt"
 
 
-def runtime_setup(name: str, opt_dir: str = _OPT, *, strict: bool = True) -> JsonObject:
-    """Return what a runtime expects of a node."""
+def runtime_setup(
+    name: str | None,
+    opt_dir: str | None = _OPT,
+    *,
+    conf_dir: str | None = None,
+    bin_dir: str | None = None,
+    plugin_dirs: list[str] | str | None = None,
+    strict: bool = True,
+) -> JsonObject:
+    """Return what a runtime expects of a node, with the given directories instead of its own."""
+    name = or_default(name, "")
     runtime = rows.find(name)
     if name and runtime is None and strict:
         raise AnsibleFilterError(f"runtime_setup: {name!r} is not a known runtime; expected: {', '.join(rows.NAMES)}")
-    if runtime is None:
-        return _without_runtime(f"{opt_dir or _OPT}/cni/bin")
+    opt_dir = or_default(opt_dir, _OPT)
+    setup = _describe_no_runtime(f"{opt_dir}/cni/bin") if runtime is None else _describe_runtime(runtime, opt_dir)
+    own_bin_dir = setup["bin_dir"]
+    setup["conf_dir"] = or_default(conf_dir, setup["conf_dir"])
+    setup["bin_dir"] = or_default(bin_dir, own_bin_dir)
+    setup["plugin_dirs"] = words(plugin_dirs, setup["plugin_dirs"])
+    if setup["bin_dir"] not in [own_bin_dir, *setup["plugin_dirs"]]:
+        setup["plugin_dirs"] = [setup["bin_dir"], *setup["plugin_dirs"]]
+    return setup
+
+
+def _describe_runtime(runtime: ContainerRuntime, opt_dir: str) -> JsonObject:
     setup = runtime.setup
     plugin_dirs = [_below(opt_dir, path) for path in setup.plugin_dirs.defaults]
     return {
@@ -150,7 +183,7 @@ def runtime_setup(name: str, opt_dir: str = _OPT, *, strict: bool = True) -> Jso
     }
 
 
-def _without_runtime(bin_dir: str) -> JsonObject:
+def _describe_no_runtime(bin_dir: str) -> JsonObject:
     return {
         "title": "",
         "conf_dir": "/etc/cni/net.d",
@@ -169,7 +202,7 @@ def _without_runtime(bin_dir: str) -> JsonObject:
 
 def _below(opt_dir: str, path: str) -> str:
     """Return a path below the directory that replaces /opt."""
-    return f"{opt_dir or _OPT}{path[len(_OPT) :]}" if path.startswith(f"{_OPT}/") else path
+    return f"{opt_dir}{path[len(_OPT) :]}" if path.startswith(f"{_OPT}/") else path
 
 
 class FilterModule:

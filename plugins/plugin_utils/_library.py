@@ -59,14 +59,19 @@ def archive() -> str:
 
 def read_files() -> dict[str, bytes]:
     """Return the files of the library by their paths in it."""
-    files = {
-        f"{_PACKAGE}/{path.relative_to(_PLUGINS).as_posix()}": path.read_bytes()
-        for folder in ("module_utils", "modules")
-        for path in sorted((_PLUGINS / folder).rglob("*.py"))
-    }
-    files[MAIN] = _MAIN_TEXT
-    # Python looks for the rest of a package in other places if it has no __init__.py.
-    packages = {parent for name in files for parent in list(pathlib.PurePosixPath(name).parents)[:-1]}
+    files = {MAIN: _MAIN_TEXT}
+    packages = set()
+    for folder in ("module_utils", "modules"):
+        for directory, dummy, names in os.walk(_PLUGINS / folder):
+            package = f"{_PACKAGE}{directory[len(str(_PLUGINS)) :]}"
+            found = [name for name in names if name.endswith(".py")]
+            for name in found:
+                with open(os.path.join(directory, name), "rb") as file:
+                    files[f"{package}/{name}"] = file.read()
+            # Python looks for the rest of a package in other places if it has no __init__.py.
+            while found and package:
+                packages.add(package)
+                package = package.rpartition("/")[0]
     return {**{f"{package}/__init__.py": b"" for package in packages}, **files}
 
 

@@ -12,13 +12,13 @@ import os
 import typing as t
 
 import jinja2
-import yaml
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleError, AnsibleFilterError
 from ansible.module_utils.common.yaml import yaml_load
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import objects, words
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import refusal, unknown_variables
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
@@ -164,8 +164,7 @@ def _evaluate(value: t.Any) -> t.Any:
 
 
 def _check_concerns(value: t.Any) -> str:
-    concerns = value.split() if isinstance(value, str) else value or []
-    unknown = [str(concern) for concern in concerns if concern not in _CONCERNS]
+    unknown = [str(concern) for concern in words(value) if concern not in _CONCERNS]
     return f"{CONCERNS}: unknown: {', '.join(unknown)}; expected: any of {', '.join(_CONCERNS)}" if unknown else ""
 
 
@@ -204,8 +203,8 @@ def _choices() -> dict[str, list[str]]:
 def _objects(value: t.Any) -> list[JsonMapping] | None:
     """Return a list of objects, given as data or as YAML text, or None if it is something else."""
     try:
-        listed = (yaml.safe_load(value) if isinstance(value, str) else value) or []
-    except yaml.YAMLError:
+        listed = objects(value)
+    except AnsibleFilterError:
         return None
     is_list = isinstance(listed, list) and all(isinstance(item, collections.abc.Mapping) for item in listed)
     return listed if is_list else None

@@ -113,6 +113,26 @@ def test_the_filter_returns_what_it_documents(name: str) -> None:
     assert setup["bin_dir"] in setup["plugin_dirs"]
 
 
+def test_given_directories_replace_those_of_the_runtime() -> None:
+    given = {"conf_dir": "/c", "bin_dir": "/b", "plugin_dirs": "/p\n/q"}
+    setup = runtime_setup.runtime_setup("containerd", **given)
+    assert (setup["conf_dir"], setup["bin_dir"], setup["plugin_dirs"]) == ("/c", "/b", ["/b", "/p", "/q"])
+    setup = runtime_setup.runtime_setup("containerd", bin_dir="/q", plugin_dirs=["/p", "/q"])
+    assert setup["plugin_dirs"] == ["/p", "/q"]
+
+
+def test_a_usual_bin_dir_that_is_not_among_given_plugin_dirs_is_not_searched() -> None:
+    assert runtime_setup.runtime_setup("containerd", plugin_dirs=["/p"])["plugin_dirs"] == ["/p"]
+
+
+def test_null_and_empty_text_mean_the_directories_of_the_runtime() -> None:
+    usual = runtime_setup.runtime_setup("containerd")
+    for given in ("", " ", None):
+        assert (
+            runtime_setup.runtime_setup("containerd", given, conf_dir=given, bin_dir=given, plugin_dirs=given) == usual
+        )
+
+
 def test_the_directory_that_replaces_opt_holds_for_runtimes_too() -> None:
     assert runtime_setup.runtime_setup("", "/data")["plugin_dirs"] == [
         "/data/cni/bin",

@@ -1,0 +1,56 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins!
+
+"""Values of variables as people give them: missing, empty, or as the text of a survey."""
+
+from __future__ import annotations
+
+import typing as t
+
+import yaml
+from ansible.errors import AnsibleFilterError
+
+_SHOWN = 60  # characters of a text in an error
+
+
+def or_default(given: t.Any, value: t.Any) -> t.Any:
+    """Return the default for null and blank text, and every other value unchanged."""
+    has_value = bool(given.strip()) if isinstance(given, str) else given is not None
+    return given if has_value else value
+
+
+def words(given: t.Any, value: t.Any = ()) -> t.Any:
+    """Return a list of names, which may be text, or the default for null, blank text and an empty list.
+
+    Raises:
+        AnsibleFilterError: Text that begins with ``[`` is not YAML.
+    """
+    if isinstance(given, str):
+        given = _read_yaml(given) if given.lstrip().startswith("[") else given.split()
+    if given is None or given == []:
+        return list(value) if isinstance(value, tuple) else value
+    return given
+
+
+def objects(given: t.Any) -> t.Any:
+    """Return a list of objects, which may be YAML text; null and blank text are an empty list.
+
+    Raises:
+        AnsibleFilterError: The text is not YAML.
+    """
+    return (_read_yaml(given) if isinstance(given, str) else given) or []
+
+
+def _read_yaml(text: str) -> t.Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as exc:
+        shown = repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+        mark = getattr(exc, "problem_mark", None)
+        place = f"line {mark.line + 1}, column {mark.column + 1}: {exc.problem}" if mark else " ".join(str(exc).split())
+        # Ansible would append the cause with its text of many lines.
+        raise AnsibleFilterError(f"{shown} is not YAML: {place}") from None

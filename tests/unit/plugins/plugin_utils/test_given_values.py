@@ -1,0 +1,79 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Values of variables as people give them."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import typing as t
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import objects, or_default, words
+
+ROLES = pathlib.Path(__file__).parents[4] / "roles"
+# It turns null into the text None, which is neither empty nor a value.
+CONVERTED = re.compile(r"\| string \| (?:ansible\.builtin\.)?default\(")
+
+
+@pytest.mark.parametrize("given", [None, "", " ", "\n"], ids=repr)
+def test_null_and_empty_text_are_replaced_by_the_default(given: object) -> None:
+    assert or_default(given, True) is True
+
+
+@pytest.mark.parametrize("given", [False, 0, "no", "0", [], {}], ids=repr)
+def test_every_other_value_is_returned_unchanged(given: object) -> None:
+    assert or_default(given, "default") is given
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["a", "b"], ["a", "b"]),
+        ("a\nb\n", ["a", "b"]),
+        ("a b", ["a", "b"]),
+        ('["a b", c]', ["a b", "c"]),
+        (7, 7),
+    ],
+    ids=repr,
+)
+def test_a_list_of_names_may_be_text(given: object, expected: object) -> None:
+    assert words(given, ["default"]) == expected
+
+
+@pytest.mark.parametrize("given", [None, "", " \n", [], "[]"], ids=repr)
+def test_a_list_without_names_is_replaced_by_the_default(given: object) -> None:
+    default = ["default"]
+    assert words(given, default) is default
+    assert words(given) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([{"name": "a"}], [{"name": "a"}]),
+        ("- name: a", [{"name": "a"}]),
+        ('[{"name": "a"}]', [{"name": "a"}]),
+        (None, []),
+        (" \n", []),
+        ("name: a", {"name": "a"}),
+    ],
+    ids=repr,
+)
+def test_a_list_of_objects_may_be_yaml_or_json(given: object, expected: object) -> None:
+    assert objects(given) == expected
+
+
+@pytest.mark.parametrize("read", [words, objects])
+def test_text_that_is_not_yaml_is_one_short_error(read: t.Callable[[object], object]) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"^'\[a, x{56}\.\.\.' is not YAML: line 1, column 105: [^\n]+$"):
+        read("[a, " + 100 * "x")
+
+
+@pytest.mark.parametrize("file", sorted(ROLES.glob("*/tasks/*.yml")), ids=lambda file: str(file.relative_to(ROLES)))
+def test_no_role_converts_null_to_text_before_it_looks_for_a_value(file: pathlib.Path) -> None:
+    assert CONVERTED.findall(file.read_text(encoding="utf-8")) == []

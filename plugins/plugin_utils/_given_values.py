@@ -50,7 +50,12 @@ def _read_yaml(text: str) -> t.Any:
         return yaml.safe_load(text)
     except yaml.YAMLError as exc:
         shown = repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
-        mark = getattr(exc, "problem_mark", None)
-        place = f"line {mark.line + 1}, column {mark.column + 1}: {exc.problem}" if mark else " ".join(str(exc).split())
         # Ansible would append the cause with its text of many lines.
-        raise AnsibleFilterError(f"{shown} is not YAML: {place}") from None
+        raise AnsibleFilterError(f"{shown} is not YAML: {_describe(exc)}") from None
+
+
+def _describe(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    return " ".join(str(error).split())

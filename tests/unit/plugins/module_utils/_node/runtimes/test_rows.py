@@ -114,8 +114,7 @@ def test_the_filter_returns_what_it_documents(name: str) -> None:
 
 
 def test_given_directories_replace_those_of_the_runtime() -> None:
-    given = {"conf_dir": "/c", "bin_dir": "/b", "plugin_dirs": "/p\n/q"}
-    setup = runtime_setup.runtime_setup("containerd", **given)
+    setup = runtime_setup.runtime_setup("containerd", conf_dir="/c", bin_dir="/b", plugin_dirs="/p\n/q")
     assert (setup["conf_dir"], setup["bin_dir"], setup["plugin_dirs"]) == ("/c", "/b", ["/b", "/p", "/q"])
     setup = runtime_setup.runtime_setup("containerd", bin_dir="/q", plugin_dirs=["/p", "/q"])
     assert setup["plugin_dirs"] == ["/p", "/q"]

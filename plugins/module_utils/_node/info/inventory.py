@@ -30,7 +30,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory im
 from ansible_collections.cni.node.plugins.module_utils._node.info import public_config
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import manifest as plugin_manifest
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.flaws import find_flaws
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import read_release
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import Description, read_description
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, nested_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, NEVER
@@ -143,14 +143,16 @@ def list_namespaces(paths: NodePaths) -> list[JsonObject]:
 def _plugin(directory: str, executor: Executor, name: str) -> JsonObject:
     path = os.path.join(directory, name)
     facts: JsonObject = {"type": name, "path": path, "versions": [], "release": "", "flaws": [], "error": None}
+    is_reference = catalogue.find_plugin_type(name).is_reference
     try:
-        facts["versions"] = list(PluginVersions(executor).get_supported(name))
+        executor.require(name)
+        # This takes one process instead of two. Other plugins may do anything if they are run without a command.
+        description = read_description(path) if is_reference else Description()
+        facts["versions"] = list(description.versions or PluginVersions(executor).get_supported(name))
     except CniError as exc:
         facts["error"] = exc.as_dict()
     else:
-        # Other plugins may do anything if they are run without a command.
-        is_reference = catalogue.find_plugin_type(name).is_reference
-        facts["release"] = read_release(path) if is_reference else ""
+        facts["release"] = description.release
         facts["flaws"] = find_flaws(facts["release"], [name])
     return facts
 

@@ -63,14 +63,29 @@ def require_version_of_plugin(version: str, name: str, content: bytes, *, timeou
         _require_protocol(version, name, supported[1].split(", "))
 
 
-def read_release(path: str) -> str:
-    """Run a plugin without a command, and return the release that it prints, or an empty string."""
+class Description(t.NamedTuple):
+    """The text that a reference plugin prints without a command.
+
+    Attributes:
+        release: Its release, or an empty string.
+        versions: The versions of the specification that it supports, as VERSION returns them; empty if it names none.
+    """
+
+    release: str = ""
+    versions: tuple[str, ...] = ()
+
+
+def read_description(path: str) -> Description:
+    """Run a plugin without a command. Only reference plugins are known to do nothing else then."""
     try:
         about = _read_description(path, _TIMEOUT)
     except OSError:
-        return ""
-    stated = re.search(r"^CNI \S+ plugin (?:version )?v?(\d+\.\d+\.\d+)", about, re.MULTILINE)
-    return stated[1] if stated else ""
+        return Description()
+    release = re.search(r"^CNI \S+ plugin (?:version )?v?(\d+\.\d+\.\d+)", about, re.MULTILINE)
+    versions = re.search(
+        r"^CNI protocol versions supported: ((?:\d+\.\d+\.\d+(?:, |$))+)$", about, re.MULTILINE | re.ASCII
+    )
+    return Description(release[1] if release else "", tuple(versions[1].split(", ")) if versions else ())
 
 
 def _require_protocol(version: str, name: str, supported: t.Sequence[str]) -> None:
@@ -140,4 +155,10 @@ def _create_memory_file(content: bytes) -> int:
     return descriptor
 
 
-__all__ = ("is_unproven_claim", "read_release", "require_version_of_digest", "require_version_of_plugin")
+__all__ = (
+    "Description",
+    "is_unproven_claim",
+    "read_description",
+    "require_version_of_digest",
+    "require_version_of_plugin",
+)

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import plan_modules, plan_settings
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import read_release
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import read_description
 from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, OK, WARNING, Check
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import BY_NAME, SKIPPED, ContainerRuntime
@@ -204,7 +204,7 @@ class RuntimeChecks:
             hint = f"install it with cni.node.plugins in {self._choose_bin_dir()}"
             return self._make(subject, needed, f"not in {searched}", MISSING, hint)
         is_safe = not any(exposure.is_world_writable for exposure in exposures(path))
-        release = read_release(path) if lowest and is_safe else ""
+        release = read_description(path).release if lowest and is_safe else ""
         if lowest and release and _numbers(release) < _numbers(lowest):
             return self._make(
                 subject, needed, f"{path} is {release}", MISSING, "install a newer release of the plugins"

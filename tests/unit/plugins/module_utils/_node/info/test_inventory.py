@@ -44,6 +44,33 @@ def test_plugins_of_each_directory_are_asked_separately(tmp_path: pathlib.Path) 
     assert (rude["type"], rude["versions"], rude["error"]["code"]) == ("rude", [], Code.DECODE_FAILURE)
 
 
+DESCRIPTION = """#!/bin/sh
+if [ -z "$CNI_COMMAND" ]; then
+    printf 'CNI bridge plugin v1.9.1\\n%s\\n' '{supported}' >&2
+else
+    echo '{{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"]}}'
+fi
+"""
+
+
+@pytest.mark.parametrize(
+    ("supported", "versions"),
+    [
+        ("CNI protocol versions supported: 0.4.0, 1.1.0", ["0.4.0", "1.1.0"]),
+        ("CNI protocol versions supported: 0.4.0, none", ["1.0.0"]),
+        ("", ["1.0.0"]),
+    ],
+)
+def test_a_reference_plugin_is_asked_with_version_if_its_description_names_no_versions(
+    tmp_path: pathlib.Path, supported: str, versions: list[str]
+) -> None:
+    path = tmp_path / "bridge"
+    path.write_text(DESCRIPTION.format(supported=supported), encoding="utf-8")
+    path.chmod(0o755)
+    (bridge,) = inventory.query_plugins([str(tmp_path)], 20)()
+    assert (bridge["release"], bridge["versions"], bridge["error"]) == ("1.9.1", versions, None)
+
+
 def test_networks_are_sorted_by_path_including_shadowed_and_broken_ones(tmp_path: pathlib.Path) -> None:
     (tmp_path / "10-a.conflist").write_text(json.dumps(LIST), encoding="utf-8")
     (tmp_path / "20-a.conflist").write_text(json.dumps(LIST), encoding="utf-8")

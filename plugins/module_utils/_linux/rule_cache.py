@@ -30,7 +30,6 @@ import errno
 import fcntl
 import io
 import os
-import pickle
 import struct
 import threading
 import typing as t
@@ -91,6 +90,8 @@ class _Journal:
         return list(_load(written)) if is_known else None
 
     def append(self, addition: Addition, generation: int) -> None:
+        import pickle  # 2 ms that only writes need
+
         content = pickle.dumps(addition)
         written = os.pwrite(self._file, content, self._position)
         if written < len(content):
@@ -106,6 +107,8 @@ class _Journal:
 
 
 def _load(content: bytes) -> t.Iterator[Addition]:
+    import pickle
+
     stream = io.BytesIO(content)
     while stream.tell() < len(content):
         yield pickle.load(stream)

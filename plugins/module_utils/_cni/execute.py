@@ -79,6 +79,16 @@ class Executor(t.Protocol):
         """
 
 
+class NoExecutor:
+    """An executor for reading the configuration of a plugin, which runs no other one."""
+
+    def require(self, plugin_type: str) -> str:
+        raise NotFound(Code.INVALID_CONFIG, f"plugin {plugin_type} is not run here")
+
+    def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
+        return self.require(plugin_type).encode()
+
+
 def is_builtin(executor: Executor, plugin_type: str) -> bool:
     """Return whether a plugin would run in this process; errors as `Executor.require`."""
     return executor.require(plugin_type).startswith(BUILTIN_PREFIX)

@@ -166,10 +166,10 @@ class KernelWriter:
         attributes += _number(_MASTER, master) if master else b""
         self._change_link(f"create {peer}, a veth", 0, attributes, up=True, flags=_CREATE | _EXCLUSIVE)
 
-    def create_ifb(self, name: str, mtu: int) -> None:
-        """Create a link that is up, to which the traffic of another one is redirected."""
+    def ensure_ifb(self, name: str, mtu: int) -> None:
+        """Create a link that is up, to which the traffic of another one is redirected, unless a link has that name."""
         attributes = _properties(name, mtu, "") + _number(_TXQLEN, 0) + _info("ifb", b"")
-        self._change_link(f"create {name}, an ifb", 0, attributes, up=True, flags=_CREATE | _EXCLUSIVE)
+        self._change_link(f"create {name}, an ifb", 0, attributes, errno.EEXIST, up=True, flags=_CREATE | _EXCLUSIVE)
 
     def remove_link(self, ifindex: int) -> None:
         """Remove a link; do nothing if it does not exist."""

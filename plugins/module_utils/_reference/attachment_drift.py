@@ -12,7 +12,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift, RuleFaults
-from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import LinkDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
 
@@ -31,7 +31,7 @@ class AttachmentDrift(t.NamedTuple):
 
     @property
     def faults(self) -> tuple[str, ...]:
-        return (*self.links.inside, *self.links.on_node, *self.rules)
+        return (*self.links.messages, *self.rules)
 
     def places(self, netns: str) -> str:
         """Return the places in which something is missing, as a phrase."""

@@ -5,38 +5,23 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The drift of an attachment's links: what the kernel lacks of the state that follows from its record."""
+
 from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import NoExecutor, Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
-from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
-from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
-from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import expected_state
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import (
-    LiveNode,
-    Node,
-    NodeSnapshot,
-)
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
-
-
-class LinkDrift(t.NamedTuple):
-    """The drift of an attachment's links.
-
-    Attributes:
-        inside: Messages about the container's network namespace.
-        on_node: Messages about the node.
-        differences: What is missing, for `interface_repair`.
-    """
-
-    inside: tuple[str, ...]
-    on_node: tuple[str, ...]
-    differences: tuple[Difference, ...] = ()
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+from ansible_collections.cni.node.plugins.module_utils._reference.state import facts, interfaces
+from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift, compare
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Resource, State
 
 
 def find_drift(record: Record, network: NetworkConfiguration, snapshot: NodeSnapshot) -> LinkDrift | None:
@@ -58,42 +43,40 @@ def find_drift(record: Record, network: NetworkConfiguration, snapshot: NodeSnap
     return compare(state, record.attachment.netns, snapshot)
 
 
-def compare(state: State, netns: str, node: Node) -> LinkDrift:
-    """Compare the kernel with a state.
+def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str) -> State | None:
+    """Return the state that follows from a record.
 
     Args:
-        netns: Path of the container's network namespace.
-        node: What the node has. Whatever seems to be missing in a snapshot is looked for again.
+        network: The configuration in the record.
+        lease_dir: Default of ``dataDir`` of host-local.
+
+    Returns:
+        None if CHECK is disabled, or if the plugins are not known well enough.
 
     Raises:
-        CniError: ``IO_FAILURE``.
+        CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result or a configuration that cannot be used.
     """
-    view = _container_view(state, netns)
-    inside = _container_differences(state, netns, view)
-    on_node = list(host.find(state, node, view.links, netns))
-    if on_node and not isinstance(node, LiveNode):
-        on_node = list(host.find(state, LiveNode(), view.links, netns))
-    return LinkDrift(_messages(inside), _messages(on_node), (*inside, *on_node))
+    with facts.wrap_errors(record):
+        known = facts.read(record, network)
+        if known is None:
+            return None
+        return interfaces.describe(known, lease_dir, tuple(_describe_chained(known, network)))
 
 
-def _container_view(state: State, netns: str) -> View:
-    inside = [resource for resource in state if resource.inside]
-    return rtnetlink.snapshot(netns, routes=_has(inside, resources.Route), rules=_has(inside, resources.Rule))
+def _describe_chained(known: Facts, network: NetworkConfiguration) -> t.Iterator[Resource]:
+    """Yield what the built-in plugins after the first one describe, from the configuration with which each was called.
 
-
-def _container_differences(state: State, netns: str, view: View) -> list[Difference]:
-    inside = [resource for resource in state if resource.inside]
-    paths = [resource.path for resource in inside if isinstance(resource, resources.Sysctl)]
-    settings = sysctl.read_inside(netns, paths) if paths else {}
-    return list(ContainerComparison(state, view, settings).find())
-
-
-def _has(state: t.Iterable[resources.Resource], kind: type) -> bool:
-    return any(isinstance(resource, kind) for resource in state)
-
-
-def _messages(differences: t.Iterable[Difference]) -> tuple[str, ...]:
-    return tuple(difference.message for difference in differences if not difference.follows)
-
-
-__all__ = ("LinkDrift", "compare", "find_drift")
+    Raises:
+        CniError: ``DECODE_FAILURE``: that is not a configuration that the plugin accepts.
+    """
+    record = known.record
+    version = record.negotiated_version(network)
+    for plugin in known.chained:
+        builtin = registry.find_chained(plugin.row.name)
+        if builtin is not None:
+            parameters = Parameters("CHECK", record.attachment, record.builtin)
+            request = PluginRequest(b"", dict(plugin.keys), version, network.name, parameters, NoExecutor())
+            try:
+                yield from builtin.describe_record(request, known.host_end)
+            except CniError as exc:
+                raise facts.unusable_record_error(record, f"plugin {plugin.row.name}: {exc}") from exc

@@ -18,8 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference import lease_d
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state.writing import (
-    ORDER,
     NamespaceRepair,
+    in_order,
     needs_no_library,
 )
 
@@ -49,7 +49,7 @@ def repair(record: Record, differences: t.Sequence[Difference]) -> InterfaceRepa
     Args:
         differences: The differences that `interface_drift` found a moment ago.
     """
-    ordered = sorted(differences, key=lambda difference: ORDER.index(type(difference.resource)))
+    ordered = in_order(differences)
     on_node = NamespaceRepair([difference for difference in ordered if not difference.inside])
     inside = NamespaceRepair([difference for difference in ordered if difference.inside])
     on_node.run()

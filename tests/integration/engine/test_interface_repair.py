@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift, interface_repair
-from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import LinkDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment

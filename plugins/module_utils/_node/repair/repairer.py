@@ -34,7 +34,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift
     compare,
     missing_program,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import LinkDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import (
     UnreadableRules,
     firewall_state,
@@ -86,7 +86,7 @@ class _Item:
     @property
     def drift(self) -> tuple[str, ...]:
         rules = dict.fromkeys(message for part in self.parts for message in part.messages)
-        return (*self.links.inside, *self.links.on_node, *rules)
+        return (*self.links.messages, *rules)
 
     @property
     def lost_parts(self) -> list[PartDrift]:

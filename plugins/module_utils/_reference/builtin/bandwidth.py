@@ -12,17 +12,18 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse, refuse_faults
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import ifb, kernel_writer, rtnetlink, traffic_control
+from ansible_collections.cni.node.plugins.module_utils._linux import ifb, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin, Place
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
-from ansible_collections.cni.node.plugins.module_utils._reference.state import host, own_links, resources
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
+from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links, writing
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Ifb, Rate, Resource
 
 # In bits. pyroute2 cannot express the time in which a lower rate sends a packet, or a higher rate.
 _RATES: t.Final = range(64, 8 * 2**32)
@@ -39,60 +40,44 @@ class _Limits(t.NamedTuple):
     egress_burst: int
 
 
-class Bandwidth(Plugin):
-    """Limits the rates of a container's veth pair by token buckets."""
+class Bandwidth(ChainedPlugin[_Limits]):
+    """Limits the rates of a container's veth pair by token buckets on the node's end, and on an ifb link for what it sends."""
 
     name = "bandwidth"
     versions = list_versions("bandwidth")
 
+    def read(self, request: PluginRequest) -> _Limits:
+        """Return the limits; those of the configuration replace those of the capability, all of them."""
+        has_own = any(key in request.config for key in _KEYS)
+        keys = request.config if has_own else request.runtime_config.section("bandwidth")
+        return _Limits(*_read_limit(keys, "ingress"), *_read_limit(keys, "egress"))
+
+    def describe(self, config: _Limits, place: Place) -> t.Iterator[Resource]:
+        if config.ingress_rate and place.host_end:
+            yield Rate(place.host_end, config.ingress_rate, config.ingress_burst)
+        if config.egress_rate and place.host_end:
+            name = firewall_names.ifb(*place.attachment.key[:2])
+            yield Ifb(name, place.host_end)
+            yield Rate(name, config.egress_rate, config.egress_burst)
+
+    def locate(self, request: PluginRequest, config: _Limits) -> Place:
+        return Place(request.attachment, _require_host_end(request).name if any(config) else "")
+
     def add(self, request: PluginRequest) -> Result:
-        limits = _read_limits(request)
+        limits = self.read(request)
         if not any(limits):
             return super().add(request)
         result = request.require_prev_result()
-        with sandbox.open_sandbox(request.attachment), kernel_writer.connect() as writer, Undo() as undo:
-            end = _require_host_end(request)
+        with sandbox.open_sandbox(request.attachment), Undo() as undo:
+            state = tuple(self.describe(limits, self.locate(request, limits)))
             undo.add(lambda: self.delete(request))
-            if limits.ingress_rate:
-                traffic_control.limit_rate(end.ifindex, limits.ingress_rate, limits.ingress_burst)
-            if not limits.egress_rate:
-                return result
-            name = _ifb_name(request)
-            writer.create_ifb(name, end.mtu)
-            link = sandbox.require_link(name)
-            traffic_control.redirect(end.ifindex, link.ifindex)
-            traffic_control.limit_rate(link.ifindex, limits.egress_rate, limits.egress_burst)
-        interfaces = [*(result.keys.get("interfaces") or ()), {"name": name, "mac": link.mac}]
-        return result._replace(keys={**result.keys, "interfaces": interfaces})
-
-    def check(self, request: PluginRequest) -> None:
-        limits = _read_limits(request)
-        request.require_prev_result()
-        if not any(limits):
-            return
-        end = _require_host_end(request).name
-        state: list[resources.Ifb | resources.Rate] = []
-        if limits.ingress_rate:
-            state.append(resources.Rate(end, limits.ingress_rate, limits.ingress_burst))
-        if limits.egress_rate:
-            name = _ifb_name(request)
-            state += [resources.Ifb(name, end), resources.Rate(name, limits.egress_rate, limits.egress_burst)]
-        wrong = [difference.message for difference in host.find(tuple(state), LiveNode()) if not difference.follows]
-        refuse_faults(wrong)
+            writing.make_on_node(state)
+            made = [sandbox.require_link(resource.name) for resource in state if isinstance(resource, Ifb)]
+        interfaces = [*(result.keys.get("interfaces") or ()), *({"name": link.name, "mac": link.mac} for link in made)]
+        return result._replace(keys={**result.keys, "interfaces": interfaces}) if made else result
 
     def delete(self, request: PluginRequest) -> None:
-        ifb.remove(_ifb_name(request))
-
-
-def _ifb_name(request: PluginRequest) -> str:
-    return firewall_names.ifb(*request.attachment.key[:2])
-
-
-def _read_limits(request: PluginRequest) -> _Limits:
-    """Return the limits; those of the configuration replace those of the capability, all of them."""
-    has_own = any(key in request.config for key in _KEYS)
-    keys = request.config if has_own else request.runtime_config.section("bandwidth")
-    return _Limits(*_read_limit(keys, "ingress"), *_read_limit(keys, "egress"))
+        ifb.remove(firewall_names.ifb(*request.attachment.key[:2]))
 
 
 def _read_limit(keys: Keys, direction: str) -> tuple[int, int]:
@@ -120,6 +105,3 @@ def _require_host_end(request: PluginRequest) -> Link:
             "expected: a plugin before this one that makes a veth pair, such as bridge or ptp",
         )
     return end
-
-
-__all__ = ("Bandwidth",)

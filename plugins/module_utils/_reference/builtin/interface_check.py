@@ -17,11 +17,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
+from ansible_collections.cni.node.plugins.module_utils._reference.state import facts, interfaces
+from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import compare
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import LinkClaim
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Route
@@ -36,8 +36,10 @@ def require(request: PluginRequest) -> None:
     result = request.require_prev_result()
     with sandbox.open_sandbox(request.attachment):
         record = Record(request.attachment, _network(request), result, request.version)
-        state = expected_state(record, record.network(), "")
-        drift = interface_drift.compare(state or (), request.attachment.netns, LiveNode())
+        with facts.wrap_errors(record):
+            known = facts.read(record, record.network())
+            state = interfaces.describe(known, "") if known else ()
+        drift = compare(state, request.attachment.netns, LiveNode())
         differences = [each for each in drift.differences if not each.follows]
         moved = _list_moved_routes(request, differences)
     refuse_faults([each.message for each in differences if each.resource not in moved])

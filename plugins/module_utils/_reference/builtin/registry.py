@@ -33,6 +33,7 @@ if t.TYPE_CHECKING:
         tuning,
         vrf,
     )
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin
 
 # The release of the reference plugins whose behaviour the built-in ones have.
 RELEASE: t.Final = "1.9.1"
@@ -59,6 +60,8 @@ _CLASSES: t.Final = {
 }
 
 TYPES: t.Final = frozenset(_CLASSES)
+# Those that describe what they change of an interface.
+_CHAINED = frozenset({"bandwidth", "tuning", "vrf"})
 
 
 @functools.lru_cache(maxsize=len(_CLASSES))
@@ -67,6 +70,11 @@ def load(plugin_type: str) -> Plugin:
     module, dummy, name = _CLASSES[plugin_type].partition(".")
     plugin: Plugin = getattr(importlib.import_module(f"{__package__}.{module}"), name)()
     return plugin
+
+
+def find_chained(plugin_type: str) -> ChainedPlugin[t.Any] | None:
+    """Return the built-in plugin of a type that describes what it changes of an interface; None for other types."""
+    return t.cast("ChainedPlugin[t.Any]", load(plugin_type)) if plugin_type in _CHAINED else None
 
 
 __all__ = ("RELEASE", "TYPES", "load")

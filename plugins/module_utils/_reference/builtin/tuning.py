@@ -17,91 +17,72 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable, jso
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import LEAST_MTU
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import (
-    PACKET_SIZE,
-    UINT32,
-    Keys,
-    refuse,
-    refuse_faults,
-)
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, UINT32, Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
-from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
+from ansible_collections.cni.node.plugins.module_utils._reference import saved_values, tuned_settings
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, sandbox, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin, Place
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.state import chained, links, resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state import resources, writing
 
 _NET: t.Final = "net/"
 _IPV6: t.Final = 6
 
 
 class _Values(t.NamedTuple):
-    """The values that an interface and its namespace shall have; None and 0 leave a value as it is.
+    """The values that an interface and its namespace shall have.
 
     Attributes:
+        link: The interface with the properties that are set.
         settings: Settings of the namespace, by their paths below ``/proc/sys``.
     """
 
+    link: resources.Link
     settings: t.Mapping[str, str]
-    mac: str
-    mtu: int
-    is_promiscuous: bool
-    all_multicast: bool | None
-    queue_length: int | None
-
-    @property
-    def changes_link(self) -> bool:
-        return bool(self.mac or self.mtu or self.is_promiscuous) or (self.all_multicast, self.queue_length) != (
-            None,
-            None,
-        )
-
-    def link(self, name: str) -> resources.Link:
-        """Return the interface as it shall be."""
-        return resources.Link(
-            name,
-            inside=True,
-            mac=self.mac,
-            mtu=self.mtu,
-            is_promiscuous=self.is_promiscuous,
-            all_multicast=self.all_multicast,
-            queue_length=self.queue_length,
-        )
 
 
-class Tuning(Plugin):
+class Tuning(ChainedPlugin[_Values]):
     """Sets values, and keeps the former ones in a file, from which DEL restores them."""
 
     name = saved_values.PLUGIN
 
+    def read(self, request: PluginRequest) -> _Values:
+        """Return the values of a request: those of ``args.cni`` come before the capability, and that before the file."""
+        config, given = request.config, request.config_args
+        ifname = request.attachment.ifname
+
+        def source(key: str) -> Keys:
+            return given if key in given else config
+
+        link = resources.Link(
+            ifname,
+            inside=True,
+            mac=veth_pair.read_mac(request, (given, request.runtime_config), (config,)),
+            mtu=source("mtu").integer("mtu", within=PACKET_SIZE),
+            is_promiscuous=source("promisc").flag("promisc"),
+            all_multicast=source("allmulti").optional_flag("allmulti"),
+            queue_length=source("txQLen").optional_integer("txQLen", within=UINT32),
+        )
+        return _Values(link, {**_read_settings(config, ifname), **_read_settings(given, ifname)})
+
+    def describe(self, config: _Values, place: Place) -> t.Iterator[resources.Resource]:
+        yield config.link
+        yield from (resources.Sysctl(path, value, inside=True) for path, value in config.settings.items())
+
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
-        values = _read_values(request)
+        values = self.read(request)
         _require_unique(request)
         _require_allowed(request)
         _require_ipv6(request, values)
         with sandbox.open_sandbox(request.attachment), Undo() as undo:
             undo.add(lambda: self.delete(request))
             sandbox.run_inside(request.attachment, lambda writer: _write(writer, request, values))
-        return _with_mac(result, request.attachment.ifname, values.mac)
-
-    def check(self, request: PluginRequest) -> None:
-        request.require_prev_result()
-        values, ifname = _read_values(request), request.attachment.ifname
-        with sandbox.open_sandbox(request.attachment):
-            link = sandbox.require_link_inside(request.attachment)
-        wrong = [difference.message for difference in links.compare(values.link(ifname), link)]
-        if values.settings:
-            current = sysctl.read_inside(request.attachment.netns, values.settings)
-            wrong += [
-                f"{path} is {current[path]}, not {value}"
-                for path, value in values.settings.items()
-                if current[path] != " ".join(value.split())
-            ]
-        refuse_faults(wrong)
+        return _with_mac(result, request.attachment.ifname, values.link.mac)
 
     def delete(self, request: PluginRequest) -> None:
         directory = _data_dir(request)
@@ -120,31 +101,11 @@ def _data_dir(request: PluginRequest) -> str:
     return path if isinstance(path, str) and os.path.isabs(path) else NODE_PATHS.tuning_dir
 
 
-def _read_values(request: PluginRequest) -> _Values:
-    """Return the values of a request: those of ``args.cni`` come before the capability, and that before the file."""
-    config, given = request.config, request.config_args
-    ifname = request.attachment.ifname
-
-    def source(key: str) -> Keys:
-        return given if key in given else config
-
-    settings = {**_read_settings(config, ifname), **_read_settings(given, ifname)}
-    queue_length = source("txQLen").optional_integer("txQLen", within=UINT32)
-    return _Values(
-        settings,
-        veth_pair.read_mac(request, (given, request.runtime_config), (config,)),
-        source("mtu").integer("mtu", within=PACKET_SIZE),
-        source("promisc").flag("promisc"),
-        source("allmulti").optional_flag("allmulti"),
-        queue_length,
-    )
-
-
 def _read_settings(keys: Keys, ifname: str) -> dict[str, str]:
     settings = keys.section("sysctl")
     values = {}
     for key in settings.values:
-        path = chained.sysctl_path(key, ifname)
+        path = tuned_settings.sysctl_path(key, ifname)
         if not path.startswith(_NET):
             raise refuse(f"{settings.pointer(key)} is not a network setting", "expected: a name that begins with net.")
         values[path] = settings.text(key)
@@ -161,7 +122,7 @@ def _require_unique(request: PluginRequest) -> None:
         if repeated:
             raise refuse(f"{settings.pointer(repeated)} is given twice", "expected: one value for each setting")
         for key in settings.values:
-            first = names.setdefault(chained.sysctl_path(key, ifname), key)
+            first = names.setdefault(tuned_settings.sysctl_path(key, ifname), key)
             if settings.text(first) != settings.text(key):
                 raise refuse(
                     f"{settings.pointer(key)} is the setting {first}, with another value", "expected: one value"
@@ -188,11 +149,11 @@ def _require_ipv6(request: PluginRequest, values: _Values) -> None:
     ifname = request.attachment.ifname
     if all(interface.version != _IPV6 for interface in interface_check.own_interfaces(request)):
         return
-    path = chained.switches_off_ipv6(values.settings, ifname)
+    path = tuned_settings.switches_off_ipv6(values.settings, ifname)
     if path:
         raise refuse(f"the setting {path} removes the IPv6 addresses of {ifname}", "expected: 0, or no IPv6 addresses")
-    if 0 < values.mtu < LEAST_MTU[_IPV6]:
-        what = f"an MTU of {values.mtu} bytes removes the IPv6 addresses of {ifname}"
+    if 0 < values.link.mtu < LEAST_MTU[_IPV6]:
+        what = f"an MTU of {values.link.mtu} bytes removes the IPv6 addresses of {ifname}"
         raise refuse(what, f"expected: at least {LEAST_MTU[_IPV6]}, or no IPv6 addresses")
 
 
@@ -206,35 +167,23 @@ def _matches(pattern: str, key: str) -> bool:
 def _write(writer: KernelWriter, request: PluginRequest, values: _Values) -> None:
     for path, value in values.settings.items():
         sysctl.write_at(path, value)
-    if values.changes_link:
-        link = sandbox.require_link(request.attachment.ifname)
-        _save(link, request, values)
-        _write_link(writer, link.ifindex, values)
+    expected = values.link
+    if expected != resources.Link(expected.name, inside=True):
+        link = sandbox.require_link(expected.name)
+        _save(link, request, expected)
+        writing.set_properties(writer, link, expected)
 
 
-def _save(link: Link, request: PluginRequest, values: _Values) -> None:
+def _save(link: Link, request: PluginRequest, expected: resources.Link) -> None:
     """Write the former values to the file of the attachment, as tuning does."""
     former: JsonObject = {
-        **({"mac": link.mac} if values.mac else {}),
-        **({"promisc": link.is_promiscuous} if values.is_promiscuous else {}),
-        **({"mtu": link.mtu} if values.mtu else {}),
-        **({"allmulti": link.is_all_multicast} if values.all_multicast is not None else {}),
-        **({"txQLen": link.queue_length} if values.queue_length is not None else {}),
+        **({"mac": link.mac} if expected.mac else {}),
+        **({"promisc": link.is_promiscuous} if expected.is_promiscuous else {}),
+        **({"mtu": link.mtu} if expected.mtu else {}),
+        **({"allmulti": link.is_all_multicast} if expected.all_multicast is not None else {}),
+        **({"txQLen": link.queue_length} if expected.queue_length is not None else {}),
     }
     saved_values.write(_data_dir(request), *request.attachment.key[1:], former)
-
-
-def _write_link(writer: KernelWriter, ifindex: int, values: _Values) -> None:
-    if values.mac:
-        writer.set_mac(ifindex, values.mac)
-    if values.is_promiscuous:
-        writer.set_promiscuous(ifindex)
-    if values.mtu:
-        writer.set_mtu(ifindex, values.mtu)
-    if values.all_multicast is not None:
-        writer.set_all_multicast(ifindex, values.all_multicast)
-    if values.queue_length is not None:
-        writer.set_queue_length(ifindex, values.queue_length)
 
 
 def _restore(writer: KernelWriter, ifname: str, former: Keys) -> None:
@@ -242,8 +191,15 @@ def _restore(writer: KernelWriter, ifname: str, former: Keys) -> None:
     link = rtnetlink.link(ifname)
     if link is None:
         return
-    values = _Values({}, former.text("mac"), former.integer("mtu"), False, former.optional_flag("allmulti"), None)
-    _write_link(writer, link.ifindex, values._replace(queue_length=former.optional_integer("txQLen")))
+    expected = resources.Link(
+        ifname,
+        inside=True,
+        mac=former.text("mac"),
+        mtu=former.integer("mtu"),
+        all_multicast=former.optional_flag("allmulti"),
+        queue_length=former.optional_integer("txQLen"),
+    )
+    writing.set_properties(writer, link, expected)
     if "promisc" in former:
         writer.set_promiscuous(link.ifindex, former.flag("promisc"))
 
@@ -255,6 +211,3 @@ def _with_mac(result: Result, ifname: str, mac: str) -> Result:
         for item in result.keys.get("interfaces") or ()
     ]
     return result._replace(keys={**result.keys, "interfaces": interfaces})
-
-
-__all__ = ("Tuning",)

@@ -11,45 +11,46 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT32, refuse, refuse_faults
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT32, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, route_tables, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import route_tables, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import VRF, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import VRF
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin, Place
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
-from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
-from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
+from ansible_collections.cni.node.plugins.module_utils._reference.state import resources, writing
 
 # RT_SCOPE_UNIVERSE
 _UNIVERSE: t.Final = 0
 
 
-class Vrf(Plugin):
+class Vrf(ChainedPlugin[resources.Vrf]):
     """Creates the VRF if it is missing, and moves the interface and its routes to it."""
 
     name = "vrf"
     versions = list_versions("vrf")
 
+    def read(self, request: PluginRequest) -> resources.Vrf:
+        name, table = request.config.link_name("vrfname"), request.config.integer("table", within=UINT32)
+        if not name:
+            raise refuse("/vrfname is missing", "expected: the name of the VRF")
+        return resources.Vrf(name, table)
+
+    def describe(self, config: resources.Vrf, place: Place) -> t.Iterator[resources.Resource]:
+        yield config
+        yield resources.Port(place.attachment.ifname, config.name, inside=True)
+
     def add(self, request: PluginRequest) -> Result:
-        name, table = _read_config(request)
+        vrf = self.read(request)
         result = request.require_prev_result()
         with sandbox.open_sandbox(request.attachment), Undo() as undo:
             undo.add(lambda: self.delete(request))
             ifname = request.attachment.ifname
-            sandbox.run_inside(request.attachment, lambda writer: _join(writer, ifname, name, table))
+            sandbox.run_inside(request.attachment, lambda writer: _join(writer, ifname, vrf))
         return result
-
-    def check(self, request: PluginRequest) -> None:
-        name, table = _read_config(request)
-        request.require_prev_result()
-        state = (resources.Vrf(name, table), resources.Port(request.attachment.ifname, name, inside=True))
-        with sandbox.open_sandbox(request.attachment):
-            view = rtnetlink.snapshot(request.attachment.netns, routes=False)
-        wrong = [difference.message for difference in ContainerComparison(state, view, {}).find()]
-        refuse_faults(wrong)
 
     def delete(self, request: PluginRequest) -> None:
         name = request.keys.get("vrfname")
@@ -58,16 +59,8 @@ class Vrf(Plugin):
             sandbox.run_inside(request.attachment, lambda writer: _leave(writer, ifname, name))
 
 
-def _read_config(request: PluginRequest) -> tuple[str, int]:
-    """Return the name of the VRF and its table, 0 for one that is chosen."""
-    name, table = request.config.link_name("vrfname"), request.config.integer("table", within=UINT32)
-    if not name:
-        raise refuse("/vrfname is missing", "expected: the name of the VRF")
-    return name, table
-
-
-def _join(writer: KernelWriter, ifname: str, name: str, table: int) -> None:
-    vrf, link = _ensure_vrf(writer, name, table), sandbox.require_link(ifname)
+def _join(writer: KernelWriter, ifname: str, expected: resources.Vrf) -> None:
+    vrf, link = writing.ensure_vrf(writer, expected), sandbox.require_link(ifname)
     if link.master:
         raise refuse(f"interface {ifname} belongs to another link already")
     addresses = [each.interface for each in rtnetlink.addresses(link.ifindex)]
@@ -79,21 +72,6 @@ def _join(writer: KernelWriter, ifname: str, name: str, table: int) -> None:
         if address not in present and not address.ip.is_link_local:
             writer.add_address(link.ifindex, address)
     route_tables.add_to(routes, vrf.table)
-
-
-def _ensure_vrf(writer: KernelWriter, name: str, table: int) -> Link:
-    links = rtnetlink.links()
-    link = next((each for each in links if each.name == name), None)
-    if link is None:
-        taken = {each.table for each in links if each.kind == VRF}
-        table = table or next(number for number in range(1, 2**31) if number not in taken)
-        writer.ensure_link(name, VRF, kernel_writer.vrf_data(table))
-        link = sandbox.require_link(name)
-        writer.set_up(link.ifindex)
-    if link.kind != VRF or table not in (0, link.table):
-        problem = "is no VRF" if link.kind != VRF else f"is a VRF with table {link.table}, not {table}"
-        raise refuse(f"the link {name} of the container {problem}", "set another vrfname, or the same table")
-    return link
 
 
 def _leave(writer: KernelWriter, ifname: str, name: str) -> None:
@@ -108,6 +86,3 @@ def _leave(writer: KernelWriter, ifname: str, name: str) -> None:
             writer.set_master(member.ifindex, 0)
     if all(member.name == ifname for member in members):
         writer.remove_link(vrf.ifindex)
-
-
-__all__ = ("Vrf",)

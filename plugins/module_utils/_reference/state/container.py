@@ -104,8 +104,7 @@ class ContainerComparison:
     def _vrf_table(self, vrf: resources.Vrf) -> int:
         """Return the table of a VRF: its own, else that of the configuration, else the first one that no VRF has."""
         tables = {link.name: link.table for link in self._view.links if link.kind == VRF}
-        free = (table for table in range(1, 2**31) if table not in tables.values())
-        return tables.get(vrf.name) or vrf.table or next(free)
+        return tables.get(vrf.name) or vrf.table or links.free_vrf_table(self._view.links)
 
     @functools.cached_property
     def _member_tables(self) -> t.Mapping[str, int]:

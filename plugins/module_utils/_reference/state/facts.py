@@ -5,12 +5,16 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Facts of a record about an attachment, in the form in which its state is described."""
+
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     IpAddress,
     IpInterface,
@@ -92,10 +96,14 @@ class Facts:
         """The end of the veth pair on the node; an empty string if there is none or the result does not name it."""
         if not self.maker.row.has_host_end:
             return ""
-        own = self.bridge, firewall_names.ifb(*self.record.attachment.key[:2])
         names = [str(item["name"]) for item in self.on_node]
-        names = [name for name in names if name not in own and not self.is_vlan_gateway(name)]
+        names = [name for name in names if name not in (self.bridge, self.ifb) and not self.is_vlan_gateway(name)]
         return next(filter(HOST_END.fullmatch, names), (names or [""])[0])
+
+    @property
+    def ifb(self) -> str:
+        """The name of the link that limits what the container sends, if there is one."""
+        return firewall_names.ifb(*self.record.attachment.key[:2])
 
     @functools.cached_property
     def routed_link(self) -> str:
@@ -182,6 +190,19 @@ def read(record: Record, network: NetworkConfiguration) -> Facts | None:
         tuple(ip for ip in ips if may_be(ip.link) and (ip.interface.ip.is_loopback or not maker.row.is_loopback)),
         tuple(result.get("routes") or ()),
     )
+
+
+@contextlib.contextmanager
+def wrap_errors(record: Record) -> t.Iterator[None]:
+    """Turn exceptions about values of a record, which may have any type, into ``DECODE_FAILURE``."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
+        raise unusable_record_error(record, f"{type(exc).__name__}: {exc}") from exc
+
+
+def unusable_record_error(record: Record, details: str) -> CniError:
+    return CniError(Code.DECODE_FAILURE, f"{record.attachment}: its record has values that no plugin accepts", details)
 
 
 def _plugin(record: Record, network: NetworkConfiguration, plugin: PluginConfiguration) -> Plugin:

@@ -5,31 +5,34 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The state of an attachment: what the plugin that made the interface has made, and what others have changed."""
+
 from __future__ import annotations
 
+import functools
 import ipaddress
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import LOOPBACK
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
-from ansible_collections.cni.node.plugins.module_utils._reference.state import chained, facts, routes
+from ansible_collections.cni.node.plugins.module_utils._reference.state import routes
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
     Address,
     Bridge,
+    Ifb,
     Lease,
     Link,
     Port,
+    Rate,
     Resource,
     Route,
     State,
     Sysctl,
+    Vrf,
 )
 
 FORWARDING: t.Final = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwarding"}
@@ -37,36 +40,42 @@ FORWARDING: t.Final = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwardin
 _HOST: t.Final = 254
 
 
-def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str) -> State | None:
+def describe(known: Facts, lease_dir: str, made: t.Sequence[Resource] = ()) -> State:
     """Return the links, addresses, routes, rules, settings and rates of an attachment in the kernel, and its leases.
 
     Args:
-        network: The configuration in the record.
         lease_dir: Default of ``dataDir`` of host-local.
+        made: What plugins after the first one have changed.
 
     Returns:
-        The resources in the order in which they depend on each other; None if CHECK is disabled, or if the plugins are
-        not known well enough.
-
-    Raises:
-        CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
+        The resources in the order in which they depend on each other.
     """
-    try:
-        known = facts.read(record, network)
-        return None if known is None else (*_inside(known), *_on_node(known), *_leases(known, lease_dir))
-    except (AttributeError, KeyError, TypeError, ValueError) as exc:
-        what = f"{record.attachment}: its record has values that no plugin accepts"
-        raise CniError(Code.DECODE_FAILURE, what, f"{type(exc).__name__}: {exc}") from exc
+    return (*_inside(known, made), *_on_node(known), *_select(made, Ifb, Rate), *_leases(known, lease_dir))
 
 
-def _inside(known: Facts) -> t.Iterator[Resource]:
-    yield from _container_links(known)
+def _select(made: t.Iterable[Resource], *kinds: type[Resource]) -> t.Iterator[Resource]:
+    return (resource for resource in made if isinstance(resource, kinds))
+
+
+def _inside(known: Facts, made: t.Sequence[Resource]) -> t.Iterator[Resource]:
+    for link in _container_links(known):
+        yield functools.reduce(
+            _merge, (tuned for tuned in made if isinstance(tuned, Link) and tuned.name == link.name), link
+        )
     if any(plugin.row.is_loopback for plugin in known.chained):
         yield Link(LOOPBACK, inside=True, is_up=True)
-    yield from chained.vrf_memberships(known)
+    yield from _select(made, Vrf, Port)
     yield from (Address(ip.link, ip.interface, inside=True) for ip in known.ips)
     yield from routes.container_routes(known)
-    yield from chained.settings(known)
+    # The last plugin that writes a setting decides.
+    yield from {setting.path: setting for setting in made if isinstance(setting, Sysctl)}.values()
+
+
+def _merge(link: Link, changed: Link) -> Link:
+    """Return a link with the properties that a plugin has changed."""
+    defaults = Link._field_defaults
+    pairs = changed._asdict().items()
+    return link._replace(**{name: value for name, value in pairs if value != defaults.get(name, value)})
 
 
 def _container_links(known: Facts) -> t.Iterator[Link]:
@@ -80,7 +89,7 @@ def _container_links(known: Facts) -> t.Iterator[Link]:
             mtu=item.get("mtu") or _configured_mtu(known),
             is_up=is_up,
         )
-        yield chained.tune(known, link._replace(mode=known.mode)) if link.name == known.ifname else link
+        yield link._replace(mode=known.mode) if link.name == known.ifname else link
 
 
 def _configured_mtu(known: Facts) -> int:
@@ -98,8 +107,17 @@ def _on_node(known: Facts) -> t.Iterator[Resource]:
     if known.routed_link:
         yield from _gateways(known)
         yield from (Sysctl(FORWARDING[family], "1", inside=False) for family in _families(known.ips))
-        yield from chained.local_routing(known)
-    yield from chained.rates(known)
+        yield from _local_routing(known)
+
+
+def _local_routing(known: Facts) -> t.Iterator[Sysctl]:
+    """Return the setting with which the node's own programs reach mapped ports at a loopback address."""
+    for plugin in known.chained:
+        capabilities = plugin.keys.get("runtimeConfig") if plugin.row.maps_ports else None
+        ports = capabilities.get("portMappings") if isinstance(capabilities, dict) else None
+        if ports and plugin.keys.get("snat") is not False and any(ip.interface.version == 4 for ip in known.ips):
+            link = known.routed_link
+            yield Sysctl(f"net/ipv4/conf/{link}/route_localnet", "1", inside=False, link=link)
 
 
 def _leases(known: Facts, lease_dir: str) -> t.Iterator[Lease]:
@@ -123,7 +141,7 @@ def _node_links(known: Facts) -> t.Iterator[Link]:
         name = str(item["name"])
         if name == known.host_end:
             yield Link(name, inside=False, mtu=_configured_mtu(known), is_up=True, kind=VETH, peer=known.ifname)
-        elif name not in (known.bridge, chained.ifb_name(known)):
+        elif name not in (known.bridge, known.ifb):
             # A repair does not set a link up that only a record names.
             yield Link(name, inside=False, is_up=known.is_vlan_gateway(name))
 
@@ -177,6 +195,3 @@ def _scope(ip: ContainerIp) -> int | None:
 
 def _families(ips: t.Iterable[ContainerIp]) -> list[int]:
     return list(dict.fromkeys(ip.interface.version for ip in ips))
-
-
-__all__ = ("FORWARDING", "expected_state")

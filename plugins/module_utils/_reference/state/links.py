@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux.link_message import PASSTHRU
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 
@@ -52,9 +52,12 @@ def _differences(expected: resources.Link, bare: resources.Link, link: Link) -> 
         yield bare._replace(mode=expected.mode), f"{which} has {link.kind} mode {link.mode}, not {expected.mode}"
 
 
+def free_vrf_table(present: t.Iterable[Link]) -> int:
+    """Return the first table that no VRF of a network namespace has, which vrf takes if the configuration has none."""
+    taken = {link.table for link in present if link.kind == VRF}
+    return next(table for table in range(1, 2**31) if table not in taken)
+
+
 def _can_be_changed(expected: resources.Link, link: Link) -> bool:
     """Return whether the kernel changes the property in place. A macvlan cannot enter or leave the mode passthru."""
     return not expected.mode or PASSTHRU not in (expected.mode, link.mode)
-
-
-__all__ = ("compare", "place")

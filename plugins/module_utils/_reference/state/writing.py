@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Write what the kernel lacks of a state: one writer for each kind of resource, for ADD and for repair."""
+
 from __future__ import annotations
 
 import typing as t
@@ -20,12 +22,14 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
-from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links, resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state import host, links, own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 
 # What comes later may need what comes before.
-ORDER: t.Final = (
+_ORDER: t.Final = (
     resources.Bridge,
     resources.Link,
     resources.Ifb,
@@ -66,10 +70,33 @@ class NamespaceRepair:
             try:
                 if not difference.is_repairable:
                     raise CniError(Code.LIMITED_CONNECTIVITY, "it cannot be put back without ADD")
-                _WRITERS[type(difference.resource)](writer, difference, difference.resource)
+                _write(writer, difference)
                 self.done.append(difference.message)
             except Exception as exc:  # such as a number of a record that no message of the kernel has room for
                 self.errors.append(as_error(exc).within(difference.message))
+
+
+def make_on_node(state: State) -> None:
+    """Make what the node lacks of a state.
+
+    Raises:
+        CniError: Another link has the name of one of the state; the kernel refuses; pyroute2 is missing.
+    """
+    differences = list(host.find(state, LiveNode()))
+    with kernel_writer.connect() as writer:
+        for difference in in_order(differences):
+            if not difference.is_repairable:
+                raise CniError(Code.LIMITED_CONNECTIVITY, difference.message, "remove or rename that link")
+            _write(writer, difference)
+
+
+def in_order(differences: t.Iterable[Difference]) -> list[Difference]:
+    """Return differences in the order in which they depend on each other."""
+    return sorted(differences, key=lambda difference: _ORDER.index(type(difference.resource)))
+
+
+def _write(writer: KernelWriter, difference: Difference) -> None:
+    _WRITERS[type(difference.resource)](writer, difference, difference.resource)
 
 
 def needs_no_library(difference: Difference) -> bool:
@@ -100,41 +127,59 @@ def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bri
 
 
 def _write_link(writer: KernelWriter, difference: Difference, link: resources.Link) -> None:
-    current = _verify_link(difference)
-    ifindex = current.ifindex
-    if link.mode:
-        writer.set_mode(ifindex, current.kind, link.mode)
-    if link.mac:
-        writer.set_mac(ifindex, link.mac)
-    if link.mtu:
-        writer.set_mtu(ifindex, link.mtu)
-    if link.is_promiscuous:
+    set_properties(writer, _verify_link(difference), link)
+
+
+def set_properties(writer: KernelWriter, link: Link, expected: resources.Link) -> None:
+    """Give a link the properties that are expected of it."""
+    ifindex = link.ifindex
+    if expected.mode:
+        writer.set_mode(ifindex, link.kind, expected.mode)
+    if expected.mac:
+        writer.set_mac(ifindex, expected.mac)
+    if expected.is_promiscuous:
         writer.set_promiscuous(ifindex)
-    if link.all_multicast is not None:
-        writer.set_all_multicast(ifindex, link.all_multicast)
-    if link.queue_length is not None:
-        writer.set_queue_length(ifindex, link.queue_length)
-    if link.is_up:
+    if expected.mtu:
+        writer.set_mtu(ifindex, expected.mtu)
+    if expected.all_multicast is not None:
+        writer.set_all_multicast(ifindex, expected.all_multicast)
+    if expected.queue_length is not None:
+        writer.set_queue_length(ifindex, expected.queue_length)
+    if expected.is_up:
         writer.set_up(ifindex)
 
 
 def _write_ifb(writer: KernelWriter, difference: Difference, ifb: resources.Ifb) -> None:
     host_end = _verify_link(difference)
-    writer.ensure_link(ifb.name, "ifb", mtu=host_end.mtu)
+    writer.ensure_ifb(ifb.name, host_end.mtu)
     link = _find_link(ifb.name)
-    if link.kind != "ifb":
+    if link.kind != host.IFB:
         raise CniError(Code.LIMITED_CONNECTIVITY, f"another link has the name {ifb.name}", "remove or rename that link")
     writer.set_up(link.ifindex)
     traffic_control.redirect(host_end.ifindex, link.ifindex)
 
 
 def _write_vrf(writer: KernelWriter, dummy: Difference, vrf: resources.Vrf) -> None:
-    writer.ensure_link(vrf.name, VRF, kernel_writer.vrf_data(vrf.table))
+    ensure_vrf(writer, vrf)
+
+
+def ensure_vrf(writer: KernelWriter, vrf: resources.Vrf) -> Link:
+    """Return a VRF of this network namespace, which is up; create it if it is missing.
+
+    Raises:
+        CniError: Another link has its name, or a VRF with another table.
+    """
+    present = rtnetlink.links()
+    if all(link.name != vrf.name for link in present):
+        table = vrf.table or links.free_vrf_table(present)
+        writer.ensure_link(vrf.name, VRF, kernel_writer.vrf_data(table))
     link = _find_link(vrf.name)
-    if (link.kind, link.table) != (VRF, vrf.table):
-        problem = f"another link has the name {vrf.name}, and is no VRF with table {vrf.table}"
-        raise CniError(Code.LIMITED_CONNECTIVITY, problem, "remove or rename that link")
+    if link.kind != VRF or vrf.table not in (0, link.table):
+        problem = "is not a VRF" if link.kind != VRF else f"is a VRF with table {link.table}, not {vrf.table}"
+        hint = "set another vrfname or the same table, or remove that link"
+        raise CniError(Code.LIMITED_CONNECTIVITY, f"the link {vrf.name} of the container {problem}", hint)
     writer.set_up(link.ifindex)
+    return link
 
 
 def _write_port(writer: KernelWriter, difference: Difference, port: resources.Port) -> None:
@@ -248,5 +293,3 @@ _WRITERS: t.Final[t.Mapping[type, t.Callable[[KernelWriter, Difference, t.Any], 
     resources.Sysctl: _write_setting,
     resources.Lease: _write_lease,
 }
-
-__all__ = ("ORDER", "NamespaceRepair", "needs_no_library")

@@ -10,8 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.state import chained
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, tuned_settings
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
@@ -45,7 +44,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
 
 def _switches_off_ipv6(key: str, value: object, interface: str) -> bool:
     """Return whether a setting of tuning switches off IPv6 on an interface."""
-    return bool(chained.switches_off_ipv6({chained.sysctl_path(key, interface): str(value)}, interface))
+    return bool(tuned_settings.switches_off_ipv6({tuned_settings.sysctl_path(key, interface): str(value)}, interface))
 
 
 __all__ = ("findings",)

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentState, DesiredAttachment
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
+from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryAnswer, MemoryCall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
@@ -213,7 +214,7 @@ def drifted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     monkeypatch.setattr(
         interface_drift,
         "find_drift",
-        lambda record, network, node: interface_drift.LinkDrift(("eth0 is gone", "so is its address"), ()),
+        lambda record, network, node: LinkDrift(("eth0 is gone", "so is its address"), ()),
     )
     return node
 
@@ -230,10 +231,10 @@ def test_on_drift_decides_the_action_for_drift_in_the_kernel(drifted: FakeNode, 
 
 
 PLACES = {
-    "in the container": (interface_drift.LinkDrift(("eth0 is gone",), ()), "looked for in {netns}"),
-    "on the node": (interface_drift.LinkDrift((), ("cni0 is gone",)), "looked for on the node"),
+    "in the container": (LinkDrift(("eth0 is gone",), ()), "looked for in {netns}"),
+    "on the node": (LinkDrift((), ("cni0 is gone",)), "looked for on the node"),
     "in both": (
-        interface_drift.LinkDrift(("eth0 is gone",), ("cni0 is gone",)),
+        LinkDrift(("eth0 is gone",), ("cni0 is gone",)),
         "looked for in {netns} and on the node",
     ),
 }
@@ -241,7 +242,7 @@ PLACES = {
 
 @pytest.mark.parametrize(("drift", "details"), PLACES.values(), ids=PLACES)
 def test_the_details_of_drift_name_the_place(
-    drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, drift: interface_drift.LinkDrift, details: str
+    drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, drift: LinkDrift, details: str
 ) -> None:
     monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: drift)
     outcome = drifted.ensure(drifted.attachment(), on_drift="fail")
@@ -262,7 +263,7 @@ def test_drift_right_after_add_is_an_error(drifted: FakeNode) -> None:
 
 
 def test_check_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: interface_drift.LinkDrift((), ()))
+    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: LinkDrift((), ()))
     node.make_namespace()
     assert node.ensure(node.attachment(), check="drift").action == "added"
     again = node.ensure(node.attachment(), check="drift")

@@ -162,7 +162,7 @@ def test_an_interface_returns_to_a_vrf_that_was_gone(writer: RecordingWriter, mo
     made = ["ensure_link red", "set_up 20", "set_master 2", "add_address 2", "add_route 2"]
     assert writer.written == made
     writer.links["red"] = writer.links["red"]._replace(table=6)
-    assert "another link has the name red, and is no VRF with table 5" in str(
+    assert "the link red of the container is a VRF with table 6, not 5" in str(
         interface_repair.repair(record, lost[-1:]).errors[0]
     )
 

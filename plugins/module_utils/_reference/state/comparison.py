@@ -1,0 +1,76 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Compare the kernel with the state of an attachment, in its container and on the node."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
+from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
+from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode, Node
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
+
+
+class LinkDrift(t.NamedTuple):
+    """The drift of an attachment's links.
+
+    Attributes:
+        inside: Messages about the container's network namespace.
+        on_node: Messages about the node.
+        differences: What is missing, for `interface_repair`.
+    """
+
+    inside: tuple[str, ...]
+    on_node: tuple[str, ...]
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return (*self.inside, *self.on_node)
+
+
+def compare(state: State, netns: str, node: Node) -> LinkDrift:
+    """Compare the kernel with a state.
+
+    Args:
+        netns: Path of the container's network namespace.
+        node: What the node has. Whatever seems to be missing in a snapshot is looked for again.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    view = _container_view(state, netns)
+    inside = _container_differences(state, netns, view)
+    on_node = list(host.find(state, node, view.links, netns))
+    if on_node and not isinstance(node, LiveNode):
+        on_node = list(host.find(state, LiveNode(), view.links, netns))
+    return LinkDrift(_messages(inside), _messages(on_node), (*inside, *on_node))
+
+
+def _container_view(state: State, netns: str) -> View:
+    inside = [resource for resource in state if resource.inside]
+    return rtnetlink.snapshot(netns, routes=_has(inside, resources.Route), rules=_has(inside, resources.Rule))
+
+
+def _container_differences(state: State, netns: str, view: View) -> list[Difference]:
+    inside = [resource for resource in state if resource.inside]
+    paths = [resource.path for resource in inside if isinstance(resource, resources.Sysctl)]
+    settings = sysctl.read_inside(netns, paths) if paths else {}
+    return list(ContainerComparison(state, view, settings).find())
+
+
+def _has(state: t.Iterable[resources.Resource], kind: type) -> bool:
+    return any(isinstance(resource, kind) for resource in state)
+
+
+def _messages(differences: t.Iterable[Difference]) -> tuple[str, ...]:
+    return tuple(difference.message for difference in differences if not difference.follows)

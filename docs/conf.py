@@ -47,6 +47,7 @@ NAVIGATION: t.Final = {
     ),
     "Reference": (
         "playbooks",
+        "filters",
         "reference/modules",
         "reference/filters",
         "reference/roles",

@@ -31,8 +31,8 @@ TARGET = re.compile(r"`make ([\w-]+)`")
 # The plugin directories that the requirements of the community permit, and that this collection uses.
 PERMITTED = {"action", "doc_fragments", "filter", "lookup", "module_utils", "modules", "plugin_utils", "test"}
 SECTIONS = {
-    *("Requirements", "Installation", "Use cases", "Testing", "Contributing", "Communication", "Support"),
-    *("Release notes", "Related information", "License"),
+    *("Description", "Requirements", "Installation", "Use cases", "Testing", "Contributing", "Communication"),
+    *("Support", "Release notes", "Related information", "License"),
 }
 
 

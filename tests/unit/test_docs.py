@@ -98,9 +98,9 @@ def test_links_of_the_readme_work_without_the_repository() -> None:
     assert [url for url in LINK.findall(README) if not url.startswith("https://")] == []
 
 
-def list_table_names(heading: str) -> set[str]:
-    """Return the names in the first column of the README's table below a heading."""
-    section = README[README.index(f"### {heading}\n") :].split("\n### ")[0]
+def list_table_names(text: str, heading: str) -> set[str]:
+    """Return the names in the first column of a page's table directly below a heading."""
+    section = text[text.index(f"{heading}\n") + len(heading) :].split("\n#")[0]
     cells = re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`cni\.node\.(\w+)`", cell)}
 
@@ -111,15 +111,17 @@ def stems(*directories: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("heading", "directories"),
+    ("page", "heading", "directories"),
     [
-        ("A whole node", ["playbooks"]),
-        ("Modules", ["plugins/modules"]),
-        ("Filters and a test", ["plugins/filter", "plugins/test"]),
+        ("README.md", "### Modules", ["plugins/modules"]),
+        ("docs/playbooks.md", "# Playbooks", ["playbooks"]),
+        ("docs/filters.md", "# Filters for your own plays", ["plugins/filter", "plugins/test"]),
     ],
 )
-def test_the_tables_of_the_readme_name_everything(heading: str, directories: list[str]) -> None:
-    assert list_table_names(heading) == stems(*directories)
+def test_the_tables_of_pages_name_every_module_playbook_and_filter(
+    page: str, heading: str, directories: list[str]
+) -> None:
+    assert list_table_names((ROOT / page).read_text(encoding="utf-8"), heading) == stems(*directories)
 
 
 def test_the_readme_names_every_role() -> None:

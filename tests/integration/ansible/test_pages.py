@@ -84,6 +84,12 @@ def commands_of(path: pathlib.Path) -> list[str]:
     return [step.text for step in read_steps(path.read_text(encoding="utf-8")) if isinstance(step, Command)]
 
 
+def make_reader(directory: pathlib.Path, playbook: WarmProgram) -> Reader:
+    """Return a reader whose `ansible-playbook` is a warm one."""
+    environment = pages.reader_environment(directory / ".ansible")
+    return Reader(directory, {**environment, "PATH": f"{playbook.path.parent}:{environment['PATH']}"})
+
+
 @contextlib.contextmanager
 def as_the_page_assumes(page: str, roots: t.Sequence[pathlib.Path], reader: Reader) -> t.Iterator[None]:
     """Bring the nodes to the state from which a page starts."""
@@ -139,11 +145,25 @@ def test_a_reader_who_follows_a_page_sees_what_it_says(
     page: str, warm_playbook: WarmProgram, tmp_path: pathlib.Path
 ) -> None:
     steps = [step for step in steps_of(page) if step.section != LEFT_OUT.get(page)]
-    environment = pages.reader_environment(tmp_path / ".ansible")
-    path = f"{warm_playbook.path.parent}:{environment['PATH']}"
-    reader = Reader(tmp_path, {**environment, "PATH": path})
+    reader = make_reader(tmp_path, warm_playbook)
     with prepared(PLACES[page], tmp_path) as roots, as_the_page_assumes(page, roots, reader):
         reader.follow(steps)
+
+
+def test_the_playbook_of_the_readme_attaches_a_namespace_and_changes_nothing_again(
+    warm_playbook: WarmProgram, tmp_path: pathlib.Path
+) -> None:
+    (playbook,) = (step for step in steps_of("../README.md") if isinstance(step, File))
+    command = f"ansible-playbook -i inventory {playbook.name}"
+    runs = [
+        Command(1, "", command, ["...", "node1                      : ok=4    changed=3    unreachable=0 ..."]),
+        Command(2, "", "ip -brief -n red address show eth0", ["eth0@if...", "..."]),
+        Command(3, "", command, ["...", "node1                      : ok=4    changed=0    unreachable=0 ..."]),
+    ]
+    reader = make_reader(tmp_path, warm_playbook)
+    with prepared(Place("local", ONE), tmp_path):
+        reader.write("inventory", "[nodes]\nnode1\n")
+        reader.follow([playbook, *runs])
 
 
 def test_every_block_of_a_guide_is_followed() -> None:

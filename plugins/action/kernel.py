@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""The controller's part of `kernel`: it reads networks and `sysctls` given as text, and installs missing packages."""
+
 from __future__ import annotations
 
 import typing as t

@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""The controller's part of `library`: it installs the library, or removes it without running from it."""
+
 from __future__ import annotations
 
 from ansible.plugins.action.normal import ActionModule as NormalAction

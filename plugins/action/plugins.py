@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""The controller's part of `plugins`: it sends archives and directories that the node does not have yet."""
+
 from __future__ import annotations
 
 import contextlib

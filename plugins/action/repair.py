@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""The controller's part of `repair`: it installs the package of a missing library, and repairs what was left."""
+
 from __future__ import annotations
 
 from ansible.plugins.action.normal import ActionModule as NormalAction

@@ -5,6 +5,8 @@
 # Note that this doc fragment is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Documentation of the attributes that modules have in common."""
+
 from __future__ import annotations
 
 

@@ -5,6 +5,8 @@
 # Note that this doc fragment is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Documentation of the options for directories and time limits."""
+
 from __future__ import annotations
 
 

@@ -5,7 +5,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Let the first task of a role ask the node about the later ones, too: most runs find nothing to change."""
+"""Let the first task of a role ask the node about the later ones, too, because most runs change nothing."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Convert values of a task as the module converts its options."""
+
 from __future__ import annotations
 
 import typing as t

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Rules for Python files: how docstrings begin, how functions are called, which phrases strings and comments avoid.
+"""Rules for Python files: how files and docstrings begin, how functions are called, which phrases texts avoid.
 
 The name of a test is a sentence: it states a rule and its subject.
 """
@@ -63,7 +63,7 @@ def check(source: str, *, product: bool, participles: bool = True) -> t.Iterator
     """Check one file.
 
     Args:
-        product: Whether to check string literals too.
+        product: Whether to check string literals and the first line of the file, too.
         participles: Whether no name of a function may be a participle.
     """
     tree = ast.parse(source)
@@ -74,9 +74,20 @@ def check(source: str, *, product: bool, participles: bool = True) -> t.Iterator
             yield from _check_function_docstring(node)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
             yield from _check_docstring(node)
+    if product:
+        yield from _check_introduction(tree)
     for line, text in (*_comments(source), *_strings(tree, product)):
         for place in phrases.find_phrases(text):
             yield Violation(line + place.line, "phrase", f"{place.phrase!r}: {phrases.PHRASES[place.phrase]}")
+
+
+def _check_introduction(tree: ast.Module) -> t.Iterator[Violation]:
+    """Check that a file says in one line what it is; that of a module or filter is its `short_description`."""
+    if any(isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DOCUMENTATION" for node in tree.body):
+        return
+    first = (ast.get_docstring(tree) or "").partition("\n")
+    if tree.body and (not first[0].endswith(".") or first[2][:1] not in ("", "\n")):
+        yield Violation(1, "introduction", "begin the file with a docstring whose first line says what it is")
 
 
 def _check_name(function: Function, participles: bool) -> t.Iterator[Violation]:

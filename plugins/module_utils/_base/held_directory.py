@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""A directory held open, so that reading and removing act on it even if its path changes."""
+
 from __future__ import annotations
 
 import contextlib

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The paths on the node that no option sets."""
+
 from __future__ import annotations
 
 import os
@@ -32,7 +34,7 @@ class NodePaths(t.NamedTuple):
         modules_file: Lists the kernel modules that the next boot loads.
         sysctl_file: Lists the kernel settings that the next boot applies.
         kernel_lock: Held while kernel modules, settings, these files or the saved values change.
-        root: Other runtimes keep their state below it, at paths that runtimes.py of the room gc lists.
+        root: Other runtimes keep their state below it, at paths that ``rows.py`` of the room runtimes lists.
     """
 
     netns_dir: str = "/run/netns"

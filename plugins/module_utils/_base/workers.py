@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Run jobs in threads, of which more may wait for a commit than work at the same time."""
+"""A pool of threads, of which more may wait for a commit than work at the same time."""
 
 from __future__ import annotations
 

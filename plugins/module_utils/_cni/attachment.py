@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The parameters of an attachment, and the identity of its network namespace (section 3)."""
+
 from __future__ import annotations
 
 import dataclasses

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Find plugins in the bin dirs, and run them as executables (section 2)."""
+
 from __future__ import annotations
 
 import os

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Names, ids and other parameters, checked before they reach a path or an environment (sections 1 and 2)."""
+
 from __future__ import annotations
 
 import json

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The conf dir and the attachments as earlier tasks would leave them, for check mode."""
+
 from __future__ import annotations
 
 import contextlib

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The output of a plugin, and the error that follows from it (section 5, "Error")."""
+
 from __future__ import annotations
 
 import errno

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The configuration that a plugin reads from standard input (section 3, "Deriving request configuration")."""
+
 from __future__ import annotations
 
 import typing as t

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The engine: ADD, CHECK and DEL of an attachment, with its record and its locks (section 3)."""
+
 from __future__ import annotations
 
 import os

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The sources of firewalld's zones, at runtime: whatever comes from such an address is treated as its zone says."""
+"""The sources of firewalld's zones at runtime: traffic from such an address gets the rules of its zone."""
 
 from __future__ import annotations
 

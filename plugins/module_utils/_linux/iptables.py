@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Rules of iptables, read and written by the programs iptables-save and iptables-restore."""
+
 from __future__ import annotations
 
 import functools

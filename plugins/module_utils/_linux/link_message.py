@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Decode what rtnetlink says of a link."""
+"""Decode messages of rtnetlink about links."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Find processes by environment, name, network namespace or a text that they mention."""
+
 from __future__ import annotations
 
 import contextlib

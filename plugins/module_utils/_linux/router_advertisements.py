@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The routes that the kernel learns from router advertisements: links that lose them, and links that must have none."""
+"""Router advertisements: links that lose the routes learned from them, and links that must not learn any."""
 
 from __future__ import annotations
 

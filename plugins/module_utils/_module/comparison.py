@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Find out, for later tasks of a play, that they have nothing to change: in the call of an earlier task."""
+"""Find out in the call of one task whether later tasks of the play have anything to change."""
 
 from __future__ import annotations
 

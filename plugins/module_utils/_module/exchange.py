@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The keys of options and results in which action plugins and modules pass to each other what no user sees."""
+"""The keys of options and results that only action plugins and modules exchange."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The source of a set of plugins: an archive, a directory, a single executable or a URL."""
+
 from __future__ import annotations
 
 import functools

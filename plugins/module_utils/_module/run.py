@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Run a module, and turn what it returns or raises into its result."""
+
 from __future__ import annotations
 
 import collections

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Put back links, addresses, routes, rules, settings and rates of an attachment, which remains as it is."""
+"""Repair links, addresses, routes, rules, settings and rates of an attachment in place."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Find the rules of a State in a table of nftables, and the commands that put missing ones back."""
+"""Find the rules of a State in a table of nftables, and the commands that add missing ones."""
 
 from __future__ import annotations
 

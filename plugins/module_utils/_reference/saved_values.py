@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The files in which tuning saves the former values of an interface."""
+
 from __future__ import annotations
 
 import json

@@ -5,7 +5,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""How the networks of a node hang together: the segments that containers are on, and the node's links."""
+"""The topology of a node's networks: the segments that containers are on, and the node's links."""
 
 from __future__ import annotations
 

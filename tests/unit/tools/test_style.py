@@ -18,7 +18,14 @@ TEST = pathlib.Path("tests/unit/test_x.py")
 
 
 def rules(source: str, path: pathlib.Path = PRODUCT) -> list[tuple[int, str]]:
-    return [(violation.line, violation.rule) for violation in style.check_file(path, source)]
+    """Return the violations in a part of a file, which says nothing of the file itself."""
+    found = [(violation.line, violation.rule) for violation in style.check_file(path, source)]
+    return [(line, rule) for line, rule in found if rule != "introduction"]
+
+
+def lacks_introduction(source: str, path: pathlib.Path = PRODUCT) -> bool:
+    """Return whether a file does not say in its first line what it is."""
+    return (1, "introduction") in [(violation.line, violation.rule) for violation in style.check_file(path, source)]
 
 
 def function(docstring: str, name: str = "read", returns: str = "str") -> str:
@@ -57,6 +64,27 @@ BROKEN: t.Final = {
 def test_a_broken_rule_is_found_with_its_line(broken: str) -> None:
     source, expected = BROKEN[broken]
     assert rules(source) == expected
+
+
+INTRODUCED: t.Final = {
+    "one line": '"""Locks on files."""\n\nimport os\n',
+    "more text after an empty line": '"""Locks on files.\n\nThey are advisory.\n"""\n\nimport os\n',
+    "the documentation of a module": 'import os\n\nDOCUMENTATION = r"""\nmodule: netns\n"""\n',
+    "an empty file": "# A comment.\n",
+}
+NOT_INTRODUCED: t.Final = {
+    "no docstring": "import os\n",
+    "a docstring after the imports": 'import os\n\n"""Locks on files."""\n',
+    "a sentence of two lines": '"""Locks on files, against other\nprocesses.\n"""\n\nimport os\n',
+    "no sentence": '"""Locks"""\n\nimport os\n',
+    "the documentation of a class": 'class A:\n    DOCUMENTATION = "options: {}"\n',
+}
+
+
+def test_a_file_of_the_product_says_in_one_line_what_it_is() -> None:
+    assert [name for name, source in INTRODUCED.items() if lacks_introduction(source)] == []
+    assert [name for name, source in NOT_INTRODUCED.items() if not lacks_introduction(source)] == []
+    assert not lacks_introduction("import os\n", TEST)
 
 
 KEPT: t.Final = {

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Bring one attachment to its desired state: read the facts, decide, and carry the decision out."""
+
 from __future__ import annotations
 
 import contextlib

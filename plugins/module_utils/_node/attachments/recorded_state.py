@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The state of an attachment by its record, its intent and its network namespace."""
+
 from __future__ import annotations
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Find networks with IPv6 addresses on a node that has IPv6 switched off or would lose its router."""
+
 from __future__ import annotations
 
 import functools

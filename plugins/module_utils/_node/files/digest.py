@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""SHA-256 digests of files, which are read again only after a change."""
+
 from __future__ import annotations
 
 import contextlib

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""A leak as results describe it, and the limits of what a run may remove."""
+
 from __future__ import annotations
 
 import dataclasses

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Delete lost and interrupted attachments by DEL, and return the owners that remain."""
+
 from __future__ import annotations
 
 import dataclasses

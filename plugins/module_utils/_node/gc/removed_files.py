@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Keep the record and leases of an attachment of another runtime before they are removed."""
+
 from __future__ import annotations
 
 import contextlib

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""A network configuration without the keys that may be secret."""
+
 from __future__ import annotations
 
 import typing as t

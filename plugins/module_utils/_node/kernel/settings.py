@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Load kernel modules and change kernel settings, and restore earlier values."""
+
 from __future__ import annotations
 
 import typing as t

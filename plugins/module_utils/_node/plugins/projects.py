@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Projects other than the reference plugins that publish plugins, and the digests of their releases."""
+
 from __future__ import annotations
 
 import re

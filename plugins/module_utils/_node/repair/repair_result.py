@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The types of the room: resources, targets, and the result of repairing an attachment."""
+
 from __future__ import annotations
 
 import enum

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Put back what is missing of attachments, without running a plugin and without touching what works."""
+"""Repair what attachments have lost, without running a plugin and without touching what works."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Which versions of the specification the built-in plugins support."""
+"""The versions of the specification that the built-in plugins support."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The rules of ``ipMasq``, which replace a container's source address."""
+
 from __future__ import annotations
 
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment

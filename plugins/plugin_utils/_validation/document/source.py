@@ -5,6 +5,8 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""A network configuration to validate, and where it comes from."""
+
 from __future__ import annotations
 
 import dataclasses

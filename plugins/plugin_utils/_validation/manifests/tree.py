@@ -5,6 +5,8 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""A document of YAML or JSON as plain data with its lines."""
+
 from __future__ import annotations
 
 import dataclasses

@@ -5,6 +5,8 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""The addresses that a plugin gives to a container, and their gateways."""
+
 from __future__ import annotations
 
 import typing as t

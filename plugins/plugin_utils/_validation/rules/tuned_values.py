@@ -5,6 +5,8 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
+"""Find settings of tuning that remove the IPv6 addresses of an earlier plugin."""
+
 from __future__ import annotations
 
 import typing as t

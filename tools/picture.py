@@ -43,7 +43,7 @@ CAPTIONS: t.Final = {
     "attachments": "ADD, CHECK, DEL, drift",
     "runtimes": "what is known of each",
     "preflight": "what a runtime needs",
-    "repair": "put back what was lost",
+    "repair": "repair what was lost",
     "boot": "restore after a reboot",
     "library": "the code on the node",
     "conflists": "the conf dir",

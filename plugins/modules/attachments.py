@@ -172,7 +172,7 @@ options:
   on_drift:
     description:
       - What to do about an attachment that has drifted or whose CHECK fails.
-      - V(repair) puts back what is missing, without a plugin and without touching what works, as M(cni.node.repair) does. Only
+      - V(repair) repairs what is missing or different, without a plugin and without touching what works, as M(cni.node.repair) does. Only
         an attachment whose interface is gone, or whose CHECK still fails, is recreated.
       - V(recreate) deletes and adds it. V(fail) keeps it and fails. V(report) keeps it and returns the error.
       - Drift right after ADD fails the item with V(repair) and V(recreate) as well.

@@ -8,22 +8,22 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: repair
 
-short_description: Put back what attachments have lost on a node
+short_description: Repair what attachments have lost on a node
 
 version_added: 1.0.0
 
 description:
-  - Compares every recorded attachment of the node with the kernel, and puts back what is missing. No plugin runs, no container
+  - Compares every recorded attachment of the node with the kernel, and repairs what has drifted. No plugin runs, no container
     is restarted, and what still works is not touched. Connections through mapped ports continue.
   - Use it after C(firewall-cmd --reload), C(nft flush ruleset) or C(iptables-restore), which remove the rules of all containers.
   - It covers the attachments of all runtimes that keep records in the format of the reference runtime, such as containerd, CRI-O,
     Podman and Nomad, and those of this collection.
-  - Rules of C(ipMasq), C(macspoofchk), C(portmap) and C(firewall) are put back in C(iptables) or C(nftables), as the reference
+  - Rules of C(ipMasq), C(macspoofchk), C(portmap) and C(firewall) are written again in C(iptables) or C(nftables), as the reference
     plugins of release 1.9.1 write them, in one transaction for each tool. Rules of older releases are recognized. All other
     rules keep their order.
   - An attachment is left alone, with a reason, if its network namespace is gone or belongs to another container, if an operation
     on it is in progress, if its network has C(disableCheck), or if its plugins are unknown.
-  - Where the plugin C(firewall) has added addresses to a zone of firewalld instead of writing rules, these are put back with
+  - Where the plugin C(firewall) has added addresses to a zone of firewalld instead of writing rules, these are added again with
     C(firewall-cmd).
 
 requirements:
@@ -73,7 +73,7 @@ options:
     default: []
   resources:
     description:
-      - What is put back. Drift of other resources is only reported.
+      - What is repaired. Drift of other resources is only reported.
       - V(rules) stands for rules of C(iptables) and C(nftables), and addresses in zones of firewalld.
       - V(interfaces) stands for links, membership in bridges, addresses, routes, routing rules, kernel settings, rates,
         and leases of host-local.
@@ -141,7 +141,7 @@ EXAMPLES = r"""
       - rules
       - interfaces
 
-- name: Let the node put back lost rules by itself
+- name: Let the node repair lost rules by itself
   cni.node.repair:
     on_reload: present
     interval: 30s
@@ -181,7 +181,7 @@ attachments:
       returned: always
     action:
       description:
-        - V(repaired) means that everything was put back, or would be in check mode.
+        - V(repaired) means that everything was repaired, or would be in check mode.
         - V(drifted) means that some drift remains, for example because O(resources) excludes it.
         - V(skipped) means that the attachment, or some of its rules, were not compared, and that nothing else was missing.
       type: str
@@ -192,7 +192,7 @@ attachments:
         - skipped
         - failed
     changed:
-      description: Whether something was put back.
+      description: Whether something was repaired.
       type: bool
       returned: always
     drift:
@@ -208,7 +208,7 @@ attachments:
       elements: str
       returned: always
     changes:
-      description: What was put back, as commands.
+      description: What was repaired, as commands.
       type: list
       elements: str
       returned: always

@@ -213,7 +213,7 @@ def _objects(value: t.Any) -> list[JsonMapping] | None:
 
 
 def _networks(value: t.Any) -> list[t.Any]:
-    """Return the network configurations of items with ``config`` and state present."""
+    """Return the network configurations of present items that have ``config``."""
     items = _objects(value) or ()
     return [item["config"] for item in items if item.get("config") and item.get("state") != "absent"]
 

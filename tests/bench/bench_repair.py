@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chapter: the time in which the rules of many attachments are put back after all have been lost."""
+"""Chapter: the time in which the rules of many attachments are repaired after all have been lost."""
 
 from __future__ import annotations
 

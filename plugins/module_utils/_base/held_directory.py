@@ -115,7 +115,7 @@ class HeldDirectory:
         """Write a file that only its owner may read, without flushing it; other programs may read half of it.
 
         Raises:
-            CniError: ``IO_FAILURE``, also if it is no regular file.
+            CniError: ``IO_FAILURE``, also if it is not a regular file.
         """
         try:
             with open(name, "wb", buffering=0, opener=self._open) as stream:

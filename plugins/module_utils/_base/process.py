@@ -233,7 +233,7 @@ def _is_ready(descriptor: int, timeout: float) -> bool:
 
 
 def _spawn(argv: t.Sequence[str], environment: t.Mapping[bytes, bytes], actions: t.Any, busy_until: float) -> int:
-    """Start a process in its own process group; retry while its file is busy, once more after the deadline."""
+    """Start a process in its own process group; retry while its file is busy, until the deadline and then once more."""
     is_last = False
     while True:
         try:

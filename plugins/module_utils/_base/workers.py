@@ -19,17 +19,17 @@ _current = threading.local()
 
 
 class Workers:
-    """Threads that run jobs, each in a place of its own. The thread that calls `run` is the first of them.
+    """A bounded pool of threads. The thread that calls `run` is the first of them.
 
-    A thread that waits for a commit or a slow disk lends its place to another one, so that the next jobs get as far and
-    are committed with it.
+    A thread that waits for a commit or a slow disk lends its place to another thread, so that more jobs can join the
+    commit.
 
-    Of the threads that have a place, one at a time begins to compute, while others wait for a process, the disk or a lock.
-    Threads that compete for Python's lock with every system call take half as long again.
+    Of the threads that have a place, one at a time computes, while others wait for a process, the disk or a lock:
+    threads that compete for Python's lock with every system call take half as long again.
 
     Args:
         places: The number of threads that work at the same time.
-        most: The number of threads, those that have lent their places included.
+        most: The number of threads, including those that have lent their places.
         lends_for_disk: Whether a thread that waits for a slow disk lends its place, too.
     """
 
@@ -155,7 +155,7 @@ class Workers:
 
 
 def current_workers() -> Workers | None:
-    """Return the workers to which this thread belongs; None for a thread of none, and while it has lent its place."""
+    """Return the workers to which this thread belongs; None if it belongs to none or has lent its place."""
     return getattr(_current, "workers", None)
 
 

@@ -24,7 +24,7 @@ Name = tuple[str, str]
 
 
 def gc(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name] | None = None) -> bool:
-    """Return whether plugins ran GC, after deleting this collection's recorded attachments that are not valid.
+    """Run GC of networks' plugins, and return whether any ran it, after deleting this collection's recorded attachments that are not valid.
 
     Hold the network's lock (section 3, "Garbage-collecting a network").
 
@@ -53,7 +53,7 @@ def gc(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name
 
 
 def collect(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name]) -> bool:
-    """Return whether plugins ran GC (section 2, "GC"); delete no attachment.
+    """Run GC of a network's plugins (section 2, "GC"), and return whether they ran it; delete no attachment.
 
     Args:
         valid: The valid attachments; all recorded ones are valid too.

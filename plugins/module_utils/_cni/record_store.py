@@ -157,7 +157,7 @@ class RecordStore:
         return records, broken
 
     def check_key(self, key: Key) -> None:
-        """Refuse identifiers that are valid but together too long for a file name.
+        """Refuse identifiers that are valid but too long in total for a file name.
 
         Raises:
             CniError: ``INVALID_ENVIRONMENT``.
@@ -167,7 +167,7 @@ class RecordStore:
             room = _NAME_LIMIT - len(longest) + len("-".join(key))
             raise CniError(
                 Code.INVALID_ENVIRONMENT,
-                f"network name, container id and interface name are too long together: {len('-'.join(key))} characters",
+                f"network name, container id and interface name are too long in total: {len('-'.join(key))} characters",
                 f"expected: {room} at most; they make up a file name",
             )
 

@@ -99,7 +99,7 @@ class Runtime:
         self.records.check_key(attachment.require_valid().key)
         if network.name != attachment.network:
             raise CniError(
-                Code.INVALID_CONFIG, f"{attachment}: the given configuration is that of network {network.name}"
+                Code.INVALID_CONFIG, f"{attachment}: the given configuration belongs to network {network.name}"
             )
         builtin = self.require_plugins(network)
         with self.exclusion.lock_attachment(attachment):

@@ -31,9 +31,9 @@ class PortVlans(t.NamedTuple):
     """The VLANs of a port.
 
     Attributes:
-        pvid: The VLAN of the packets that the port receives without a tag, or 0.
-        untagged: The VLANs whose packets it sends without a tag.
-        tagged: The others.
+        pvid: The VLAN of untagged packets that the port receives (PVID), or 0.
+        untagged: The VLANs whose packets it sends untagged.
+        tagged: The VLANs whose packets it sends tagged.
     """
 
     pvid: int = 0

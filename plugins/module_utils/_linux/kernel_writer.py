@@ -234,7 +234,7 @@ class KernelWriter:
         self._change_port("isolate the port", ifindex, _BRPORT_ISOLATED)
 
     def add_vlan(self, ifindex: int, vlan: int, *, is_access: bool) -> None:
-        """Add a VLAN to a port of a bridge: the one of packets without a tag, or one of packets with a tag."""
+        """Add a VLAN to a port of a bridge: its access VLAN, or a tagged VLAN."""
         self._change_vlan(f"add VLAN {vlan} to the port", _SETLINK, ifindex, ACCESS if is_access else 0, vlan)
 
     def remove_vlan(self, ifindex: int, vlan: int) -> None:

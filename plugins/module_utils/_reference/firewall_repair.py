@@ -38,12 +38,12 @@ _ATTEMPTS_TO_REMOVE: t.Final = 8
 
 
 def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
-    """Put back the missing rules of many attachments, in one transaction for each tool.
+    """Write the missing rules of many attachments, in one transaction for each tool.
 
     Rules that are there stay where they are. If a transaction fails, its parts are divided until those that fail are known.
 
     Returns:
-        The parts with rules that could not be put back, each with an error.
+        The parts with rules that could not be written, each with an error.
     """
     snapshot = FirewallSnapshot()
     zoned = [part for part in parts if part.sources]

@@ -28,7 +28,7 @@ class InterfaceRepair(t.NamedTuple):
     """The outcome of a repair.
 
     Attributes:
-        done: A message for each difference that was put back.
+        done: A message for each difference that was repaired.
         errors: An error for each difference that was not.
     """
 

@@ -142,7 +142,9 @@ class LeaseDirectory:
         if lease is not None:
             self.free(lease)
         if not self.reserve(address, container_id, ifname, flush=True):
-            raise CniError(Code.IO_FAILURE, f"cannot create {self._directory.path_of(address)}: it is no regular file")
+            raise CniError(
+                Code.IO_FAILURE, f"cannot create {self._directory.path_of(address)}: it is not a regular file"
+            )
 
     def reserve(self, address: str, container_id: str, ifname: str, *, flush: bool = False) -> bool:
         """Return whether a new lease has been written, because its address had none; the caller holds the lock.

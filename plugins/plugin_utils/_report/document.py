@@ -307,7 +307,7 @@ def _current(entries: t.Iterable[JsonMapping]) -> list[JsonMapping]:
 
 
 def _fill(pool: JsonMapping) -> int:
-    """Return the share of addresses that are taken, in percent; only a full pool has 100."""
+    """Return the share of addresses that are taken, in percent, rounded down so that 100 means full."""
     return int(100 * min(pool["taken"], pool["size"]) // pool["size"]) if pool["size"] else 100
 
 

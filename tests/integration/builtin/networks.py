@@ -152,7 +152,7 @@ CASES = {
             reference_networks.BANDWIDTH,
             {"type": "sbr"},
         ),
-        # Rules that check a MAC, which tuning may have changed, are not in the record, and are not put back in place.
+        # Rules that check a MAC, which tuning may have changed, are not in the record, and are not repaired in place.
         (
             "iptables -t nat -F",
             "ip6tables -F",

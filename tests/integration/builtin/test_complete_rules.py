@@ -140,7 +140,7 @@ def test_sbr_keeps_a_route_whose_gateway_is_in_the_network_of_no_address(
         repaired = here.ensure(item, check="drift")
         assert (repaired.action, repaired.repairs) == (
             "repaired",
-            ("put back: the route to fd09::/64 via fe80::1 is missing",),
+            ("repaired: the route to fd09::/64 via fe80::1 is missing",),
         )
         assert "fd09::/64 via fe80::1 dev eth0" in _routes(blue, table)
 

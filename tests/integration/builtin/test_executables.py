@@ -64,7 +64,7 @@ def test_libcni_gets_the_error_of_a_built_in_plugin(
     before = complete_state(node, blue)
     (error,) = only(libcni, programs).run("ADD", [item]).errors
     assert error is not None
-    assert "the link lo exists, and is no bridge" in error["msg"]
+    assert "the link lo exists, and is not a bridge" in error["msg"]
     assert before.difference(complete_state(node, blue)) == ""
 
 

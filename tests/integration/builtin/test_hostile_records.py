@@ -181,7 +181,7 @@ class Yard:
         for path in self.results.glob("*"):
             if path.name != self.node.record_of(self.item).name:
                 path.unlink() if path.is_file() else shutil.rmtree(path)
-        # A repair puts back the lease of a record; DEL that fails keeps it.
+        # A repair writes the lease of a record; DEL that fails keeps it.
         for lease in pathlib.Path(NODE_PATHS.lease_dir).glob("*/*"):
             if lease.is_file() and lease.read_bytes().startswith(b"hostile"):
                 lease.unlink()

@@ -66,7 +66,7 @@ def test_an_invalid_interface_name_is_refused(node: EngineNode, item: JsonObject
 
 
 def test_names_too_long_for_one_file_name_are_refused(node: EngineNode, item: JsonObject) -> None:
-    error = node.refusal({**item, "container_id": "c" * 250}, "are too long together", "expected: ")
+    error = node.refusal({**item, "container_id": "c" * 250}, "are too long in total", "expected: ")
     assert error["code"] == INVALID_ENVIRONMENT
 
 

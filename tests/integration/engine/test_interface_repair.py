@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Drift of interfaces is named, and put back in place: the attachment remains the same."""
+"""Drift of interfaces is named, and repaired in place: the attachment remains the same."""
 
 from __future__ import annotations
 
@@ -423,7 +423,7 @@ def test_resources_that_only_add_can_make_are_not_repaired(node: EngineNode, eng
     assert not any(difference.is_repairable for difference in drift.differences)
     failed = interface_repair.repair(repaired.record, drift.differences)
     assert failed.done == ()
-    assert "interface eth0 is gone: it cannot be put back without ADD" in map(str, failed.errors)
+    assert "interface eth0 is gone: it cannot be repaired without ADD" in map(str, failed.errors)
 
 
 def test_another_link_with_the_same_name_is_not_changed(node: EngineNode, engine: Engine, blue: Namespace) -> None:
@@ -434,10 +434,10 @@ def test_another_link_with_the_same_name_is_not_changed(node: EngineNode, engine
     repaired.run("ip link add cni0 type ifb")
     before = ip("link", "show", "cni0")
     failed = interface_repair.repair(repaired.record, differences)
-    assert "another link has the name cni0, and is no bridge" in str(failed.errors[0])
+    assert "another link has the name cni0, and is not a bridge" in str(failed.errors[0])
     assert ip("link", "show", "cni0") == before
     repaired.snapshot = NodeSnapshot()
-    assert repaired.drift().on_node[0] == "interface cni0 of the node is no bridge"
+    assert repaired.drift().on_node[0] == "interface cni0 of the node is not a bridge"
 
 
 def _replace_host_end(node: EngineNode, repaired: Repaired, name: str) -> None:
@@ -453,7 +453,7 @@ def test_a_network_card_that_a_record_names_is_not_changed(node: EngineNode, eng
     repaired.run("ip link delete cni0")
     before = ip("link")
     (entry,) = node.run("repair", resources=["interfaces"]).succeeded().entries
-    assert (entry["action"], entry["left"]) == ("drifted", ["interface card of the node is no veth"])
+    assert (entry["action"], entry["left"]) == ("drifted", ["interface card of the node is not a veth"])
     assert ip("link") == before
 
 

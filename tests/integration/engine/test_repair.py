@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lost firewall rules are put back without a plugin, for the attachments of every runtime."""
+"""Lost firewall rules are repaired without a plugin, for the attachments of every runtime."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A program of the firewall that fails is reported for each attachment that needs it; all other rules are put back."""
+"""A program of the firewall that fails is reported for each attachment that needs it; all other rules are repaired."""
 
 from __future__ import annotations
 

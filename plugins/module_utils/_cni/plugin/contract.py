@@ -52,7 +52,7 @@ class PluginRequest:
 
     @functools.cached_property
     def config(self) -> Keys:
-        """The configuration, for reading with types."""
+        """The configuration as a typed reader."""
         return Keys(self.keys)
 
     @functools.cached_property

@@ -166,7 +166,7 @@ class _Batch:
         return results
 
     def _may_begin(self, container: _Container) -> bool:
-        # What was put back is reported by this call.
+        # This call reports what was repaired.
         is_repaired = any(self.desired[number].attachment.key in self._repairs for number in container)
         return is_repaired or time.monotonic() < self._until
 

@@ -151,7 +151,7 @@ def _decide_in_place(
     if report.error is None or policy.on_drift == OnDrift.REPORT:
         return Decision(Step.KEEP, report.reason, kept, report.error, updates_record=updates)
     if report.error.code in _NO_EVIDENCE:
-        error = report.error.with_detail("kept as it is, because this error is no evidence of drift")
+        error = report.error.with_detail("kept as it is, because this error is not evidence of drift")
         return Decision(Step.FAIL, report.reason, kept, error)
     if policy.on_drift == OnDrift.FAIL:
         return Decision(Step.FAIL, report.reason, kept, report.error)

@@ -103,7 +103,7 @@ class Reconciler:
         """Put back what existing attachments have lost, before they are checked; in check mode, predict it.
 
         All of them are repaired together, because the rules of many attachments are written as fast as those of one.
-        Drift that cannot be put back is left to `reconcile`.
+        Drift that cannot be repaired is left to `reconcile`.
         """
         if not self._policy.repairs:
             return {}
@@ -169,7 +169,7 @@ class Reconciler:
         return self._with_repair(result)._replace(seconds=time.monotonic() - started)
 
     def _with_repair(self, result: AttachmentResult) -> AttachmentResult:
-        """Return a result with what was put back before the attachment was checked."""
+        """Return a result with what was repaired before the attachment was checked."""
         repair = self._repairs.get(result.attachment.key)
         if repair is None:
             return result
@@ -223,7 +223,7 @@ class Reconciler:
         if report.error is None or unwritten is None:
             return report
         # Recreating it would end its connections, and fail in the same way.
-        error = CniError(Code.IO_FAILURE, "its rules could not be put back", str(unwritten))
+        error = CniError(Code.IO_FAILURE, "its rules could not be repaired", str(unwritten))
         return CheckReport(report.checked, error, report.reason)
 
     def _carry_out(

@@ -84,7 +84,7 @@ class Policy(t.NamedTuple):
 
     @property
     def repairs(self) -> bool:
-        """Return whether drift of existing attachments is looked for and put back in place."""
+        """Return whether drift of existing attachments is repaired in place."""
         return self.checks_existing and self.on_drift == OnDrift.REPAIR
 
     @property
@@ -114,7 +114,7 @@ class AttachmentResult(t.NamedTuple):
         tolerated: An error about ports in use that the policy allows to map.
         before, after: The attachment before the run and after it, or as predicted; None if there is no attachment.
         touched: Whether an ADD was completed or a DEL begun, even if the item failed later.
-        repairs: What was put back in place, as commands.
+        repairs: What was repaired in place, as commands.
         interrupted: The record of a complete attachment, in an existing network namespace, that is recreated or removed.
         seconds: Time spent on this attachment.
     """

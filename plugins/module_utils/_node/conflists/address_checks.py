@@ -39,7 +39,7 @@ class _Span(t.NamedTuple):
 
     Attributes:
         segment: The layer 2 segment that the containers share.
-        links: Names of the links by which the node itself is part of the network.
+        links: Names of the node's own links in the network.
         routed: Whether the node routes to the network.
         gateways: The gateways of all the plugin's ranges, which may be addresses of the node.
         path: JSON pointer to the range.

@@ -163,7 +163,7 @@ class ForeignLoss:
         return f"{service} started less than {_STARTING:g} s ago" if uptime < _STARTING else ""
 
     def _uptime(self, runtime: RecordOwner) -> float | None:
-        """Return for how long the service of a runtime has been running; it is asked once, as that takes a process."""
+        """Return for how long the service of a runtime has been running; the answer is cached, because it takes a process."""
         if runtime.name not in self._uptimes:
             self._uptimes[runtime.name] = service.uptime(runtime.units, runtime.programs)
         return self._uptimes[runtime.name]

@@ -53,7 +53,7 @@ class ForeignRecords:
         return sorted(self._policy.release - self._release.found)
 
     def check(self, record: Record, store: RecordStore, loss: str) -> Leak | None:
-        """Collect an attachment if it is lost; return the finding, or None if the attachment exists.
+        """Collect an attachment if it is lost; return the finding, or None if nothing shows that it is lost.
 
         Args:
             store: Where its record is.

@@ -156,7 +156,7 @@ class RecordCollector:
     def _owners(
         self, network: str, live: set[Names], pending: set[Names], broken: t.Iterable[str], records: t.Sequence[Record]
     ) -> Owners:
-        """Return owners; read ``disableGC`` from the file of each network, or else from its records."""
+        """Return the owners. ``disableGC`` comes from each network's file, or else from its records."""
         owners = Owners(network, frozenset(live), frozenset(pending), tuple(broken), tuple(records))
         configured = self._networks.networks
         recorded = [config for config in owners.configurations() if config.name not in configured]

@@ -29,7 +29,7 @@ _DIGEST_LENGTH: t.Final = 12
 
 
 class RemovedFiles:
-    """Keeps the record and the leases of an attachment of another runtime before they are removed, to be put back by hand.
+    """Keeps the record and the leases of an attachment of another runtime before they are removed, for a restoration by hand.
 
     Each attachment has a file with the JSON object ``{"files": [{"path": ..., "mode": "0600", "text": ...}]}``.
     """

@@ -164,7 +164,7 @@ def _select_digests(
 
 
 def _digests_of_others(after: Manifest, others: t.Collection[str], directory: BinDirectory) -> dict[str, list[t.Any]]:
-    """Return earlier digests that runs for other sets need: of their plugins, and of sources that still exist."""
+    """Return the cached digests that other sets still use: of their plugins, and of sources that exist."""
     paths = {*map(directory.file, others)}
     return {
         path: entry

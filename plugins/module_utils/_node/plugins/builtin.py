@@ -34,7 +34,7 @@ sys.exit(main(sys.argv[0]))
 
 
 class BuiltinExecutables(t.NamedTuple):
-    """The same program under the name of each plugin.
+    """One program, installed under each plugin's name, which tells it which plugin to run.
 
     Attributes:
         contents: Name and content of each executable.

@@ -102,7 +102,7 @@ def find_rivals(records: t.Iterable[Record]) -> dict[Key, str]:
         for record in filter(own_links.is_without_link, members):
             owner = _find_other_container(record, members)
             if owner:
-                rivals[record.attachment.key] = f"the network namespace is that of container {owner}"
+                rivals[record.attachment.key] = f"the network namespace belongs to container {owner}"
     for (dummy, ifname), group in groups.items():
         proven = [key for key, record in group.items() if len(group) > 1 and _has_recorded_mac(record)]
         for key in group if proven else ():

@@ -35,7 +35,7 @@ class Selection(t.NamedTuple):
     Attributes:
         networks: Names of networks; empty for all.
         owners: `OWN`, and names of runtimes; empty for all.
-        resources: What is put back; None for everything of this collection's attachments and the firewall rules of others.
+        resources: What is repaired; None for everything of this collection's attachments and the firewall rules of others.
     """
 
     networks: frozenset[str] = frozenset()

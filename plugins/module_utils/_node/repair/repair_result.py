@@ -18,13 +18,13 @@ from ansible_collections.cni.node.plugins.module_utils._linux.traffic_control im
 
 
 class Resource(str, enum.Enum):
-    """A kind of resource that is put back, as the option ``resources`` names it."""
+    """A kind of resource that is repaired, as the option ``resources`` names it."""
 
     RULES = "rules"
     INTERFACES = "interfaces"
 
 
-PUT_BACK: t.Final = "put back: "
+REPAIRED: t.Final = "repaired: "
 LIBRARY_HINT: t.Final = (
     f"without {LIBRARY}, rate limits are not repaired: install the package python3-pyroute2 on the node"
 )
@@ -34,7 +34,7 @@ class Target(t.NamedTuple):
     """An attachment to repair.
 
     Attributes:
-        resources: What may be put back; drift of other resources is only reported.
+        resources: What may be repaired; drift of other resources is only reported.
     """
 
     record: Record
@@ -46,11 +46,11 @@ class Repair(t.NamedTuple):
 
     Attributes:
         drift: What was missing or different, as messages.
-        left: What still is; in a dry run, what would be.
-        changes: What was put back, rules as commands; in a dry run, what would be.
-        lacks_library: Whether something could be put back if pyroute2 were installed.
+        left: The drift that remains, or would remain in a dry run.
+        changes: What was repaired, or would be in a dry run; rules as commands.
+        lacks_library: Whether something could be repaired if pyroute2 were installed.
         reason: Why the attachment was left alone, or an empty string.
-        error: Why something could not be put back.
+        error: Why something could not be repaired.
         is_deferred: Whether another run has to try: another repair does not end, the lock cannot be used, or a plugin of
             another runtime is running for the container.
         rules_error: Why rules could not be written. An ADD could not write them either.
@@ -72,8 +72,8 @@ class Repair(t.NamedTuple):
 
     @property
     def repaired(self) -> tuple[str, ...]:
-        """The drift that is put back."""
+        """The drift that is repaired."""
         return tuple(message for message in self.drift if message not in self.left)
 
 
-__all__ = ("LIBRARY_HINT", "PUT_BACK", "Repair", "Resource", "Target")
+__all__ = ("LIBRARY_HINT", "REPAIRED", "Repair", "Resource", "Target")

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.eligibility 
     reason_to_skip,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import (
-    PUT_BACK,
+    REPAIRED,
     Repair,
     Resource,
     Target,
@@ -69,7 +69,7 @@ class _Item:
     Attributes:
         reason: Why it is left alone, or an empty string.
         unlisted: Why some of its rules could not be compared, or an empty string.
-        not_undone: Why rules or leases that were put back are still there after its DEL has begun.
+        not_undone: Why a repair of rules or leases could not be undone after a DEL had begun.
     """
 
     def __init__(self, target: Target, parts: list[PartDrift], links: LinkDrift | None, unlisted: str = "") -> None:
@@ -90,12 +90,12 @@ class _Item:
 
     @property
     def lost_parts(self) -> list[PartDrift]:
-        """The parts of the firewall rules that are put back."""
+        """The parts of the firewall rules that are repaired."""
         return [part for part in self.parts if part.missing] if Resource.RULES in self.resources else []
 
     @property
     def differences(self) -> list[Difference]:
-        """The differences of the interfaces that are put back."""
+        """The differences of the interfaces that are repaired."""
         if Resource.INTERFACES not in self.resources:
             return []
         return [each for each in self.links.differences if each.is_repairable and _can_write(each)]
@@ -110,7 +110,7 @@ class _Item:
     def commands(self) -> tuple[str, ...]:
         """The changes, as results show them."""
         rules = dict.fromkeys(command for part in self.lost_parts for command in part.commands)
-        return (*(f"{PUT_BACK}{each.message}" for each in self.differences if not each.follows), *rules)
+        return (*(f"{REPAIRED}{each.message}" for each in self.differences if not each.follows), *rules)
 
 
 class Repairer:
@@ -189,7 +189,7 @@ class Repairer:
                     firewall_repair.take_back([part.part for part in item.lost_parts])
                     _take_back_leases(item)
                 except Exception as exc:
-                    item.not_undone = as_error(exc).within("what was put back could not be removed again")
+                    item.not_undone = as_error(exc).within("the repair could not be undone")
         return [item for item in items if not item.reason]
 
     def _reason_by_operation(self, record: Record, busy: t.Container[str]) -> str:
@@ -273,7 +273,7 @@ def _predict(item: _Item) -> Repair:
 
 
 def _leave(item: _Item, error: CniError) -> Repair:
-    """Return the result of an attachment for which nothing was tried; it has an error if something was to be put back."""
+    """Return the result of an attachment for which nothing was tried; it has an error if something had to be repaired."""
     reason = _reason_by_interface(item) if item.commands else ""
     if not item.commands or reason:
         return Repair(item.record, item.drift, item.drift, (), item.lacks_library, reason or item.unlisted)

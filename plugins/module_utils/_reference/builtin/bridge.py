@@ -180,7 +180,9 @@ def _ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> Link:
         writer.ensure_link(config.bridge, BRIDGE, data, mtu=config.mtu)
         link = sandbox.require_link(config.bridge)
     if link.kind != BRIDGE:
-        raise refuse(f"the link {config.bridge} exists, and is no bridge", "rename it, or set /bridge to another name")
+        raise refuse(
+            f"the link {config.bridge} exists, and is not a bridge", "rename it, or set /bridge to another name"
+        )
     if config.is_promiscuous and not link.is_promiscuous:
         writer.set_promiscuous(link.ifindex)
     if not link.is_up:

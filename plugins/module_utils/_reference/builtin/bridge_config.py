@@ -26,7 +26,7 @@ class BridgeConfig(t.NamedTuple):
     """The keys of a configuration.
 
     Attributes:
-        trunk: The VLANs of packets with a tag, in order.
+        trunk: The tagged VLANs, in order.
         has_trunk: Whether ``vlanTrunk`` is there, even if it is empty: the bridge then filters VLANs.
         dns: The DNS settings of the result; None for those of the IPAM plugin.
     """
@@ -104,9 +104,9 @@ def _require_consistent(config: BridgeConfig, ipam_type: str) -> None:
             f"/bridge: {config.bridge!r} is too long for a link {config.vlan_gateway}", "expected: a shorter name"
         )
     if ipam_type and config.leaves_down:
-        raise refuse("/disableContainerInterface excludes /ipam", "expected: one of both")
+        raise refuse("/disableContainerInterface and /ipam are mutually exclusive", "set one")
     if config.is_hairpin and config.is_promiscuous:
-        raise refuse("/hairpinMode excludes /promiscMode", "expected: one of both")
+        raise refuse("/hairpinMode and /promiscMode are mutually exclusive", "set one")
 
 
 def _read_vlan(keys: Keys, key: str, first: int = 0) -> int:
@@ -121,7 +121,7 @@ def _read_trunk(keys: Keys) -> tuple[int, ...]:
     for item in keys.sections("vlanTrunk"):
         ends = [key for key in ("minID", "maxID") if key in item]
         if len(ends) == 1:
-            raise refuse(f"{item.path}: {ends[0]} stands alone", "expected: both minID and maxID, or id")
+            raise refuse(f"{item.path}: only {ends[0]} is set", "expected: both minID and maxID, or id")
         if ends:
             first, last = (_read_vlan(item, key, 1) for key in ends)
             if first > last:

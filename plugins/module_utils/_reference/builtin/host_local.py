@@ -66,7 +66,7 @@ class HostLocal(Plugin):
             for address in addresses:
                 lease = directory.find(str(address)) if directory else None
                 if lease is None or not lease.is_of(*owner):
-                    raise refuse(f"the lease of {address} in {path} is {f'that of {lease}' if lease else 'missing'}")
+                    raise refuse(f"the lease of {address} in {path} {f'belongs to {lease}' if lease else 'is missing'}")
             if not addresses and not (directory and directory.leases_of(*owner)):
                 raise refuse(f"the container has no lease in {path}")
 
@@ -139,7 +139,7 @@ class _Allocation:
                 )
         last = parse_address(self._directory.last_reserved(number))
         for interface, member in ranges.candidates(last):
-            if self._write(number, interface.ip):
+            if self._try_reserve(number, interface.ip):
                 return interface, member.gateway
         raise refuse(
             f"range set {number} has no free address: {ranges}",
@@ -150,13 +150,13 @@ class _Allocation:
         member = ranges.find(wanted)
         if member is None or wanted == member.gateway:
             raise refuse(f"range set {number}: the requested address {wanted} is the gateway")
-        if not self._write(number, wanted):
+        if not self._try_reserve(number, wanted):
             lease = self._directory.find(str(wanted))
             raise refuse(f"range set {number}: the requested address {wanted} is in use by {lease or 'a container'}")
         return ipaddress.ip_interface((wanted, member.subnet.prefixlen)), member.gateway
 
-    def _write(self, number: int, address: IpAddress) -> bool:
-        """Return whether the address was free and is reserved now."""
+    def _try_reserve(self, number: int, address: IpAddress) -> bool:
+        """Reserve an address, and return whether it was free."""
         if not self._directory.reserve(str(address), self._container_id, self._ifname):
             return False
         self._directory.set_last_reserved(number, str(address))

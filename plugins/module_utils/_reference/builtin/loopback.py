@@ -52,7 +52,7 @@ def _set_up(writer: KernelWriter) -> list[JsonObject]:
     interfaces = [address.interface for address in rtnetlink.addresses(link.ifindex)]
     foreign = next((each for each in interfaces if not each.ip.is_loopback), None)
     if foreign is not None:
-        raise refuse(f"interface {rtnetlink.LOOPBACK} has the address {foreign}, which is no loopback address")
+        raise refuse(f"interface {rtnetlink.LOOPBACK} has the address {foreign}, which is not a loopback address")
     firsts = {each.version: each for each in reversed(interfaces)}
     return [{"interface": 0, "address": str(firsts[family])} for family in sorted(firsts)]
 

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versio
 
 
 def main(name: str) -> int:
-    """Run the plugin of a name; return the exit status."""
+    """Run the plugin with this name; return the exit status."""
     plugin_type = os.path.basename(name)
     if plugin_type not in registry.TYPES:
         sys.stderr.write(f"{name}: no built-in plugin has this name; known: {', '.join(sorted(registry.TYPES))}\n")

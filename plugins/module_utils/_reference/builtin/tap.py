@@ -67,7 +67,7 @@ def _require_bridge(name: str) -> Link:
     """Return the bridge of the container that the device becomes a port of."""
     link = sandbox.require_link(name)
     if link.kind != BRIDGE:
-        raise refuse(f"/bridge: {name} is no bridge")
+        raise refuse(f"/bridge: {name} is not a bridge")
     return link
 
 

@@ -154,7 +154,7 @@ class ContainerComparison:
             yield Difference(expected._replace(table=table), message, is_repairable, link, follows)
 
     def _may_have(self, route: resources.Route, link: Link | None) -> bool:
-        """Return whether a route must exist already; the kernel makes its own for an address or a link that is put back."""
+        """Return whether a route must exist already; the kernel makes its own for an address or a link that is repaired."""
         if route.made_for is None:
             return True
         return link is not None and link.is_up and (link.ifindex, route.made_for) in self._addresses

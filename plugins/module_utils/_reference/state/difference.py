@@ -21,7 +21,7 @@ class Difference(t.NamedTuple):
     Attributes:
         resource: What is missing; of a link, only the properties that differ.
         message: What is missing and where.
-        is_repairable: Whether it can be put back while the attachment remains.
+        is_repairable: Whether it can be repaired in place.
         link: The link that it concerns, as the kernel had it; None if it is missing.
         follows: Whether it follows from another difference, so that messages about drift leave it out.
     """

@@ -134,7 +134,7 @@ class Facts:
 
     @functools.cached_property
     def trunk(self) -> tuple[int, ...]:
-        """The VLANs in which the container sends and receives packets with a tag, in order."""
+        """The tagged VLANs of the container, in order."""
         vlans: set[int] = set()
         for item in self.maker.keys.get("vlanTrunk") or () if self.bridge and not self.vlan else ():
             first, last, single = item.get("minID"), item.get("maxID"), item.get("id")

@@ -60,7 +60,9 @@ def _find_stranger(
     if link is None:
         return
     if link.kind != kind:
-        yield Difference(expected, f"{links.place(link.name, False)} is no {kind}", False, link)
+        yield Difference(
+            expected, f"{links.place(link.name, False)} is not {'an' if kind == IFB else 'a'} {kind}", False, link
+        )
         return
     other_end = (inside or {}).get(expected.peer) if isinstance(expected, resources.Link) else None
     if other_end is not None and not own_links.is_pair(link, other_end, netns):

@@ -101,7 +101,7 @@ def read_portmap(config: Keys) -> PortmapConfig:
     backend = read_backend(config, "backend", IPTABLES, NFTABLES)
     external_chain = read_chain(config, "externalSetMarkChain")
     if "markMasqBit" in config and "externalSetMarkChain" in config:
-        raise refuse("/markMasqBit excludes /externalSetMarkChain", "expected: one of both")
+        raise refuse("/markMasqBit and /externalSetMarkChain are mutually exclusive", "set one")
     bit = config.integer("markMasqBit", _DEFAULT_MARK_BIT)
     if not 0 <= bit <= _LAST_BIT:
         raise refuse(f"/markMasqBit: {bit} is not a bit of a mark", f"expected: 0 to {_LAST_BIT}")

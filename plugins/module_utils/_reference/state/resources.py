@@ -67,8 +67,8 @@ class Port(t.NamedTuple):
 
     Attributes:
         by_peer: Whether the peer of the link belongs to the master, as the gateway of a VLAN does.
-        vlan: The VLAN of its packets without a tag, if it is not the bridge's default VLAN.
-        trunk: The VLANs of its packets with a tag.
+        vlan: Its access VLAN, if that is not the bridge's default VLAN.
+        trunk: Its tagged VLANs.
         keeps_default_vlan: Whether it stays in the bridge's default VLAN when it becomes a port.
     """
 

@@ -48,7 +48,7 @@ class NamespaceRepair:
     """Writes the differences of one network namespace, which is that of the thread that calls `run`.
 
     Attributes:
-        done: A message for each difference that was put back.
+        done: A message for each difference that was repaired.
         errors: An error for each one that was not.
     """
 
@@ -69,7 +69,7 @@ class NamespaceRepair:
         for difference in self.differences:
             try:
                 if not difference.is_repairable:
-                    raise CniError(Code.LIMITED_CONNECTIVITY, "it cannot be put back without ADD")
+                    raise CniError(Code.LIMITED_CONNECTIVITY, "it cannot be repaired without ADD")
                 _write(writer, difference)
                 self.done.append(difference.message)
             except Exception as exc:  # such as a number of a record that no message of the kernel has room for
@@ -117,7 +117,7 @@ def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bri
     writer.ensure_link(bridge.name, BRIDGE, data, mtu=bridge.mtu, mac=bridge.mac)
     link = _find_link(bridge.name)
     if link.kind != BRIDGE:
-        problem = f"another link has the name {bridge.name}, and is no bridge"
+        problem = f"another link has the name {bridge.name}, and is not a bridge"
         raise CniError(Code.LIMITED_CONNECTIVITY, problem, "remove or rename that link")
     if not link.is_up:  # as ADD
         router_advertisements.ignore(bridge.name)
@@ -186,7 +186,7 @@ def _write_port(writer: KernelWriter, difference: Difference, port: resources.Po
     ifindex, master = _find_port(difference, port).ifindex, _find_link(port.master)
     kind, noun = (VRF, "VRF") if port.inside else (BRIDGE, BRIDGE)
     if master.kind != kind:
-        raise CniError(Code.LIMITED_CONNECTIVITY, f"{port.master} is no {noun}", "remove or rename that link")
+        raise CniError(Code.LIMITED_CONNECTIVITY, f"{port.master} is not a {noun}", "remove or rename that link")
     writer.set_master(ifindex, master.ifindex)
     if port.is_hairpin:
         writer.set_hairpin(ifindex)
@@ -243,7 +243,7 @@ def _write_route(writer: KernelWriter, difference: Difference, route: resources.
             priority=route.priority,
         )
     if route.moved_for and any(known.table == MAIN_TABLE for known in rivals):
-        # The kernel has made this route again for an address or a link that was put back.
+        # The kernel has made this route again for an address or a link that was repaired.
         writer.remove_route(ifindex, route.destination, MAIN_TABLE)
 
 

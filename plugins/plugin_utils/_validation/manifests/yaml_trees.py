@@ -72,7 +72,7 @@ def read(text: str) -> tuple[list[Tree], BrokenYaml | None]:
     except RecursionError:
         return trees, BrokenYaml("it is nested too deeply", None)
     except (ValueError, OverflowError):
-        return trees, BrokenYaml("a number after \\U is no character", None)
+        return trees, BrokenYaml("a number after \\U is not a character", None)
     return trees, None
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The result of the module repair: what was put back, what is left, and why."""
+"""The result of the module repair: what was repaired, what is left, and why."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_repaired_attachment_has_its_drift_and_changes(node: RepairedNode) -> 
             "own": True,
             "drift": [NO_FORWARDING],
             "left": [],
-            "changes": [f"put back: {NO_FORWARDING}"],
+            "changes": [f"repaired: {NO_FORWARDING}"],
             "reason": "",
             "error": None,
         }.items()
@@ -117,7 +117,7 @@ def test_a_rule_that_cannot_be_written_fails_the_module_which_still_reports_all(
     done = node.run_module()
     assert (done.status, done.result["failed"], done.result["changed"]) == (1, True, True)
     assert (entry(done)["action"], entry(done)["error"]) == ("failed", FAILURE.as_dict())
-    assert entry(done)["changes"] == [f"put back: {NO_FORWARDING}"]
+    assert entry(done)["changes"] == [f"repaired: {NO_FORWARDING}"]
     assert done.result["msg"] == f"attachments: 1 failed\n{node.records[0].attachment}: {FAILURE}"
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, cni.node contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Leases that are put back: no address is taken from another container, and no file of another kind is touched."""
+"""Leases that are repaired: no address is taken from another container, and no file of another kind is touched."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_check_without_evidence_of_drift_keeps_the_attachment(
     node.patience = 0
     done = node.ensure(node.attachment(), dry_run=dry_run)
     assert (done.action, done.changed, done.after, node.commands()) == ("failed", False, AttachmentState(), ["CHECK"])
-    assert "kept as it is, because this error is no evidence of drift" in str(done.error)
+    assert "kept as it is, because this error is not evidence of drift" in str(done.error)
 
 
 @pytest.mark.parametrize(("policy", "expected"), NEW.items())

@@ -206,5 +206,5 @@ def test_a_record_without_a_link_does_not_claim_the_namespace_of_another_contain
         make_record({"type": plugin}, path=path, ifname="lo", result={"cniVersion": "1.0.0"}),
     )
     claim = claim._replace(attachment=dataclasses.replace(claim.attachment, container_id=container_id))
-    reason = f"the network namespace is that of container {own.attachment.container_id}"
+    reason = f"the network namespace belongs to container {own.attachment.container_id}"
     assert find_rivals([claim, own]) == ({claim.attachment.key: reason} if is_rival else {})

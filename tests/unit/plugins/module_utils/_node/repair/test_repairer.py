@@ -92,7 +92,7 @@ def test_drift_of_resources_that_are_not_selected_is_reported_and_stays(
 def test_only_what_is_missing_is_written(recorded_node: RecordedNode) -> None:
     lose(recorded_node, ["forwarding"])
     (repaired,) = recorded_node.repair()
-    assert repaired.changes == (f"put back: {LOST_FORWARDING}",)
+    assert repaired.changes == (f"repaired: {LOST_FORWARDING}",)
     assert recorded_node.writes == [f"{FORWARDING} = 1"]
 
 
@@ -168,7 +168,7 @@ def test_rules_that_outlive_the_attachment_are_an_error(recorded_node: RecordedN
     recorded_node.firewall.on_write = begin_delete
     (result,) = recorded_node.repair()
     assert result.reason == "an operation on it has begun"
-    assert str(result.error) == "what was put back could not be removed again: iptables-save failed"
+    assert str(result.error) == "the repair could not be undone: iptables-save failed"
 
 
 @pytest.mark.parametrize("command", ["ADD", "DEL", "CHECK"])
@@ -259,7 +259,7 @@ def test_an_attachment_that_cannot_be_compared_is_an_error_of_its_own(
     lose(node, ["forwarding"])
     first, second = node.repair()
     assert (str(first.error), first.changes) == ("cannot enter", ())
-    assert second.changes == (f"put back: {LOST_FORWARDING}",)
+    assert second.changes == (f"repaired: {LOST_FORWARDING}",)
 
 
 def test_rates_without_the_library_are_drift_that_names_it(
@@ -318,4 +318,4 @@ def test_what_follows_from_a_missing_bridge_is_not_listed_as_a_change_of_its_own
     del recorded_node.host_end["master"]
     (result,) = recorded_node.repair(dry_run=True)
     assert result.drift == ("interface cni0 of the node is gone",)
-    assert result.changes == ("put back: interface cni0 of the node is gone",)
+    assert result.changes == ("repaired: interface cni0 of the node is gone",)

@@ -164,7 +164,7 @@ def test_check_names_a_lease_that_is_missing_or_that_of_another_container(pools:
     pools.add("a")
     pools.check("a")
     assert "the lease of 10.1.0.2 in" in str(error_of(pools.check, "b"))
-    assert str(error_of(pools.check, "b")).endswith("is that of container a (eth0)")
+    assert str(error_of(pools.check, "b")).endswith("belongs to container a (eth0)")
     pools.delete("a")
     assert str(error_of(pools.check, "a")).endswith("is missing")
 

@@ -75,7 +75,7 @@ class FakeSnapshot:
 
 
 def compare(node: FakeSnapshot, *state: resources.Resource) -> list[tuple[str, bool, bool]]:
-    """Return message, whether it can be put back, and whether it follows from another difference."""
+    """Return message, whether it can be repaired, and whether it follows from another difference."""
     return [(each.message, each.is_repairable, each.follows) for each in host.find(state, node)]
 
 
@@ -145,7 +145,7 @@ def test_consequences_of_a_missing_bridge_are_repaired_with_it() -> None:
 def test_another_link_in_the_place_of_a_bridge_is_named_and_not_changed() -> None:
     state = resources.Bridge("cni0"), resources.Port("veth7", "cni0")
     differences = compare(FakeSnapshot(CNI0._replace(kind="veth"), VETH), *state)
-    assert differences == [("interface cni0 of the node is no bridge", False, False)]
+    assert differences == [("interface cni0 of the node is not a bridge", False, False)]
 
 
 def test_a_network_card_is_not_the_end_of_a_veth_pair() -> None:
@@ -159,7 +159,7 @@ def test_a_network_card_is_not_the_end_of_a_veth_pair() -> None:
         lease,
     )
     assert compare(FakeSnapshot(card), *state) == [
-        ("interface eth0 of the node is no veth", False, False),
+        ("interface eth0 of the node is not a veth", False, False),
         ("the lease of 10.1.0.2 in /x/net is gone", True, False),
     ]
 
@@ -248,7 +248,7 @@ def test_nothing_is_written_to_a_link_that_is_not_the_recorded_bridge(kind: str)
         resources.Sysctl("net/ipv4/conf/cni0/route_localnet", "1", inside=False, link="cni0"),
     )
     node = FakeSnapshot(CNI0._replace(kind=kind), VETH._replace(master=0))
-    assert compare(node, *state) == [("interface cni0 of the node is no bridge", False, False)]
+    assert compare(node, *state) == [("interface cni0 of the node is not a bridge", False, False)]
 
 
 OTHER_ENDS = {"index": {"peer": 9}, "namespace": {"peer_netns": BLUE + 1}, "place on the node": {"peer_netns": None}}

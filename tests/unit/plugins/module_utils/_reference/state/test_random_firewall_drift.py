@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whatever rules of whatever attachments are lost, one plan puts them back, and leaves rules of others in their order."""
+"""One plan repairs any rules that attachments have lost, and leaves rules of others in their order."""
 
 from __future__ import annotations
 

@@ -184,14 +184,14 @@ def test_another_link_with_the_same_name_is_not_changed(writer: RecordingWriter,
 
 def test_the_error_names_a_link_that_is_not_a_bridge(writer: RecordingWriter) -> None:
     writer.links["cni0"] = CNI0._replace(kind="veth")
-    assert "another link has the name cni0, and is no bridge" in str(repair(DIFFERENCES[-1:]).errors[0])
+    assert "another link has the name cni0, and is not a bridge" in str(repair(DIFFERENCES[-1:]).errors[0])
     assert writer.written == ["ensure_link cni0"]  # the kernel has refused it
 
 
 def test_resources_that_only_add_can_make_are_not_written(writer: RecordingWriter) -> None:
     repaired = repair([DIFFERENCES[-1]._replace(is_repairable=False)])
     assert (repaired.done, writer.written) == ((), [])
-    assert str(repaired.errors[0]) == "no bridge: it cannot be put back without ADD"
+    assert str(repaired.errors[0]) == "no bridge: it cannot be repaired without ADD"
 
 
 def test_everything_except_rates_is_written_without_the_library(

@@ -101,7 +101,7 @@ options:
       - An attachment is deleted only with two of these proofs, which RV(findings[].proofs) returns. Its network namespace is gone.
         The runtime does not list the container. No process of the node belongs to the container or is in its network namespace.
       - It is kept if the runtime lists the container, cannot be asked, is not running or started less than a minute ago, and
-        if any process belongs to it. The age of a record or lease is no proof, because Podman and Nomad start a container
+        if any process belongs to it. The age of a record or lease is not a proof, because Podman and Nomad start a container
         again after a boot, under the same ID.
       - An attachment that shows no sign of life but is kept is a finding, whichever runtime made it. Its evidence has the reason.
         It can be deleted by name, see O(release).

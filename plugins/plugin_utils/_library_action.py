@@ -198,7 +198,7 @@ def _path_of(node: str, kind: str) -> str:
 
 
 def _digest_of(task: JsonObject) -> str:
-    # Before ansible-core 2.19, a vaulted value is no string.
+    # Before ansible-core 2.19, a vaulted value is not a string.
     return hashlib.sha256(json.dumps(task, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -15,7 +15,7 @@ from ansible.module_utils.common.validation import check_type_dict, check_type_l
 
 
 def plain(value: t.Any) -> t.Any:
-    """Return a vaulted value, which is no string before ansible-core 2.19, as a string. Return other values unchanged."""
+    """Return a vaulted value as a string, which it is not before ansible-core 2.19. Return other values unchanged."""
     return str(value) if getattr(value, "__ENCRYPTED__", False) else value
 
 

@@ -5,7 +5,7 @@
 """The examples at the end of the specification 1.1.0.
 
 The printed results lack "cniVersion", which section 5 requires. The network in section 1 has routes in the bridge's
-"ipam", but the printed requests do not. The network here is that of the printed requests.
+"ipam", but the printed requests do not. The network here is the one in the printed requests.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ BUSY_FOR = 0.4
 
 @pytest.fixture
 def binary(node: ConformanceNode, noop: pathlib.Path) -> pathlib.Path:
-    """Return a plugin that is no script, so that the kernel opens the file itself."""
+    """Return a plugin that is not a script, so that the kernel opens the file itself."""
     path = node.plugins.path / "noop"
     path.write_bytes(noop.read_bytes())
     path.chmod(0o755)

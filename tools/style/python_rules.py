@@ -36,7 +36,7 @@ In On Some Another No Nothing None
 """
 NO_VERBS: t.Final = frozenset(_NO_VERBS.split())
 _THIRD_PERSON: t.Final = re.compile(r"[A-Z][a-z]+[^s\W]s")
-# Participles that are no part of a term, as `recorded` and `expected` are: `_asked()` is `_ask_version()`.
+# Participles that are not part of a term, as `recorded` and `expected` are: `_asked()` is `_ask_version()`.
 _PARTICIPLES = """
 advised answered asked awaited brought called claimed done failed found given gone held heard kept lacking left looked
 made met named noted refused said seen settled shown spoken started taken thought told wanted weighed written
@@ -93,7 +93,7 @@ def _check_introduction(tree: ast.Module) -> t.Iterator[Violation]:
 def _check_name(function: Function, participles: bool) -> t.Iterator[Violation]:
     name = function.name.strip("_")
     if name == "of" or (participles and name.startswith("of_") and not _is_decorated(function, "classmethod")):
-        yield Violation(function.lineno, "method-name", f"`{function.name}` is no verb: name what it does")
+        yield Violation(function.lineno, "method-name", f"`{function.name}` is not a verb: name what it does")
     if _is_decorated(function, "property", "cached_property", "setter", "fixture"):
         return
     if name.split("_")[0] in PARTICIPLES or (participles and _is_participle(name)):
@@ -134,7 +134,7 @@ def _check_function_docstring(function: Function) -> t.Iterator[Violation]:
 
 
 def _is_noun(function: Function) -> bool:
-    """Return whether the docstring of a function may describe it: tests, fixtures and properties are no orders."""
+    """Return whether the docstring of a function may describe it: tests, fixtures and properties are not orders."""
     return function.name.startswith("test_") or _is_decorated(function, "property", "cached_property", "fixture")
 
 

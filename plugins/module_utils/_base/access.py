@@ -37,7 +37,7 @@ def exposures(path: str) -> list[Exposure]:
     """Return the exposures of a file or directory and of all its parent directories.
 
     Missing files are ignored. In a sticky directory, other users cannot replace the entries of root, so a sticky parent
-    directory is no exposure.
+    directory is not an exposure.
     """
     steps = list(_steps(path))
     candidates = (_exposure(step, status, is_last=step == steps[-1][0]) for step, status in steps)

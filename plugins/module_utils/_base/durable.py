@@ -188,7 +188,7 @@ _DISK = _Disk()
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a name is that of a temporary file of `write`; a killed process may leave such files behind."""
+    """Return whether a name belongs to a temporary file of `write`; a killed process may leave such files behind."""
     return name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
 
 

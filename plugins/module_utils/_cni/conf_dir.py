@@ -199,7 +199,7 @@ def find_set_aside(path: str, network: str) -> list[str]:
 
 
 def is_set_aside(name: str) -> bool:
-    """Return whether a name is that of a copy, such as ``10-net.conflist.bak`` and ``10-net.conflist~``."""
+    """Return whether a name belongs to a copy, such as ``10-net.conflist.bak`` and ``10-net.conflist~``."""
     return not name.endswith(ENDINGS) and any(f"{ending}{mark}" in name for ending in ENDINGS for mark in ".-_~@ ")
 
 

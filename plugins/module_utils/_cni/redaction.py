@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 
 _HIDDEN: t.Final = "***"
-# Keys of the specification's conventions. Their values are no secrets, and the messages are useless without them.
+# Keys of the specification's conventions. Their values are not secret, and the messages are useless without them.
 _OPEN: t.Final = frozenset(("IgnoreUnknown", "IP", "MAC", "GATEWAY", "ips", "mac"))
 _OPEN_PREFIX: t.Final = "K8S_POD_"
 # A shorter text would also match inside unrelated words.

@@ -25,7 +25,7 @@ _READ_SIZE: t.Final = 64 * 1024
 
 
 class DirectoryWatch:
-    """Tells which entries of a directory were written, created, renamed or removed, by whatever process.
+    """A watch on a directory, which lists the entries that any process has written, created, renamed or removed.
 
     The kernel notes a change before the system call that makes it returns.
     """

@@ -26,7 +26,7 @@ def find_interpreter(what: str, *, allow_venv: bool = False, candidates: t.Itera
 
     Args:
         what: What it runs, as a plural, for the error.
-        allow_venv: Whether it may be that of a virtual environment, whose libraries the programs need.
+        allow_venv: Whether it may belong to a virtual environment, whose libraries the programs need.
         candidates: Paths to try instead of those of this process and of the system.
 
     Raises:

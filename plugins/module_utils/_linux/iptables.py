@@ -92,7 +92,7 @@ def require_no_chain(family: int, name: str, is_own: t.Callable[[str], bool]) ->
     """Raise an error if the kernel has one of certain chains in a table, and the tool is not installed.
 
     Args:
-        is_own: Returns whether a name is that of such a chain.
+        is_own: Returns whether a name belongs to such a chain.
 
     Raises:
         CniError: ``NOT_AVAILABLE``.

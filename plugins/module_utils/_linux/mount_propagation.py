@@ -56,7 +56,7 @@ def find_hidden(namespaces: t.Iterable[str], proc: str = "/proc") -> list[str]:
     """Return the paths of network namespaces that process 1 has mounted nowhere; none if that cannot be found out.
 
     Args:
-        namespaces: Their paths. One below ``/proc`` is never hidden: it is that of a process.
+        namespaces: Their paths. One below ``/proc`` is never hidden: it belongs to a process.
     """
     try:
         if _is_namespace_of_process_1(proc):

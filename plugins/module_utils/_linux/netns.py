@@ -31,7 +31,7 @@ _KINDS: t.Final = {
     stat.S_IFCHR: "a device",
 }
 _OWN_NAMESPACES: t.Final = ("/proc/self/ns/net", "/proc/1/ns/net")
-# O_NONBLOCK: a path may be that of a pipe without a writer.
+# O_NONBLOCK: a path may lead to a pipe without a writer.
 _OPEN_FLAGS: t.Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_ROOM: t.Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 CURRENT: t.Final = "/proc/thread-self/ns/net"

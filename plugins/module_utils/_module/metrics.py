@@ -43,7 +43,7 @@ def write(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         _count_leaks(params, paths),
     )
     change = plan_change(params["path"], metrics.format_text(described, time.time()).encode())
-    # The file is always written, for the time in it; that alone is no change.
+    # The file is always written, for the time in it; that alone is not a change.
     changed = change.changed and (change.before_mode != change.after_mode or _texts_differ(change))
     if not module.check_mode:
         apply(change)

@@ -147,7 +147,7 @@ def unusable_reason(interface: IpInterface) -> str:
 
 
 def is_network_address(interface: IpInterface) -> bool:
-    """Return whether an address is that of its network, which kernels before 5.14 and other devices take for a broadcast."""
+    """Return whether an address is its network's own, which kernels before 5.14 and other devices take for a broadcast."""
     return _has_ends(interface.network) and interface.ip == interface.network.network_address
 
 

@@ -66,7 +66,7 @@ def _of_value(where: str, facts: JsonObject, value: t.Any, certain: set[str]) ->
     if value is None and "V(none)" in str(facts["description"]):
         return
     if not isinstance(value, TYPES[facts["type"]]):
-        yield f"{where}: {value!r} is no {facts['type']}"
+        yield f"{where}: {value!r} is not of type {facts['type']}"
     elif "choices" in facts and value not in facts["choices"]:
         yield f"{where}: {value!r} is not one of {facts['choices']}"
     elif "contains" in facts:

@@ -83,7 +83,7 @@ WRITES = {**FAILURES, "fails after it has written": FAILS_LATE}
 
 
 class Tool(t.NamedTuple):
-    """A program, the arguments with which it fails, and those with which it works all the same."""
+    """A program, the arguments with which it fails, and those with which it still works."""
 
     name: str
     failures: t.Mapping[str, str]

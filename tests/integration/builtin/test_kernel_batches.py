@@ -48,7 +48,7 @@ def test_changes_of_a_batch_are_sent_together_and_made_in_their_order(blue: Name
         assert loopback is not None
         with writer.batch():
             writer.set_up(loopback.ifindex)
-            for dummy in range(2):  # the second one is there already, which is no error
+            for dummy in range(2):  # the second one is there already, which is not an error
                 writer.add_address(loopback.ifindex, ADDRESS)
             writer.add_route(loopback.ifindex, BEYOND, MAIN_TABLE, replace=False, gateway=REACHED)
         with writer.batch():

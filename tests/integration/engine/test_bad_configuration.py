@@ -57,7 +57,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "unknown version": (_with(cniVersion="9.9.9"), ("/cniVersion: unknown version '9.9.9'", "known versions: 0.1.0, ")),
     "versions of a wrong type": (_with(cniVersions="1.0.0"), ("/cniVersions: found '1.0.0'", "a list of strings")),
     "null for versions": (_with(cniVersions=None), ("/cniVersions: found null", "leave it out")),
-    "an entry that is no version": (
+    "an entry that is not a version": (
         _with(cniVersions=["1.0.0", "latest"]),
         ("/cniVersions/1: 'latest' is not a version of the CNI specification", 'such as "1.0.0"'),
     ),

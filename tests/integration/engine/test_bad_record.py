@@ -63,7 +63,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a bare result": (_bare_result, "is not a record: the key 'kind' is missing"),
     "another kind": (_keys(kind="cniCacheV9"), "is not a record: its kind is 'cniCacheV9'"),
     "no configuration": (_keys(config=None), "is not a record: "),
-    "a configuration that is no base64": (_keys(config="?"), "is not a record: "),
+    "a configuration that is not base64": (_keys(config="?"), "is not a record: "),
     "an unknown version": (_keys(**{"cni.node": {"cniVersion": "9.9.9"}}), "unknown version '9.9.9'"),
     "a result of a wrong type": (_keys(result=[]), "/result: expected an object, found a list"),
     "another attachment's": (_keys(containerId="other"), "other"),

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A process of another user, or of a container, is no plugin, even with a plugin's environment."""
+"""A process of another user, or of a container, is not a plugin, even with a plugin's environment."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class Plugin:
         """Raise an error if something that ADD made is missing or has changed."""
 
     def delete(self, request: PluginRequest) -> None:
-        """Remove what ADD made. What is missing already is no error."""
+        """Remove what ADD made. What is missing already is not an error."""
 
     def gc(self, request: PluginRequest) -> None:
         """Remove what belongs to attachments that are not valid any more."""

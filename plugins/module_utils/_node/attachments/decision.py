@@ -33,7 +33,7 @@ _CONFIG_ARGS_CHANGED: t.Final = "its arguments for args.cni have changed"
 # Reasons to recreate an attachment without drift.
 REQUEST_CHANGED: t.Final = frozenset((NETWORK_CHANGED, _ARGS_CHANGED, _CAPABILITY_ARGS_CHANGED, _CONFIG_ARGS_CHANGED))
 
-# Errors of a check that are no evidence of drift: recreating the attachment would not help.
+# Errors of a check that are not evidence of drift: recreating the attachment would not help.
 _NO_EVIDENCE: t.Final = (Code.INCOMPATIBLE_VERSION, Code.IO_FAILURE, Code.TRY_AGAIN, Code.NOT_AVAILABLE)
 
 

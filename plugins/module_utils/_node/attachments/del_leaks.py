@@ -134,7 +134,7 @@ class Owners:
         self._elsewhere = {name for record in elsewhere for name in _names(record.attachment.key)}
 
     def has(self, name: str, key: Key) -> bool:
-        """Return whether a name may be that of another attachment than the one with a key."""
+        """Return whether a name may belong to an attachment with another key."""
         return not self._is_known or name in self._elsewhere or bool(self._ours.get(name, set()) - {key})
 
 

@@ -94,7 +94,7 @@ class HostPorts:
         """Return an error for ports that other attachments map, and one for ports on which a process listens.
 
         Args:
-            record: The attachment's record. The ports that it maps already are no conflict.
+            record: The attachment's record. The ports that it maps already are not a conflict.
         """
         mapped = _mappings(record.attachment) if record and _has_mapped_ports(record) else []
         own = {mapping[:3] for mapping in mapped}
@@ -211,7 +211,7 @@ def _is_conflict(mapping: Mapping, attachment: Attachment, holder: _Holder) -> b
     other = holder.mapping
     if attachment.key == holder.attachment.key or not mapping.overlaps(other.addresses):
         return False
-    # Two mappings to the same port of the same container are no conflict.
+    # Two mappings to the same port of the same container are not a conflict.
     same = (attachment.container_id, mapping.container_port) == (holder.attachment.container_id, other.container_port)
     return not same
 

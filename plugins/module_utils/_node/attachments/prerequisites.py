@@ -85,7 +85,7 @@ class Prerequisites:
         """Require that the host ports to map are free; return an error for those in use that the policy allows to map.
 
         Args:
-            record: The attachment's record, if any. Ports that it maps already are no conflict.
+            record: The attachment's record, if any. Ports that it maps already are not a conflict.
 
         Raises:
             CniError: ``INVALID_ENVIRONMENT``.

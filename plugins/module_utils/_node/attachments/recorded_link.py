@@ -151,7 +151,7 @@ def _find_other_owner(claim: LinkClaim, link: Link | None, path: str, records: A
 
 
 def _is_of_another(claim: LinkClaim, path: str, records: AllRecords) -> bool:
-    """Return whether links in a network namespace are those of another container, and none is of the claim's own."""
+    """Return whether links in a network namespace belong to another container, and none to the claim's own."""
     links: tuple[Link, ...] = ()
     with contextlib.suppress(CniError):  # the plugins report it
         links = rtnetlink.snapshot(path, routes=False).links

@@ -31,12 +31,12 @@ _STARTING: t.Final = 60.0
 # Seconds. containerd lists a sandbox only after ADD, and may have to pull the image of its pause container first. Until then
 # its network namespace has no process.
 _CREATING: t.Final = 3600.0
-# Characters. A container ID of this length is no part of another text by accident.
+# Characters. A container ID of this length is not part of another text by accident.
 _LONG: t.Final = 32
 
 
 class Verdict(t.NamedTuple):
-    """The proofs that another runtime's attachment is lost, and why it is kept all the same.
+    """The proofs that another runtime's attachment is lost, and why it is kept nevertheless.
 
     Attributes:
         proofs: Independent facts that an existing attachment would not have, as clauses.

@@ -52,7 +52,7 @@ class Release:
         return record.attachment.key in self._policy.release
 
     def judge(self, record: Record, path: str, doubt: str) -> Verdict:
-        """Return what is known about a named attachment, and why it is kept all the same.
+        """Return what is known about a named attachment, and why it is kept nevertheless.
 
         Args:
             path: The file of the record.

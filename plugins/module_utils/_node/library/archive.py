@@ -41,7 +41,7 @@ def pack(files: t.Mapping[str, bytes]) -> bytes:
 
 
 def unpack(content: bytes, digest: str) -> dict[str, bytes]:
-    """Return the files of an archive, which are those of the digest.
+    """Return the files of an archive, after comparing them with the digest.
 
     Raises:
         CniError: ``DECODE_FAILURE``: it is damaged, or has other files than those of the digest.

@@ -33,7 +33,7 @@ def is_unproven_claim(version: str, digests: t.Iterable[str]) -> bool:
 
 
 def require_version_of_digest(version: str, digest: str) -> None:
-    """Refuse a version if the archive's digest is known as that of another release.
+    """Refuse a version if the archive's digest belongs to another release.
 
     Raises:
         CniError: ``INVALID_CONFIG``.

@@ -56,7 +56,7 @@ def _reason_by_netns(record: Record) -> str:
 
 
 def reason_by_interface(record: Record) -> str:
-    """Return why the interface at the recorded place may be that of another container or program, or an empty string.
+    """Return why the interface at the recorded place may belong to another container or program, or an empty string.
 
     Other runtimes do not record the identity of the namespace, and a container may rename its links.
     """

@@ -138,7 +138,7 @@ def _read_ids(path: str) -> frozenset[str]:
     """
     content = durable.read(path, limit=_LIST_LIMIT)
     try:
-        entries = json.loads(content or b"")  # a file that a loss of power emptied is no empty list
+        entries = json.loads(content or b"")  # a file that a loss of power emptied is not an empty list
         if not isinstance(entries, (list, type(None))):
             raise TypeError("it is another value")
         return frozenset(str(entry["id"]) for entry in entries or ())

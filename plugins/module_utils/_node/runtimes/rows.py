@@ -284,7 +284,7 @@ RUNTIMES: t.Final = (
     # Nomad 2.0: client/fingerprint/cni.go, client/config/config_linux.go, nomad/job_endpoint_hooks.go, and for sysctls
     # website/content/partials/install/bridge-iptables.mdx of 1.9. client/allocrunner/networking_cni.go, network_manager_linux.go and
     # cni/bridge.go, client/lib/nsutil/netns_linux.go, command/agent/agent.go and the nomad.hcl of its package. The container ID is that
-    # of the allocation. With Docker, the namespace is that of the pause container. An allocation has its directory before ADD.
+    # of the allocation. With Docker, the namespace belongs to the pause container. An allocation has its directory before ADD.
     ContainerRuntime(
         name="nomad",
         title="Nomad",

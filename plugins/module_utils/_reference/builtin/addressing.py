@@ -192,7 +192,7 @@ def _add_route(writer: KernelWriter, ifindex: int, route: JsonObject, addressing
     destination = parse_interface(route.get("dst"))
     if destination is None:
         raise refuse(f"the IPAM plugin returned a route to {route.get('dst')!r}")
-    # The result may be that of an executable.
+    # The result may come from an executable.
     numbers = Keys(route, f"the route to {destination}: ")
     defaults = (gateway for dummy, gateway in addressing.gateways if gateway)
     default = next((gateway for gateway in defaults if gateway.version == destination.version), None)

@@ -47,7 +47,7 @@ def open_sandbox(attachment: Attachment) -> t.ContextManager[int]:
 
 
 def exists(attachment: Attachment) -> bool:
-    """Return whether the container's network namespace is there, for DEL. The node's own is no container's."""
+    """Return whether the container's network namespace is there, for DEL. The node's own belongs to no container."""
     return bool(attachment.netns) and netns.is_foreign(attachment.netns, allow_own=_POLICY.allow_own)
 
 

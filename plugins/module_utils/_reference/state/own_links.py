@@ -48,7 +48,7 @@ def is_pair(host_end: Link, inside: Link, path: str) -> bool:
 
 
 def find_host_end(inside: Link, path: str) -> Link | None:
-    """Return the node's end of a container's veth pair; None if its other end is not on the node, or it is no veth.
+    """Return the node's end of a container's veth pair; None if its other end is not on the node, or it is not a veth.
 
     Args:
         path: The container's network namespace.

@@ -45,7 +45,7 @@ _ORDER: t.Final = (
 
 
 class NamespaceRepair:
-    """Writes the differences of one network namespace, which is that of the thread that calls `run`.
+    """Writes the differences of one network namespace: that of the thread that calls `run`.
 
     Attributes:
         done: A message for each difference that was repaired.

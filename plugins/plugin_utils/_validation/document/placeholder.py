@@ -21,7 +21,7 @@ _PLACEHOLDER: t.Final = re.compile(
     re.ASCII | re.DOTALL,
 )
 
-# Of sed and of people, as a value without quotes, which is no JSON.
+# Of sed and of people, as a value without quotes, which is not JSON.
 _BARE_PLACEHOLDER: t.Final = re.compile(r"[:\[,]\s*(@[A-Za-z]\w*|<[A-Za-z][\w.-]*>)\s*[,}\]]", re.ASCII)
 
 

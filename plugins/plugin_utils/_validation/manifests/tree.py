@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.wri
 
 @dataclasses.dataclass(frozen=True)
 class Opaque:
-    """A value of YAML that is no string, null, list or object.
+    """A value of YAML that is not a string, null, list or object.
 
     Attributes:
         kind: What it is, with its article.

@@ -250,7 +250,7 @@ BAD: dict[str, tuple[JsonObject, tuple[str, ...]]] = {
     "text": ({"content": "{\n  oops\n}"}, ("conflists[1], line 2: this is not valid JSON: line 2, column 3: ",)),
     "empty text": ({"content": ""}, ("conflists[1], line 1: this is not valid JSON: it is empty",)),
     "data": ({"config": {**CONFIG, "cniVersion": "9.9.9"}}, ("conflists[1]: /cniVersion: unknown version '9.9.9'",)),
-    "data that is no JSON": (
+    "data that is not JSON": (
         {"config": {**CONFIG, "x": {1, 2}}},
         ("conflists[1]: the configuration cannot be written as JSON: ",),
     ),

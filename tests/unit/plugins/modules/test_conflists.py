@@ -243,7 +243,7 @@ REFUSED: dict[str, tuple[JsonObject, JsonObject, str]] = {
         {"mode": 644},
         "mode: 644, which is 0o1204; expected: octal digits",
     ),
-    "a mode that is no number": ({"config": CONFIG}, {"mode": True}, "mode: True; expected: octal digits"),
+    "a mode that is not a number": ({"config": CONFIG}, {"mode": True}, "mode: True; expected: octal digits"),
     "a mode that is not octal": ({"config": CONFIG}, {"mode": "0888"}, "mode: '0888'"),
     "a relative directory": ({"config": CONFIG}, {"conf_dir": "net.d"}, "conf_dir: 'net.d' is not an absolute path"),
     "no time": ({"config": CONFIG}, {"timeout": 0}, "timeout: 0; expected: a number above 0"),

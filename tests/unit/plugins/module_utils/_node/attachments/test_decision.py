@@ -170,7 +170,7 @@ def test_decision_follows_from_the_facts(case: DecisionCase) -> None:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_check_mode_decides_the_same(case: DecisionCase) -> None:
-    """The only exception: a prerequisite that another task may create is no error in check mode."""
+    """The only exception: a prerequisite that another task may create is not an error in check mode."""
     if case.desired.missing is None:
         predicted, decided = (
             decide(case.recorded, case.desired, case.policy._replace(dry_run=it)) for it in (True, False)

@@ -178,7 +178,7 @@ def test_a_removal_that_fails_keeps_the_record(node: FakeNode, plugin: Plugin) -
     node.ensure(node.attachment())
     plugin.fails = {"DEL"}
     assert node.ensure(node.attachment(), present=False).action == "failed"
-    # Every plugin has been asked all the same.
+    # Every plugin has been asked nevertheless.
     assert node.executor.run("DEL") == [("DEL", "b"), ("DEL", "a")]
     plugin.fails.clear()
     assert node.ensure(node.attachment(), present=False).action == "removed"

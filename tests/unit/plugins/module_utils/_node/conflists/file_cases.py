@@ -80,7 +80,7 @@ BROKEN: t.Final[Corpus] = {
                 )
             ],
         ),
-        "of the same subnet, which is no second finding": among(
+        "of the same subnet, which is not a second finding": among(
             {"20-net.conflist": network("net", bridge("10.1.0.0/16", "cni1"))},
             present("net", network("net", bridge("10.1.0.0/16"))),
             expected=[expect("shadowed-network", "/name", "20-net.conflist")],
@@ -214,7 +214,7 @@ FINE: t.Final[Corpus] = {
         ),
     },
     "broken-file": {
-        "what is no network": among({"calico-kubeconfig": b"apiVersion: v1\n", "README": b"", "multus.d": None}),
+        "what is not a network": among({"calico-kubeconfig": b"apiVersion: v1\n", "README": b"", "multus.d": None}),
         "a directory with such a name": among({"lab.conflist": None}),
         "set aside by Cilium": among({"10-flannel.conflist.cilium_bak": b"{"}),
         "to be written anew": among({"10-net.conflist": b"{"}),

@@ -98,7 +98,7 @@ BROKEN: t.Final[Corpus] = {
 FINE: t.Final[Corpus] = {
     OFF: {
         "IPv4 alone": on(PLAIN, bridge("10.1.0.0/16"), settings=BY_DEFAULT),
-        "the bridge is no gateway": on(PLAIN, bridge("fd00:1::/64", isGateway=False), settings=BY_DEFAULT),
+        "the bridge is not a gateway": on(PLAIN, bridge("fd00:1::/64", isGateway=False), settings=BY_DEFAULT),
         "the container alone": on(
             PLAIN, {"type": "macvlan", "master": "eth0", "ipam": host_local("fd00:1::/64")}, settings=BY_DEFAULT
         ),
@@ -108,7 +108,7 @@ FINE: t.Final[Corpus] = {
     },
     IGNORED: {
         "IPv4 alone": on(PLAIN, bridge("10.1.0.0/16"), advertised=["eth0"]),
-        "the bridge is no gateway": on(PLAIN, bridge("fd00:1::/64", isGateway=False), advertised=["eth0"]),
+        "the bridge is not a gateway": on(PLAIN, bridge("fd00:1::/64", isGateway=False), advertised=["eth0"]),
         "no link learns a router": on(PLAIN, bridge("fd00:1::/64")),
     },
 }

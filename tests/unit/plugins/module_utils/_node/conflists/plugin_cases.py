@@ -146,7 +146,7 @@ BROKEN: t.Final[t.Mapping[str, t.Mapping[str, PluginCase]]] = {
             answers('{"cniVersion": "1.0.0", "code": 7, "msg": "no kubeconfig"}', exit=1), "no kubeconfig"
         ),
         "no answer": broken(answers(""), "answer of plugin lab to VERSION"),
-        "an answer that is no JSON": broken(answers("lab v1.2.3\n"), "answer of plugin lab to VERSION"),
+        "an answer that is not JSON": broken(answers("lab v1.2.3\n"), "answer of plugin lab to VERSION"),
         "an answer without versions": broken(
             answers('{"cniVersion": "1.0.0", "supportedVersions": []}'), "/supportedVersions", "a list of versions"
         ),

@@ -74,7 +74,7 @@ ON_LINKS: t.Final[dict[str, tuple[JsonObject, list[str]]]] = {
     "a bridge that is made": ({"type": "bridge", "bridge": "br7"}, []),
     "a bridge of tap, which is in the container": ({"type": "tap", "bridge": "br7"}, []),
     "no bridge of tap": ({"type": "tap"}, []),
-    "a bridge of tap that is no name": ({"type": "tap", "bridge": ["br7"]}, []),
+    "a bridge of tap that is not a name": ({"type": "tap", "bridge": ["br7"]}, []),
     "a device": ({"type": "host-device", "device": "eth1"}, []),
     "a device by its MAC": ({"type": "host-device", "hwaddr": "02:fe:00:00:00:03"}, []),
     "no device": ({"type": "host-device", "device": "eth7"}, ["warning missing-device /plugins/0/device"]),

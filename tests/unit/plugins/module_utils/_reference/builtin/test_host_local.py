@@ -211,7 +211,7 @@ def test_dns_settings_come_from_the_named_file(pools: Pools, tmp_path: pathlib.P
 
 
 def test_del_makes_no_lock_in_a_directory_without_leases(pools: Pools, tmp_path: pathlib.Path) -> None:
-    """The directory may be that of another program, as a record names it."""
+    """The directory may belong to another program, because a record names it."""
     (tmp_path / "dbnet").mkdir()
     (tmp_path / "dbnet" / "program.conf").touch()
     pools.delete()

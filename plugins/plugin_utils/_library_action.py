@@ -162,7 +162,7 @@ class _Answers:
         self._path = _path_of(node, "answers")
 
     def take(self, task: JsonObject) -> tuple[bool, JsonObject | None]:
-        """Return whether the task is known, and its result, or None if it has to run itself.
+        """Return whether the task is known, and its result; None instead if the task has to run.
 
         An unknown task begins anew. The others end the use of earlier results.
         """
@@ -177,7 +177,7 @@ class _Answers:
         return True, kept[place][1]
 
     def update(self, following: list[JsonObject], result: JsonObject) -> None:
-        """Move the results of later tasks out of a result. One that has changed something makes earlier ones worthless."""
+        """Move the results of later tasks out of a result. A task that has changed something discards all earlier ones."""
         answers = result.pop(ANSWERS_KEY, ())
         if answers or result.get("changed") or result.get("failed"):
             self._keep(list(zip(map(_digest_of, following), answers)))

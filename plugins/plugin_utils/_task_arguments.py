@@ -100,7 +100,7 @@ def further_sets(arguments: JsonObject) -> list[JsonObject]:
 
 
 def is_on_controller(options: JsonObject) -> bool:
-    """Return whether the controller has the source of a set; otherwise, the node reads or downloads it itself."""
+    """Return whether the controller has the source of a set; otherwise, the node reads or downloads it."""
     name = options.get("source")
     if not isinstance(name, str) or name in ("", BUILTIN) or is_url(name) or options["state"] != "present":
         return False

@@ -105,7 +105,7 @@ class Browser:
         return [url for url in sent if not url.startswith(_LOCAL)]
 
     def screenshot(self, path: pathlib.Path) -> pathlib.Path:
-        """Write a picture of the whole page, also of what is below the window."""
+        """Write a picture of the whole page, including what is below the window."""
         height = int(self.run("return document.documentElement.scrollHeight"))
         width = int(self.run("return window.innerWidth"))
         self.resize(width, min(height, 8000))

@@ -57,7 +57,7 @@ def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -
 
 
 def remove(path: str, *, flush: bool = True) -> bool:
-    """Return whether a file existed, after removing it.
+    """Remove a file, and return whether it existed.
 
     Args:
         flush: Wait for the disk, so that the file does not reappear after a loss of power.
@@ -120,7 +120,7 @@ def _open_nonblocking(path: str, flags: int) -> int:
 
 
 def make_directory(path: str, *, mode: int = _PARENT_MODE) -> None:
-    """Create a directory and its missing parents, the latter with mode 0755; existing directories keep their mode.
+    """Create a directory and its missing parents, which get the mode 0755; existing directories keep their mode.
 
     The modes do not depend on the umask.
 

@@ -82,7 +82,7 @@ class HeldDirectory:
         return SmallFile(content, status.st_mtime, _identity(status))
 
     def create(self, name: str, content: bytes, *, flush: bool = True) -> bool:
-        """Return whether a new file that only its owner may read was written; it is not if the name exists.
+        """Write a new file that only its owner may read, and return whether it was written: it is not if the name exists.
 
         It gets its name when it is complete, where the file system can do that; elsewhere, a killed process may leave it
         incomplete.

@@ -42,7 +42,7 @@ def parse_network(value: object) -> IpNetwork | None:
 
 
 def parse_subnet(value: object) -> IpInterface | None:
-    """Return the subnet of a range with its host bits, or None if plugins would reject it: it has no IPv6 form of IPv4."""
+    """Return the subnet of a range with its host bits, or None if plugins would reject it, as they do the IPv6 form of IPv4."""
     interface = parse_interface(value)
     return interface if interface and (interface.version == 6) == (":" in str(value)) else None
 

@@ -45,7 +45,7 @@ class AnyCaseObject(JsonObject):
     """An object that is read as programs in Go read it: a key that is missing or null may be there in another case."""
 
     def find_key(self, key: str) -> str:
-        """Return a key as the object has it; the key itself if the object does not have it."""
+        """Return a key in the case that the object has it in; the key itself if the object does not have it."""
         if super().get(key) is not None:
             return key
         folded = key.lower()

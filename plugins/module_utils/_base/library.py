@@ -55,7 +55,7 @@ class Library(t.NamedTuple):
         return os.path.exists(os.path.join(self.path, MAIN))
 
     def hold(self) -> bool:
-        """Return whether the library exists. If it does, no run removes it before this process ends.
+        """Protect the library from removal until this process ends, and return whether it exists.
 
         Raises:
             CniError: ``INVALID_ENVIRONMENT``: users other than root can change it; ``IO_FAILURE``.
@@ -75,7 +75,7 @@ class Library(t.NamedTuple):
 
 
 def find_current() -> Library | None:
-    """Return the library that this process runs from; otherwise that which the controller has named, or None."""
+    """Return the library that this process runs from, or else the one that the controller has named, or None."""
     top, digest = os.path.split(__file__.rsplit("/", _DEPTH)[0])
     if _DIGEST.fullmatch(digest):
         return Library(top, digest)

@@ -44,7 +44,7 @@ def escape_all(value: t.Any) -> t.Any:
 
 
 def plural(noun: str, number: int) -> str:
-    """Return the singular of a noun for one and its plural otherwise; a noun that ends with s, such as netns, stays."""
+    """Return a noun in the singular for one, else in the plural; a noun that ends with s, such as netns, stays."""
     if number == 1 or noun.endswith("s"):
         return noun
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

@@ -97,7 +97,7 @@ def is_builtin(executor: Executor, plugin_type: str) -> bool:
 
 
 def find_builtin(executor: Executor, plugin_type: str, delegated_type: str) -> t.Iterator[str]:
-    """Yield a plugin as ``TYPE@RELEASE`` if it is built in, and the IPAM plugin that it runs if that is.
+    """Yield a plugin, and the IPAM plugin that it runs, as ``TYPE@RELEASE`` if they are built in.
 
     Args:
         delegated_type: An empty string if it runs no IPAM plugin.

@@ -286,7 +286,7 @@ class KernelWriter:
         self._change(f"add the route to {destination}", _NEWROUTE, message, errno.EEXIST, flags=flags)
 
     def add_host_route(self, ifindex: int, address: IpInterface) -> None:
-        """Add the route to the address alone, which a link reaches without a gateway."""
+        """Add a route to a single address, which a link reaches without a gateway."""
         only = type(address.network)(address.ip)
         scope = _SCOPE_HOST if address.version == 4 else 0
         self.add_route(ifindex, only, MAIN_TABLE, replace=False, scope=scope)

@@ -37,7 +37,7 @@ def require_visible(directory: str, proc: str = "/proc") -> None:
 
 
 def is_visible(directory: str, proc: str = "/proc") -> bool:
-    """Return whether process 1 sees what this process mounts in a directory; true if that cannot be found out.
+    """Return whether process 1 sees what this process mounts in a directory; true if this is unknown.
 
     Args:
         proc: Where the kernel describes processes; another directory in tests.
@@ -53,7 +53,7 @@ def is_visible(directory: str, proc: str = "/proc") -> bool:
 
 
 def find_hidden(namespaces: t.Iterable[str], proc: str = "/proc") -> list[str]:
-    """Return the paths of network namespaces that process 1 has mounted nowhere; none if that cannot be found out.
+    """Return the paths of network namespaces that process 1 has mounted nowhere; none if this is unknown.
 
     Args:
         namespaces: Their paths. One below ``/proc`` is never hidden: it belongs to a process.

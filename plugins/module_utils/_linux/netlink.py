@@ -204,7 +204,7 @@ def attribute(kind: int, value: bytes) -> bytes:
 
 
 def attributes(answer: bytes, start: int, end: int) -> dict[int, tuple[int, int]]:
-    """Return the start and the end of each attribute's value, by type; of a repeated type, that of the last one.
+    """Return the start and the end of each attribute's value, by type; the last one counts where a type is repeated.
 
     Raises:
         OSError: The attributes are malformed.

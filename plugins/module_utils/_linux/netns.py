@@ -76,7 +76,7 @@ def is_own(path: str) -> bool:
 
 
 def is_foreign(path: str, *, allow_own: bool = False) -> bool:
-    """Return whether a path leads to a network namespace that is not the node's own, unless that is allowed.
+    """Return whether a path leads to a network namespace; the node's own counts only with ``allow_own``.
 
     Raises:
         CniError: ``IO_FAILURE``: this process or the node has no room for another open file.

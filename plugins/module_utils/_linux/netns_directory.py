@@ -48,7 +48,7 @@ class NetnsDirectory:
         return [name for name in list_directory(self.path) if netns.is_namespace(os.path.join(self.path, name))]
 
     def create(self, name: str) -> bool:
-        """Return whether a named network namespace was missing, after creating it.
+        """Create a named network namespace, and return whether it was missing.
 
         An empty file, which an interrupted run leaves behind, is reused. A link that leads to no namespace is replaced.
 
@@ -73,7 +73,7 @@ class NetnsDirectory:
         return True
 
     def delete(self, name: str) -> bool:
-        """Return whether a named network namespace, or a file in its place, existed, after removing it.
+        """Remove a named network namespace or a file in its place, and return whether there was one.
 
         If the file is a link, only the link itself is removed.
 

@@ -62,7 +62,7 @@ def output(argv: t.Sequence[str], *, stdin: str = "", limit: int = process.OUTPU
 
 
 def run_silent(argv: t.Sequence[str], *, stdin: str = "") -> None:
-    """Run a program that prints nothing when it has done its work; what prints something is another program.
+    """Run a program that prints nothing if it succeeds; one that prints something is not the expected program.
 
     Raises:
         CniError: As `output`.
@@ -74,7 +74,7 @@ def run_silent(argv: t.Sequence[str], *, stdin: str = "") -> None:
 
 
 def is_unsupported(error: CniError) -> bool:
-    """Return whether a listing failed because the node does not support what was to be listed, so that there is none."""
+    """Return whether a listing failed because the node does not support such objects, so that it has none."""
     return any(message in error.details for message in _UNSUPPORTED)
 
 

@@ -57,7 +57,7 @@ class TokenBucket(t.NamedTuple):
 
 
 def bound_burst(rate: int, burst: int) -> int:
-    """Return the largest burst up to another one that a token bucket can have; the kernel counts its time in 32 bits.
+    """Return a burst, limited to the largest that a token bucket can have: the kernel counts its time in 32 bits.
 
     Args:
         rate: In bytes per second.

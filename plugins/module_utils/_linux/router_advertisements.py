@@ -58,7 +58,7 @@ def accept_setting(link: str) -> str:
 
 
 def ignore(link: str) -> None:
-    """Let a link of the node have the routes of plugins alone, not those that routers announce."""
+    """Keep a link of the node from learning routes that routers announce: it has those of plugins alone."""
     with contextlib.suppress(CniError):  # the kernel may be without IPv6
         sysctl.write_at(_path(link), "0")
 

@@ -205,7 +205,7 @@ def tables_key(family: str) -> Key:
 
 
 def note_table(listings: Listings, family: str, name: str) -> bool:
-    """Add a table that has been written to the kept lists of tables; return whether it is new, as far as they tell."""
+    """Add a written table to the kept lists of tables; return whether it is new to them."""
     keys = [key for key in (tables_key(""), tables_key(family)) if key in listings]
     is_new = bool(keys) and (family, name) not in listings[keys[0]]
     for key in keys if is_new else ():
@@ -231,7 +231,7 @@ def keep() -> t.Iterator[None]:
 
 
 def share() -> None:
-    """Let the processes that are forked from now on know each other's writes. No thread of the run is at work yet."""
+    """Let processes that are forked later learn of each other's writes. Call it before any thread of the run works."""
     cache = _Current.cache
     if cache:
         cache.share()

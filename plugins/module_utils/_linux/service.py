@@ -38,7 +38,7 @@ def uptime(units: t.Sequence[str], programs: t.Collection[str]) -> float | None:
 
 
 def unit_states(units: t.Sequence[str]) -> dict[str, bool]:
-    """Return those of the units that systemd has, and whether each is active; none if systemd is not running."""
+    """Return whether each of the units is active, without those that systemd does not have; none if it is not running."""
     return {state["Id"]: _is_active(state) for state in _show(units)}
 
 

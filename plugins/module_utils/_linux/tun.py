@@ -25,7 +25,7 @@ _REQUEST: t.Final = struct.Struct("=16sH22x")
 def create_tap(
     name: str, is_multi_queue: bool, owner: int | None, group: int | None, *, has_headers: bool = False
 ) -> None:
-    """Create a tap device in this thread's network namespace, which stays without a program.
+    """Create a persistent tap device in this thread's network namespace: it stays without a program.
 
     Args:
         owner, group: The user and the group that may use it; by default, only root.

@@ -66,7 +66,7 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
 
 
 def make_policy(params: t.Mapping[str, t.Any], *, dry_run: bool) -> GcPolicy:
-    """Return the limits that the options `min_age`, `owners`, `release` and `confirm` set, as far as a module has them.
+    """Return the limits set by the options `min_age`, `owners`, `release` and `confirm`, of which a module may lack some.
 
     Raises:
         CniError: ``INVALID_CONFIG``.

@@ -60,7 +60,7 @@ def as_failure(error: CniError) -> dict[str, t.Any]:
 
 
 def summarize_actions(actions: t.Iterable[str], *, predicted: bool = False) -> str:
-    """Return how often each action was taken: ``2 added, 1 failed``, or ``2 would be added, 1 failed`` in check mode."""
+    """Return how often each action was taken, as ``2 added, 1 failed``; in check mode ``2 would be added, 1 failed``."""
     numbers = sorted(collections.Counter(actions).items())
     return ", ".join(f"{number} {phrase_action(action, predicted=predicted)}" for action, number in numbers) or "none"
 

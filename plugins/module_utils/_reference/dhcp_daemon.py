@@ -72,7 +72,7 @@ def require_daemons(network: NetworkConfiguration) -> None:
 
 
 def find_fault(path: str) -> str:
-    """Return why no process answers at a Unix socket, or an empty string; empty as well if this user may not find out."""
+    """Return why no process answers at a Unix socket; an empty string if one does, or if this user may not connect."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.setblocking(False)
         try:

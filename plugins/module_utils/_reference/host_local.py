@@ -62,7 +62,7 @@ def _data_dirs(networks: t.Iterable[NetworkConfiguration], lease_dir: str) -> se
 
 
 def is_followed(path: str, lease_dir: str) -> bool:
-    """Return whether a network's directory in a record is one of plugins, or host-local has used it."""
+    """Return whether a network's directory in a record is below a plugin directory, or host-local has used it."""
     return is_below_plugin_dirs(path, lease_dir) or (
         _is_directory(path) and any(name.startswith(LAST_RESERVED) for name in list_directory(path))
     )

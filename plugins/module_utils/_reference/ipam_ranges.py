@@ -126,7 +126,7 @@ def bridge_addresses(ipam: object) -> list[IpInterface]:
 
 
 def replaces(present: IpInterface, wanted: IpInterface) -> bool:
-    """Return whether the plugin bridge does not add an address beside another one: it refuses, or replaces the other one.
+    """Return whether the plugin bridge refuses an address beside another one, or replaces the other one.
 
     A link has one gateway of IPv4, and one of each IPv6 network besides the link-local addresses of the kernel.
     """

@@ -39,7 +39,7 @@ class IptablesView:
         return position if position is not None else next(self._find_similar(rule, lines), None)
 
     def find_lines(self, rule: IptablesRule) -> list[str]:
-        """Return each line of a rule: plugins that run at the same time write it twice."""
+        """Return all lines of a rule, which plugins may write twice if they run at the same time."""
         lines = self.table.rules.get(rule.chain, [])
         same = [rule.line] * lines.count(rule.line)
         return same or [lines[position] for position in self._find_similar(rule, lines)]
@@ -97,7 +97,7 @@ def _split_options(words: t.Iterable[str]) -> t.Iterator[str]:
 
 
 class Insertion(t.NamedTuple):
-    """A rule to insert, and its place in the chain as it is by then; None appends it."""
+    """A rule to insert, and its place in the chain at that moment; None appends it."""
 
     rule: IptablesRule
     position: int | None
@@ -110,7 +110,7 @@ class Insertion(t.NamedTuple):
 
 
 def plan(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
-    """Return the commands that put missing rules of one table back; rules that are there keep their order.
+    """Return the commands that add missing rules of one table; existing rules keep their order.
 
     Args:
         rules: All rules that are expected in the table. Some may be given several times.
@@ -125,7 +125,7 @@ def plan(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
 
 
 def plan_removal(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
-    """Return the commands that remove rules of one table, and the chains of a container that are empty by then.
+    """Return the commands that remove rules of one table, and the container's chains that this leaves empty.
 
     A chain to which another rule jumps stays as it is: a container that another runtime attaches anew has the same chain.
     """
@@ -141,7 +141,7 @@ def plan_removal(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[st
 
 
 def plan_without_duplicates(view: IptablesView, rules: t.Iterable[IptablesRule]) -> list[str]:
-    """Return the commands that remove every rule of these that is there a second time."""
+    """Return the commands that remove duplicates of these rules."""
     own = dict.fromkeys(rules)
     counts = {chain: collections.Counter(view.table.rules.get(chain, ())) for chain in {rule.chain for rule in own}}
     return [f"-D {rule.chain} {rule.text}" for rule in own for _again in range(counts[rule.chain][rule.line] - 1)]

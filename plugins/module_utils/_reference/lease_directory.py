@@ -147,7 +147,7 @@ class LeaseDirectory:
             )
 
     def reserve(self, address: str, container_id: str, ifname: str, *, flush: bool = False) -> bool:
-        """Return whether a new lease has been written, because its address had none; the caller holds the lock.
+        """Write a lease unless its address has one, and return whether it was written; the caller holds the lock.
 
         Args:
             flush: Whether it must survive a loss of power. A container does not, and its lease may be lost with it.

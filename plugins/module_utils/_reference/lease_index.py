@@ -102,7 +102,7 @@ class _Owners:
         return self._names.get(container_id, ())
 
     def begin_fork(self, identity: tuple[int, int]) -> None:
-        """Open the watch of the new process before the changes until now are noted, so that none is missed."""
+        """Open the watch of the new process, and only then note the changes until now, so that none is missed."""
         with contextlib.suppress(OSError):
             descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

@@ -36,7 +36,7 @@ class NftablesView:
         return next(self.find_all(family, rule), None)
 
     def find_all(self, family: str, rule: NftablesRule) -> t.Iterator[NftRule]:
-        """Yield the rule as often as it is in the kernel: plugins that run at the same time write it twice."""
+        """Yield each copy of the rule in the kernel: plugins that run at the same time write it twice."""
         own = self._rules.get((family, rule.owner.partition(",")[0]), ())
         return (present for present in own if _is_same(rule, present))
 
@@ -83,7 +83,7 @@ def _is_same(rule: NftablesRule, present: NftRule) -> bool:
 
 
 def plan(view: NftablesView, tables: t.Iterable[NftablesTable]) -> list[str]:
-    """Return the commands of nft that put missing rules back, in one transaction.
+    """Return the commands of nft that add missing rules, in one transaction.
 
     Args:
         tables: Tables of the same name, one for each attachment and plugin.

@@ -43,7 +43,7 @@ class TuningFile(t.NamedTuple):
 
     @property
     def owner(self) -> str:
-        """Return the container's id and the interface, joined by a character that either may contain."""
+        """Return container id and interface, joined by a character that both may contain."""
         return os.path.basename(self.path)[: -len(_ENDING)]
 
     @property

@@ -78,7 +78,7 @@ def listing() -> list[SpoofCheck]:
 
 
 def remove(checks: t.Sequence[SpoofCheck]) -> dict[int, Exception]:
-    """Remove checks of a listing in one transaction; if it fails, those of each half, until those that fail are known.
+    """Remove checks of a listing in one transaction; if that fails, each half, until the failing ones are known.
 
     Returns:
         The errors of those that could not be removed, by their numbers.

@@ -161,7 +161,7 @@ def build(
 
 
 def read_known(report: object) -> dict[tuple[str, str], str]:
-    """Return since when an earlier report knows each problem, by node and kind; empty if it is not a report."""
+    """Return the time since when an earlier report has each problem, by node and kind; empty if it is not a report."""
     try:
         if report["format"] != FORMAT:  # type: ignore[index]
             return {}

@@ -61,7 +61,7 @@ def compare(nodes: t.Sequence[NodeParts]) -> JsonObject:
 
 
 def list_differing(differences: t.Iterable[JsonMapping]) -> dict[str, list[str]]:
-    """Return by node what is not as on most nodes. Where no value is the most common one, no node differs."""
+    """Return what differs from most nodes, by node. Where no value is the most common one, no node differs."""
     differing: dict[str, list[str]] = collections.defaultdict(list)
     for difference in differences:
         most, *others = difference["values"]

@@ -71,7 +71,7 @@ def list_paths(case: str) -> list[str]:
 
 
 def is_below(path: str, top: str) -> bool:
-    """Return whether a path is another one or continues it."""
+    """Return whether a path is another one or lies below it."""
     return f"{path}/".startswith(f"{top}/")
 
 

@@ -263,7 +263,7 @@ def check_incomplete(bench: Bench, case: Case) -> None:
 
 
 def converge(bench: Bench, case: Case) -> None:
-    """Require that a run puts missing rules back, or fails; the attachment stays."""
+    """Require that a run writes missing rules, or fails; the attachment stays."""
     bench.attach()
     flush()
     with bench.break_program(case):

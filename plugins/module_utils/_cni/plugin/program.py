@@ -33,7 +33,7 @@ _TIMEOUT: t.Final = 120.0
 
 
 def make_process_executor(directories: t.Sequence[str]) -> ProcessExecutor:
-    """Return an executor of executables, whose standard error becomes that of this process (section 4)."""
+    """Return an executor of executables, which write to the standard error of this process (section 4)."""
     return ProcessExecutor(directories, _TIMEOUT, listener=_forward_stderr)
 
 

@@ -82,7 +82,7 @@ class _Search:
         return family in (self.required or iptables.FAMILIES)
 
     def plan(self, table: iptables.Table, lines: t.Sequence[str], family: int) -> tuple[list[str], int]:
-        """Return the commands that remove leaked rules and the chain that nothing jumps to then, and the number of rules.
+        """Return the commands that remove leaked rules and then the chain that nothing jumps to any more, and the number of rules.
 
         Args:
             lines: The rules that name the container and the network.

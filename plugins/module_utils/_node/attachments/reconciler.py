@@ -100,7 +100,7 @@ class Reconciler:
         return _unchanged_result(desired, recorded, decision)._replace(seconds=time.monotonic() - started)
 
     def repair(self, desired: t.Iterable[DesiredAttachment]) -> dict[Key, Repair]:
-        """Put back what existing attachments have lost, before they are checked; in check mode, predict it.
+        """Repair what existing attachments have lost, before they are checked; in check mode, predict it.
 
         All of them are repaired together, because the rules of many attachments are written as fast as those of one.
         Drift that cannot be repaired is left to `reconcile`.
@@ -263,7 +263,7 @@ class Reconciler:
             return desired._replace(missing=None if is_planned else exc)
 
     def is_checked_here(self, desired: DesiredAttachment) -> bool:
-        """Return whether an attachment is probably only checked, and no executable runs for that."""
+        """Return whether an attachment will probably be checked only, and by built-in plugins only."""
         if self._policy.check != Check.ALWAYS or not desired.present:
             return False
         network, has_record = self._find_network(desired), self._runtime.records.may_have(desired.attachment.key)

@@ -76,7 +76,7 @@ class _Place(t.NamedTuple):
 
 
 def check(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
-    """Find addresses of networks that the node has, that it routes to another link, or that another network has too."""
+    """Find addresses of networks that the node or another network has, too, or that the node routes to another link."""
     others = [span for network in planned.others for span in _spans(network)]
     own, places, idle = _own_addresses(view), _places(view), _idle_bridges(view)
     for network in planned.desired:

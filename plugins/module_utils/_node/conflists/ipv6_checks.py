@@ -53,7 +53,7 @@ def _find_routed_subnet(plugin: ConfiguredPlugin) -> Range | None:
 
 
 def _find_link(plugin: ConfiguredPlugin, view: View) -> str:
-    """Return the existing link that gets the gateways, or the name that has the values of new links."""
+    """Return the existing link that gets the gateways, or the name of the settings that new links start with."""
     if not catalogue.find_plugin_type(plugin.type).is_bridge:
         return _NEW_LINKS
     name = catalogue.gateway_link_name(plugin.keys)

@@ -100,7 +100,7 @@ class ForeignLoss:
         return Verdict(tuple(proofs), listing.reason or process or self._reason_to_keep(record, path, proofs))
 
     def list_signs(self, record: Record) -> Verdict:
-        """Return all proofs, and what contradicts them, whether or not the runtimes of the attachment are named."""
+        """Return all proofs and what contradicts them, whether or not the user has named the attachment's runtimes."""
         owners, dummy = self._find_owners(record)
         listing = self._search_lists(record, owners)
         idle, process = _prove_no_process(record, owners, self._policy.release_names)

@@ -45,7 +45,7 @@ class ForeignRecords:
         self._release = Release(runtime, conf_dir, policy, self._loss, self._removed_files)
 
     def is_checked_elsewhere(self, record: Record) -> bool:
-        """Return whether a record in the directory of another runtime is checked."""
+        """Return whether to check a record in the directory of another runtime."""
         return not record.is_own and (bool(self._policy.owners) or self._release.includes(record))
 
     def find_unknown(self) -> list[Key]:

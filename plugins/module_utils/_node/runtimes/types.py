@@ -139,7 +139,7 @@ class RecordOwner(t.NamedTuple):
         return not self.id_arg or attachment.args.get(self.id_arg) == attachment.container_id
 
     def names(self, container_id: str) -> list[dict[str, str]]:
-        """Return what the parts of a container ID may be. The hyphen between two parts may also be in one of them."""
+        """Return the ways to split a container ID into its parts, which may have hyphens themselves."""
         match = self.container_id.fullmatch(container_id)
         if match is None or "namespace" not in match.groupdict():
             return [match.groupdict()] if match else []

@@ -52,7 +52,7 @@ class RangeSet(t.NamedTuple):
 
 
 def read_range_sets(request: PluginRequest) -> list[RangeSet]:
-    """Return the range sets of a request: those of the capability ``ipRanges``, of ``subnet`` and of ``ranges``.
+    """Return the range sets of a request, from the capability ``ipRanges``, from ``subnet`` and from ``ranges``.
 
     Raises:
         CniError: A range is not valid, or ranges overlap.

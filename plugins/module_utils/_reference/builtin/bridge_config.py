@@ -58,7 +58,7 @@ class BridgeConfig(t.NamedTuple):
 
     @property
     def has_port_settings(self) -> bool:
-        """Return whether the port of a container is to differ from what a new port is."""
+        """Return whether the port of a container must have other settings than a new port has."""
         return bool(self.is_hairpin or self.is_isolated or self.vlan or self.trunk)
 
     @property

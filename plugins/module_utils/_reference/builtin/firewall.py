@@ -64,7 +64,7 @@ def _parts(request: PluginRequest, result: Result) -> list[FirewallPart]:
 
 
 def _parts_to_delete(request: PluginRequest, result: Result) -> list[FirewallPart]:
-    """Return the rules of the addresses; those that isolate a bridge stay, and DEL needs no name of a chain."""
+    """Return the rules of the addresses. Rules that isolate a bridge stay, and DEL needs no chain's name."""
     keys = {key: request.keys.get(key) for key in _KEYS_OF_DEL}
     interfaces = [parse_interface(ip["address"]) for ip in result.keys.get("ips") or ()]
     addresses = rules.container_addresses(interface for interface in interfaces if interface)

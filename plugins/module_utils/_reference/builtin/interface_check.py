@@ -65,7 +65,7 @@ def _network(request: PluginRequest) -> bytes:
 
 
 def link_claim(request: PluginRequest, plugin_type: str) -> LinkClaim:
-    """Return what the previous result says of the link that a plugin of this type made."""
+    """Return the facts in the previous result about the link that a plugin of this type made."""
     addresses = own_addresses(request) or frozenset()
     return LinkClaim.from_result(request.attachment, plugin_type, request.prev_result, addresses)
 

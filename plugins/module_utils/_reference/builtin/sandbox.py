@@ -102,7 +102,7 @@ def remove_link(attachment: Attachment) -> None:
 
 
 def remove_own_link(claim: LinkClaim) -> None:
-    """Remove the link that ADD has made, whatever its name is now. Another link that has its name stays.
+    """Remove the link that ADD has made, even if it was renamed. Another link that has its name stays.
 
     A veth pair is removed by the node's end, together with those of other threads.
 

@@ -108,7 +108,7 @@ class _OnMaster(SingleLink):
         return _default_route_link(_master_netns(request))
 
     def mac(self, dummy: PluginRequest) -> str:
-        """Return the MAC of the new link, or an empty string for that of the kernel."""
+        """Return the MAC of the new link, or an empty string if the kernel chooses it."""
         return ""
 
     def make_link(self, request: PluginRequest, undo: Undo) -> Link:

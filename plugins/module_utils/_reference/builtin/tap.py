@@ -25,7 +25,7 @@ _EXEC_LABEL: t.Final = "/proc/thread-self/attr/exec"
 
 
 class Tap(SingleLink):
-    """Makes a tap device that stays without a program."""
+    """Makes a persistent tap device: it stays without a program."""
 
     name = "tap"
     needs_addresses = False

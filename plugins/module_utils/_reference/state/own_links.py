@@ -70,7 +70,7 @@ def find_peer(link: Link, peer: Link | None) -> Link | None:
 
 
 def is_without_link(record: Record) -> bool:
-    """Return whether no plugin of a record makes a link: nothing there proves whose network namespace it names."""
+    """Return whether no plugin of a record makes a link, so that nothing proves whose network namespace it names."""
     try:
         plugins = [catalogue.find_plugin_type(plugin.type) for plugin in record.network().plugins]
     except CniError:
@@ -126,7 +126,7 @@ class LinkClaim(t.NamedTuple):
 
     @classmethod
     def list_others(cls, record: Record) -> list[LinkClaim]:
-        """Return the claims by which DEL of plugins behind the first one may find a link; real networks have none."""
+        """Return the claims with which DEL of plugins after the first one may find a link; real networks have none."""
         types = [plugin.type for plugin in record.network().plugins[1:]] if record.result else []
         return [cls._from_record(record, name) for name in types if catalogue.find_plugin_type(name).makes_interface]
 
@@ -235,7 +235,7 @@ class LinkClaim(t.NamedTuple):
         return host_end is not None and HOST_END.fullmatch(host_end.name) is not None
 
     def _may_be_own(self, at_name: Link) -> bool:
-        """Return whether the link with the interface's name may be the attachment's without its address and its MAC."""
+        """Return whether the link with the interface's name may belong to the attachment, although nothing proves it."""
         return self._has_expected_kind(at_name) and (at_name.mac == self.mac or not self.host_ends)
 
     def find_moved_pair(self, records: AllRecords) -> Link | None:

@@ -22,7 +22,7 @@ _ESCAPED: t.Final = {'"': '"', "\\": "\\", "/": "/"}
 
 
 def keep_positions(text: str, node: yaml.ScalarNode) -> str:
-    """Return a value of a YAML text with each of its words on the line and in the column that it has in the text.
+    """Return a value of a YAML text in which each word keeps its line and column.
 
     YAML replaces line breaks by blanks in most styles, but JSON does not distinguish the two outside strings. The position of a
     JSON value in the returned text is therefore its position in the YAML text.
@@ -42,7 +42,7 @@ def keep_positions(text: str, node: yaml.ScalarNode) -> str:
 
 
 def put_on_line(value: str, line: int) -> str:
-    """Return a value that is on one line of its text, as it is in JSON."""
+    """Return a value with all its words on one line of the text, as in JSON."""
     blanks = "\n" * (line - 1)
     return blanks + value.replace("\n", " ")
 

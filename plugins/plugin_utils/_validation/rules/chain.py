@@ -47,7 +47,7 @@ def _check_meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.I
 
 
 def maps_no_port(plugin: Plugin, before: list[Plugin]) -> bool:
-    """Return whether a plugin maps ports, while no plugin before it assigns an address or is unknown."""
+    """Return whether a plugin maps ports in vain: all plugins before it are known, and none assigns an address."""
     is_known = all(schemas.role(earlier.type) != "any" for earlier in before)
     return catalogue.find_plugin_type(plugin.type).maps_ports and is_known and not any(map(_assigns_address, before))
 

@@ -22,7 +22,7 @@ _WORDS_OF_CALICO: t.Final = ("usePodCidr", "usePodCidrIPv6")
 
 
 def gets_ranges(plugin: Plugin) -> bool:
-    """Return whether host-local may get its ranges from another program than the file."""
+    """Return whether a program may fill in host-local's ranges before it runs."""
     known = catalogue.find_plugin_type(plugin.type)
     return not known.passes_ipam or (known.is_bridge and plugin.keys.get("bridge") == _BRIDGE_OF_KUBE_ROUTER)
 

@@ -133,7 +133,7 @@ EXAMPLES = r"""
 - name: Put it back
   cni.node.repair:
 
-- name: Put back the interfaces of Podman's containers as well
+- name: Repair the interfaces of Podman's containers as well
   cni.node.repair:
     owners:
       - podman

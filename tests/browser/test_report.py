@@ -157,7 +157,7 @@ def test_a_phone_shows_problems_first_and_stacks_the_rows(browser: Browser, show
     assert browser.run(f"{frame} frame.scrollLeft") > 0
 
 
-def test_colours_are_those_of_the_system_until_the_button_is_used(browser: Browser, show: Show) -> None:
+def test_colours_follow_the_system_until_the_button_is_used(browser: Browser, show: Show) -> None:
     background = "return getComputedStyle(document.body).backgroundColor"
     show(three_nodes())
     light = browser.run(background)

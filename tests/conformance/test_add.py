@@ -25,7 +25,7 @@ def test_plugins_are_run_in_the_order_of_the_list(node: ConformanceNode) -> None
     assert node.ran() == [("ADD", "c"), ("ADD", "a"), ("ADD", "b"), ("ADD", "a")]
 
 
-def test_the_result_is_that_of_the_last_plugin(node: ConformanceNode) -> None:
+def test_the_result_comes_from_the_last_plugin(node: ConformanceNode) -> None:
     node.write("b", ADD=ScriptedAnswer(result={"dns": {"domain": "b"}}))
     assert node.runtime.add(node.network("a", "b"), node.attachment()).keys == {
         "cniVersion": "1.1.0",

@@ -58,14 +58,14 @@ def test_an_executable_that_becomes_free_runs_once_differs_from_libcni(node: Con
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+def slow_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each retry take ten seconds of the clock: longer than all retries may take, and less than a plugin may run."""
     clock, pauses = time.monotonic, list[float]()
     monkeypatch.setattr(time, "sleep", pauses.append)
     monkeypatch.setattr(time, "monotonic", lambda: clock() + 10 * len(pauses))
 
 
-@pytest.mark.usefixtures("hasty")
+@pytest.mark.usefixtures("slow_retries")
 def test_an_executable_that_stays_busy_fails_add_and_nothing_is_recorded(node: ConformanceNode) -> None:
     network, runtime = node.network("a"), node.new_runtime()
     with busy(node.plugins.path / "a"):
@@ -77,7 +77,7 @@ def test_an_executable_that_stays_busy_fails_add_and_nothing_is_recorded(node: C
     assert (node.ran(), node.records_and_intents()[0]) == ([], [])
 
 
-@pytest.mark.usefixtures("hasty")
+@pytest.mark.usefixtures("slow_retries")
 def test_an_executable_that_stays_busy_fails_del_and_the_record_stays_differs_from_libcni(
     node: ConformanceNode,
 ) -> None:

@@ -20,7 +20,7 @@ def test_check_runs_plugins_in_the_order_of_the_list(node: ConformanceNode) -> N
 
 
 @pytest.mark.parametrize("stdout", ["", "hello", "{"])
-def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, stdout: str) -> None:
+def test_output_of_a_plugin_that_succeeds_is_ignored(node: ConformanceNode, stdout: str) -> None:
     node.write("a", CHECK=ScriptedAnswer(stdout=stdout))
     assert node.runtime.check(node.add(node.network("a", "b"))).was_run
 

@@ -23,7 +23,7 @@ def test_plugins_are_run_in_reverse_order_and_the_attachment_is_forgotten(node: 
 
 
 @pytest.mark.parametrize("stdout", ["", "hello", "{"])
-def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, stdout: str) -> None:
+def test_output_of_a_plugin_that_succeeds_is_ignored(node: ConformanceNode, stdout: str) -> None:
     node.write("a", DEL=ScriptedAnswer(stdout=stdout))
     node.runtime.delete(node.add(node.network("a")))
     assert node.records_and_intents() == ([], [])

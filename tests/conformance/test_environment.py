@@ -148,7 +148,7 @@ def test_cni_args_is_empty_without_arguments(node: ConformanceNode) -> None:
     assert node.calls("ADD")[0].env["CNI_ARGS"] == ""
 
 
-def test_del_has_an_empty_netns_if_that_of_add_is_gone_differs_from_libcni(node: ConformanceNode) -> None:
+def test_del_has_an_empty_netns_if_the_netns_of_add_is_gone_differs_from_libcni(node: ConformanceNode) -> None:
     record = node.add(node.network("a"))
     node.netns().unlink()
     node.runtime.delete(record)

@@ -22,7 +22,7 @@ OPERATIONS = ("ADD", "CHECK", "DEL")
 
 
 @pytest.fixture
-def impatient(node: ConformanceNode) -> Runtime:
+def limited_runtime(node: ConformanceNode) -> Runtime:
     """Return a runtime that does not wait. Blue has an attachment to each of two networks, red has none."""
     for name in ("net", "other"):
         node.add(node.network("a", "b", name=name), node.attachment(network=name))
@@ -48,20 +48,20 @@ def find_refusal(
 
 @pytest.mark.parametrize("command", OPERATIONS)
 def test_gc_waits_for_operations_on_its_network_differs_from_libcni(
-    node: ConformanceNode, impatient: Runtime, command: str
+    node: ConformanceNode, limited_runtime: Runtime, command: str
 ) -> None:
     with hold_in_other_process(node, command, "red" if command == "ADD" else "blue"):
-        error = find_refusal(node, impatient, "GC")
+        error = find_refusal(node, limited_runtime, "GC")
     assert (error.code, "network net is in use" in error.msg) == (Code.TRY_AGAIN, True)
-    network_operations.gc(impatient, node.network("a", "b"))
+    network_operations.gc(limited_runtime, node.network("a", "b"))
 
 
 @pytest.mark.parametrize("command", OPERATIONS)
 def test_operations_on_a_network_wait_for_its_gc_differs_from_libcni(
-    node: ConformanceNode, impatient: Runtime, command: str
+    node: ConformanceNode, limited_runtime: Runtime, command: str
 ) -> None:
     with hold_in_other_process(node, "GC"):
-        error = find_refusal(node, impatient, command, "red" if command == "ADD" else "blue")
+        error = find_refusal(node, limited_runtime, command, "red" if command == "ADD" else "blue")
     assert (error.code, "network net is in use" in error.msg) == (Code.TRY_AGAIN, True)
 
 
@@ -75,36 +75,36 @@ def test_an_add_waits_for_gc_to_complete_differs_from_libcni(node: ConformanceNo
     assert len([time for time in ended if time and time <= node.calls("ADD")[0].started]) == 2
 
 
-def test_gc_of_one_network_does_not_block_other_networks(node: ConformanceNode, impatient: Runtime) -> None:
+def test_gc_of_one_network_does_not_block_other_networks(node: ConformanceNode, limited_runtime: Runtime) -> None:
     with hold_in_other_process(node, "GC"):
-        impatient.add(node.network("a", "b", name="other"), node.attachment("red", network="other"))
+        limited_runtime.add(node.network("a", "b", name="other"), node.attachment("red", network="other"))
 
 
 @pytest.mark.parametrize("command", OPERATIONS)
 def test_operations_on_one_container_are_not_run_in_parallel_differs_from_libcni(
-    node: ConformanceNode, impatient: Runtime, command: str
+    node: ConformanceNode, limited_runtime: Runtime, command: str
 ) -> None:
     with hold_in_other_process(node, "CHECK"):
         network = "other" if command != "ADD" else "third"
-        error = find_refusal(node, impatient, command, network=network)
+        error = find_refusal(node, limited_runtime, command, network=network)
     assert (error.code, "container blue is in use" in error.msg) == (Code.TRY_AGAIN, True)
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
 def test_operations_on_different_containers_run_in_parallel(
-    node: ConformanceNode, impatient: Runtime, command: str
+    node: ConformanceNode, limited_runtime: Runtime, command: str
 ) -> None:
     node.add(node.network("a", "b"), node.attachment("green"))
     with hold_in_other_process(node, command, "red" if command == "ADD" else "green"):
         if command == "CHECK":
             node.write("a")
-        impatient.check(node.record())
+        limited_runtime.check(node.record())
 
 
-def test_a_killed_process_releases_its_locks(node: ConformanceNode, impatient: Runtime) -> None:
+def test_a_killed_process_releases_its_locks(node: ConformanceNode, limited_runtime: Runtime) -> None:
     with hold_in_other_process(node, "CHECK") as process:
         process.kill()
         process.wait()
         node.write("a")
-        impatient.check(node.record())
-        network_operations.gc(impatient, node.network("a", "b"))
+        limited_runtime.check(node.record())
+        network_operations.gc(limited_runtime, node.network("a", "b"))

@@ -121,7 +121,7 @@ def test_gc_treats_attachments_of_libcni_as_valid(node: ConformanceNode, network
 
 
 @pytest.mark.parametrize("stdout", ["", "hello"])
-def test_nothing_that_a_plugin_prints_on_success_matters(
+def test_output_of_a_plugin_that_succeeds_is_ignored(
     node: ConformanceNode, network: NetworkConfiguration, stdout: str
 ) -> None:
     node.write("a", GC=ScriptedAnswer(stdout=stdout))

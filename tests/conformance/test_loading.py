@@ -115,7 +115,7 @@ def test_a_single_plugin_of_1_0_0_or_later_is_refused_differs_from_libcni(tmp_pa
         ("/plugins/0", {"name": "n", "plugins": [{}]}),
     ],
 )
-def test_a_file_that_breaks_the_format_is_refused_where_it_does(pointer: str, document: JsonObject) -> None:
+def test_a_file_that_breaks_the_format_is_refused_with_the_place(pointer: str, document: JsonObject) -> None:
     error = error_of(parse, document)
     assert (error.code, pointer in error.msg) == (Code.INVALID_CONFIG, True)
 

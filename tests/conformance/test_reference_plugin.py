@@ -40,7 +40,7 @@ class Noop:
         ]
         return self.node.network(*plugins, version=version, **keys)
 
-    def know(self, *versions: str) -> None:
+    def limit_versions(self, *versions: str) -> None:
         """Limit the first plugin to these versions. A wrapper sets CNI_ARGS, from which the plugin reads them at VERSION too."""
         self.first.write(result="{}", versions=versions)
         program = self.node.plugins.path / "noop0"
@@ -53,18 +53,18 @@ class Noop:
     def add(self, version: str) -> Result:
         return self.node.runtime.add(self.network(version), self.node.attachment())
 
-    def quiet(self) -> None:
+    def print_empty_results(self) -> None:
         """Make both plugins print an empty object from now on."""
         self.first.write(result="{}")
         self.second.write(result="{}")
 
 
 @pytest.fixture
-def double(node: ConformanceNode, noop: pathlib.Path) -> Noop:
+def two_noops(node: ConformanceNode, noop: pathlib.Path) -> Noop:
     for number in range(2):
         shutil.copy(noop, node.plugins.path / f"noop{number}")
     made = Noop(node, DebugFile(node.directory / "first"), DebugFile(node.directory / "second"))
-    made.quiet()
+    made.print_empty_results()
     made.second.write(result=PASSTHROUGH)
     return made
 
@@ -78,93 +78,93 @@ def form(version: str) -> JsonObject:
 
 
 @pytest.mark.parametrize("version", SPOKEN)
-def test_the_reference_plugin_accepts_add_check_and_del_at_every_version(double: Noop, version: str) -> None:
-    double.first.write(result=form(version))
-    double.add(version)
-    double.quiet()
-    double.node.runtime.check(double.node.record())
-    double.quiet()
-    double.node.runtime.delete(double.node.record())
-    assert double.node.records_and_intents() == ([], [])
+def test_the_reference_plugin_accepts_add_check_and_del_at_every_version(two_noops: Noop, version: str) -> None:
+    two_noops.first.write(result=form(version))
+    two_noops.add(version)
+    two_noops.print_empty_results()
+    two_noops.node.runtime.check(two_noops.node.record())
+    two_noops.print_empty_results()
+    two_noops.node.runtime.delete(two_noops.node.record())
+    assert two_noops.node.records_and_intents() == ([], [])
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_the_reference_plugin_gets_all_parameters(double: Noop, command: str) -> None:
-    attachment = double.node.attachment(args={"IgnoreUnknown": "1", "K": "V"})
-    double.node.runtime.add(double.network("1.0.0"), attachment)
+def test_the_reference_plugin_gets_all_parameters(two_noops: Noop, command: str) -> None:
+    attachment = two_noops.node.attachment(args={"IgnoreUnknown": "1", "K": "V"})
+    two_noops.node.runtime.add(two_noops.network("1.0.0"), attachment)
     if command != "ADD":
-        double.quiet()
-        getattr(double.node.runtime, {"CHECK": "check", "DEL": "delete"}[command])(double.node.record())
-    sent = double.second.sent()
+        two_noops.print_empty_results()
+        getattr(two_noops.node.runtime, {"CHECK": "check", "DEL": "delete"}[command])(two_noops.node.record())
+    sent = two_noops.second.sent()
     assert sent is not None
     assert (sent.command, sent.container_id, sent.ifname) == (command, "blue", "eth0")
     assert (sent.netns, sent.args, sent.path) == (
         attachment.netns,
         "IgnoreUnknown=1;K=V",
-        str(double.node.plugins.path),
+        str(two_noops.node.plugins.path),
     )
 
 
 @pytest.mark.parametrize("version", SPOKEN)
-def test_the_reference_plugin_reads_a_previous_result_of_its_version(double: Noop, version: str) -> None:
-    double.first.write(result=form(version))
-    double.second.write(result=INJECT_DNS)
-    final = double.add(version)
+def test_the_reference_plugin_reads_a_previous_result_of_its_version(two_noops: Noop, version: str) -> None:
+    two_noops.first.write(result=form(version))
+    two_noops.second.write(result=INJECT_DNS)
+    final = two_noops.add(version)
     assert final.keys["dns"] == {"nameservers": ["1.2.3.4"]}
     assert {**final.keys, "dns": None} == {**form(version), "dns": None}
 
 
 @pytest.mark.parametrize("own", SPOKEN)
-def test_the_reference_plugin_reads_a_converted_previous_result_differs_from_libcni(double: Noop, own: str) -> None:
-    double.first.write(result=form(own))
-    assert double.add("1.0.0").keys["ips"][0]["address"] == "10.1.0.5/16"
-    sent = double.second.sent()
+def test_the_reference_plugin_reads_a_converted_previous_result_differs_from_libcni(two_noops: Noop, own: str) -> None:
+    two_noops.first.write(result=form(own))
+    assert two_noops.add("1.0.0").keys["ips"][0]["address"] == "10.1.0.5/16"
+    sent = two_noops.second.sent()
     assert sent is not None
     assert sent.request["prevResult"]["cniVersion"] == "1.0.0"
 
 
-def test_interface_0_is_kept_by_the_reference_plugin(double: Noop) -> None:
-    double.first.write(result=form("1.0.0"))
-    assert double.add("1.0.0").keys["ips"][0]["interface"] == 0
+def test_interface_0_is_kept_by_the_reference_plugin(two_noops: Noop) -> None:
+    two_noops.first.write(result=form("1.0.0"))
+    assert two_noops.add("1.0.0").keys["ips"][0]["interface"] == 0
 
 
-def test_the_error_of_the_reference_plugin_names_the_missing_parameter(double: Noop) -> None:
-    error = error_of(double.node.runtime.add, double.network("1.0.0"), Attachment("net", "blue", "eth0"))
+def test_the_error_of_the_reference_plugin_names_the_missing_parameter(two_noops: Noop) -> None:
+    error = error_of(two_noops.node.runtime.add, two_noops.network("1.0.0"), Attachment("net", "blue", "eth0"))
     assert (error.code, "required env variables [CNI_NETNS] missing" in error.msg) == (Code.INVALID_ENVIRONMENT, True)
 
 
-def test_the_reference_plugin_accepts_a_del_without_a_namespace(double: Noop) -> None:
-    double.add("1.0.0")
-    double.quiet()
-    double.node.netns().unlink()
-    double.node.runtime.delete(double.node.record())
-    assert double.node.records_and_intents() == ([], [])
+def test_the_reference_plugin_accepts_a_del_without_a_namespace(two_noops: Noop) -> None:
+    two_noops.add("1.0.0")
+    two_noops.print_empty_results()
+    two_noops.node.netns().unlink()
+    two_noops.node.runtime.delete(two_noops.node.record())
+    assert two_noops.node.records_and_intents() == ([], [])
 
 
-def test_an_unsupported_version_gives_the_plugins_error(double: Noop) -> None:
-    double.know(*SPOKEN)
-    error = error_of(double.add, "1.1.0")
+def test_an_unsupported_version_gives_the_plugins_error(two_noops: Noop) -> None:
+    two_noops.limit_versions(*SPOKEN)
+    error = error_of(two_noops.add, "1.1.0")
     assert (error.code, "incompatible CNI versions" in error.msg) == (Code.INCOMPATIBLE_VERSION, True)
     assert 'config is "1.1.0"' in error.details
 
 
-def test_the_versions_of_the_reference_plugin_limit_the_selected_version_differs_from_libcni(double: Noop) -> None:
-    double.know(*SPOKEN)
-    network = double.network("0.4.0", cniVersions=["1.0.0", "1.1.0"])
-    assert double.node.runtime.add(network, double.node.attachment()).version == "1.0.0"
-    assert double.node.runtime.versions.get_supported("noop0")[-1] == "1.0.0"
+def test_the_versions_of_the_reference_plugin_limit_the_selected_version_differs_from_libcni(two_noops: Noop) -> None:
+    two_noops.limit_versions(*SPOKEN)
+    network = two_noops.network("0.4.0", cniVersions=["1.0.0", "1.1.0"])
+    assert two_noops.node.runtime.add(network, two_noops.node.attachment()).version == "1.0.0"
+    assert two_noops.node.runtime.versions.get_supported("noop0")[-1] == "1.0.0"
 
 
-def test_an_error_of_the_plugin_is_reported_and_add_is_rolled_back(double: Noop) -> None:
-    double.second.write(error="banana", stderr="slipped\n")
-    error = error_of(double.add, "1.0.0")
+def test_an_error_of_the_plugin_is_reported_and_add_is_rolled_back(two_noops: Noop) -> None:
+    two_noops.second.write(error="banana", stderr="slipped\n")
+    error = error_of(two_noops.add, "1.0.0")
     assert isinstance(error, CniError)
     assert (error.code, error.msg) == (Code.INTERNAL, "plugin noop1 failed (ADD): banana")
-    first = double.first.sent()
+    first = two_noops.first.sent()
     assert first is not None
     assert first.command == "DEL"
 
 
-def test_an_exit_status_without_output_is_reported(double: Noop) -> None:
-    double.first.write(exit_code=5)
-    assert error_of(double.add, "1.0.0").msg == "plugin noop0 failed (ADD): exit status 5"
+def test_an_exit_status_without_output_is_reported(two_noops: Noop) -> None:
+    two_noops.first.write(exit_code=5)
+    assert error_of(two_noops.add, "1.0.0").msg == "plugin noop0 failed (ADD): exit status 5"

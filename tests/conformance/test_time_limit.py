@@ -23,55 +23,58 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child im
 
 
 @pytest.fixture
-def hasty(tmp_path: pathlib.Path) -> ConformanceNode:
+def limited_node(tmp_path: pathlib.Path) -> ConformanceNode:
     return ConformanceNode(tmp_path, timeout=3)
 
 
 @pytest.mark.parametrize("hang", ["yes", "deaf"])
 def test_a_plugin_that_hangs_is_killed_and_the_error_has_the_limit(
-    hasty: ConformanceNode, hang: t.Literal["yes", "deaf"]
+    limited_node: ConformanceNode, hang: t.Literal["yes", "deaf"]
 ) -> None:
-    hasty.write("a", STATUS=ScriptedAnswer(hang=hang, stderr="waiting for the daemon"))
-    error = error_of(network_operations.status, hasty.runtime, hasty.network("a"))
+    limited_node.write("a", STATUS=ScriptedAnswer(hang=hang, stderr="waiting for the daemon"))
+    error = error_of(network_operations.status, limited_node.runtime, limited_node.network("a"))
     assert (error.code, error.msg) == (
         Code.IO_FAILURE,
         "plugin a failed (STATUS): ran out of time (limit 3 s) and was killed",
     )
     assert "stderr (last lines): waiting for the daemon" in error.details
-    wait_until_dead(hasty.calls()[0].pid)
+    wait_until_dead(limited_node.calls()[0].pid)
 
 
-def test_children_of_a_plugin_are_killed_with_it_differs_from_libcni(hasty: ConformanceNode) -> None:
-    hasty.write("a", STATUS=ScriptedAnswer(hang="yes", grandchild="same group"))
-    error_of(network_operations.status, hasty.runtime, hasty.network("a"))
-    (call,) = hasty.calls()
+def test_children_of_a_plugin_are_killed_with_it_differs_from_libcni(limited_node: ConformanceNode) -> None:
+    limited_node.write("a", STATUS=ScriptedAnswer(hang="yes", grandchild="same group"))
+    error_of(network_operations.status, limited_node.runtime, limited_node.network("a"))
+    (call,) = limited_node.calls()
     assert call.grandchild is not None
     wait_until_dead(call.grandchild)
 
 
-def test_a_plugin_that_has_closed_its_output_and_hangs_is_killed_too(hasty: ConformanceNode) -> None:
-    hasty.write("a", STATUS=ScriptedAnswer(hang="yes", close=True))
-    assert "ran out of time" in error_of(network_operations.status, hasty.runtime, hasty.network("a")).msg
-    wait_until_dead(hasty.calls()[0].pid)
+def test_a_plugin_that_has_closed_its_output_and_hangs_is_killed_too(limited_node: ConformanceNode) -> None:
+    limited_node.write("a", STATUS=ScriptedAnswer(hang="yes", close=True))
+    assert "ran out of time" in error_of(network_operations.status, limited_node.runtime, limited_node.network("a")).msg
+    wait_until_dead(limited_node.calls()[0].pid)
 
 
-def test_the_runtime_does_not_wait_for_a_grandchild_in_its_own_session(hasty: ConformanceNode) -> None:
-    hasty.write("a", STATUS=ScriptedAnswer(hang="yes", grandchild="own session"))
+def test_the_runtime_does_not_wait_for_a_grandchild_in_its_own_session(limited_node: ConformanceNode) -> None:
+    limited_node.write("a", STATUS=ScriptedAnswer(hang="yes", grandchild="own session"))
     started = time.monotonic()
-    error_of(network_operations.status, hasty.runtime, hasty.network("a"))
+    error_of(network_operations.status, limited_node.runtime, limited_node.network("a"))
     taken = time.monotonic() - started
-    os.kill(t.cast("int", hasty.calls()[0].grandchild), signal.SIGKILL)
+    os.kill(t.cast("int", limited_node.calls()[0].grandchild), signal.SIGKILL)
     assert taken < 10
 
 
-def test_the_time_limit_applies_to_each_plugin(hasty: ConformanceNode) -> None:
-    hasty.write("b", DEL=ScriptedAnswer(hang="yes"))
-    record = hasty.add(hasty.network("a", "b", "c"))
-    assert "plugin b failed (DEL): ran out of time" in error_of(hasty.runtime.delete, record).msg
-    assert [call.plugin for call in hasty.calls("DEL") if call.ended] == ["c", "a"]
+def test_the_time_limit_applies_to_each_plugin(limited_node: ConformanceNode) -> None:
+    limited_node.write("b", DEL=ScriptedAnswer(hang="yes"))
+    record = limited_node.add(limited_node.network("a", "b", "c"))
+    assert "plugin b failed (DEL): ran out of time" in error_of(limited_node.runtime.delete, record).msg
+    assert [call.plugin for call in limited_node.calls("DEL") if call.ended] == ["c", "a"]
 
 
-def test_output_of_a_killed_plugin_is_not_a_result(hasty: ConformanceNode) -> None:
-    hasty.write("a", ADD=ScriptedAnswer(result={"dns": {}}, hang="yes"))
-    assert "ran out of time" in error_of(hasty.runtime.add, hasty.network("a"), hasty.attachment()).msg
-    assert hasty.records_and_intents() == ([], [])
+def test_output_of_a_killed_plugin_is_not_a_result(limited_node: ConformanceNode) -> None:
+    limited_node.write("a", ADD=ScriptedAnswer(result={"dns": {}}, hang="yes"))
+    assert (
+        "ran out of time"
+        in error_of(limited_node.runtime.add, limited_node.network("a"), limited_node.attachment()).msg
+    )
+    assert limited_node.records_and_intents() == ([], [])

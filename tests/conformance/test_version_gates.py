@@ -43,7 +43,9 @@ def test_check_is_run_since_0_4_0(node: ConformanceNode, version: str) -> None:
 
 
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version not in SINCE_0_4_0])
-def test_check_before_0_4_0_is_not_run_and_no_error_differs_from_libcni(node: ConformanceNode, version: str) -> None:
+def test_check_before_0_4_0_is_skipped_without_an_error_differs_from_libcni(
+    node: ConformanceNode, version: str
+) -> None:
     record = node.add(node.network("a", version=version))
     assert not node.runtime.check(record).was_run
     assert node.ran() == []

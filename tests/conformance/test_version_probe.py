@@ -50,7 +50,7 @@ def test_a_version_result_without_cniversion_is_accepted_differs_from_libcni(nod
     assert node.runtime.versions.get_supported("a") == ("1.0.0",)
 
 
-def test_another_failure_is_not_taken_for_an_answer(node: ConformanceNode) -> None:
+def test_another_failure_does_not_count_as_an_answer(node: ConformanceNode) -> None:
     node.plugins.write("a", VERSION=ScriptedAnswer(exit=3))
     assert "exit status 3" in error_of(node.runtime.versions.get_supported, "a").msg
 

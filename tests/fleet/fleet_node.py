@@ -98,7 +98,7 @@ def make_root(node: FleetNode) -> None:
     make_devices(root)
     for path, mode in (("run", "755"), ("tmp", "1777")):
         mount("tmpfs", str(root / path), "tmpfs", MS_NOSUID | MS_NODEV, f"mode={mode}")
-    write_door(node, root / "run")
+    write_sshd_files(node, root / "run")
 
 
 def forget_use(root: pathlib.Path) -> None:
@@ -136,7 +136,7 @@ def make_devices(root: pathlib.Path) -> None:
     mount("tmpfs", str(device / "shm"), "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
 
 
-def write_door(node: FleetNode, run: pathlib.Path) -> None:
+def write_sshd_files(node: FleetNode, run: pathlib.Path) -> None:
     """Write sshd's files to /run, so that they are not among the node's files."""
     door = run / DOOR.name
     door.mkdir(mode=0o700)

@@ -112,7 +112,7 @@ def test_a_plugins_error_has_its_code_and_other_items_continue(network: Network)
     assert error["text"] == 'plugin type="noop" failed (add): out of addresses'
 
 
-def test_versions_are_those_of_the_plugin(network: Network) -> None:
+def test_versions_come_from_the_plugin(network: Network) -> None:
     (versions,) = network.libcni.run("VERSION", [network.item]).results
     # Since libcni 1.2 its test double speaks 1.1.0 as well.
     assert versions["noop"][1:7] == ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0"]

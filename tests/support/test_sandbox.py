@@ -108,7 +108,7 @@ def test_a_process_left_behind_ends_with_the_command() -> None:
     ("script", "status"),
     [("true", 0), ("exit 7", 7), ("kill -SEGV $$", -signal.SIGSEGV), ("kill -KILL $$", -signal.SIGKILL)],
 )
-def test_the_exit_status_is_that_of_the_command(script: str, status: int) -> None:
+def test_the_exit_status_of_the_command_is_returned(script: str, status: int) -> None:
     assert sandbox(script).returncode == status
 
 
@@ -206,7 +206,7 @@ def test_unmounting_a_shadowed_directory_leaves_an_empty_one(order: str) -> None
     assert done.stdout.splitlines() == directories
 
 
-def test_devices_are_the_hosts_and_their_directory_is_read_only() -> None:
+def test_devices_belong_to_the_host_and_their_directory_is_read_only() -> None:
     inside = "umount --lazy /dev/shm; ls /dev/shm; echo >/dev/null && echo written; touch /dev/file /dev/shm/file"
     script = f"""
     mount -t tmpfs tmpfs /mnt; mkdir /mnt/shm; mknod /mnt/null c 1 3; mount --move /mnt /dev
@@ -236,7 +236,7 @@ def test_a_new_entry_of_the_root_directory_is_lost() -> None:
     assert not pathlib.Path(name).exists()
 
 
-def test_other_directories_are_the_hosts_with_the_mounts_below_them() -> None:
+def test_other_directories_belong_to_the_host_with_the_mounts_below_them() -> None:
     # The mount must not hide this checkout.
     top = next(top for top in ("/srv", "/mnt") if not str(SANDBOX).startswith(f"{top}/"))
     script = f"""
@@ -357,7 +357,7 @@ def test_the_machines_files_of_cni_are_hidden() -> None:
     assert done.stdout.split() == ["CNI_SANDBOX=1", "3"]
 
 
-def test_the_named_directory_stays_the_hosts(tmp_path: pathlib.Path) -> None:
+def test_the_directory_for_output_belongs_to_the_host(tmp_path: pathlib.Path) -> None:
     assert (
         sandbox(
             f"echo kept >{tmp_path}/kept; echo lost >{tmp_path.parent}/lost", CNI_SANDBOX_OUT=str(tmp_path)

@@ -92,7 +92,7 @@ def test_info_modules_support_check_mode() -> None:
         assert "cni.node._attributes.info_module" in fragments, module.name
 
 
-def test_plugins_has_only_permitted_directories() -> None:
+def test_the_directory_plugins_has_only_permitted_directories() -> None:
     assert {path.name for path in PLUGINS.iterdir() if path.name != "__pycache__"} <= PERMITTED
 
 

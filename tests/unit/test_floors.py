@@ -106,7 +106,7 @@ def room_of(name: str) -> tuple[str, str]:
 read_imports = functools.cache(imports.read_imports)
 
 
-def ours(name: str, source: str, known: t.Collection[str]) -> set[str]:
+def list_own_imports(name: str, source: str, known: t.Collection[str]) -> set[str]:
     """Return the files of the collection that a file imports."""
     prefix = f"{COLLECTION}."
     below = {module[len(prefix) :] for module in read_imports(f"plugins.{name}", source) if module.startswith(prefix)}
@@ -130,14 +130,18 @@ def violations(files: t.Mapping[str, str]) -> list[str]:
         faults += _rooms(name, source, files)
         faults += _libraries(name, source, floor)
         faults += _form(name, source)
-    return faults + _circles({name: ours(name, source, files) for name, source in files.items()})
+    return faults + _circles({name: list_own_imports(name, source, files) for name, source in files.items()})
 
 
 def _upwards(name: str, source: str, floor: str, files: t.Collection[str]) -> list[str]:
     allowed = MAY_IMPORT[floor] | {floor}
     # A module is on its own: it imports no other module.
     allowed -= {"modules"}
-    return [f"{name} imports {other}" for other in sorted(ours(name, source, files)) if floor_of(other) not in allowed]
+    return [
+        f"{name} imports {other}"
+        for other in sorted(list_own_imports(name, source, files))
+        if floor_of(other) not in allowed
+    ]
 
 
 def _rooms(name: str, source: str, files: t.Collection[str]) -> list[str]:
@@ -147,7 +151,7 @@ def _rooms(name: str, source: str, files: t.Collection[str]) -> list[str]:
     if room not in ROOMS[directory]:
         return [f"{name} is in no room of the design"]
     allowed = {room, *ROOMS[directory][room]}
-    others = {other: room_of(other) for other in sorted(ours(name, source, files))}
+    others = {other: room_of(other) for other in sorted(list_own_imports(name, source, files))}
     return [
         f"{name} imports {other}"
         for other, (theirs, its) in others.items()
@@ -189,7 +193,7 @@ def test_every_existing_floor_is_checked() -> None:
     assert {"module_utils._base", "module_utils._cni", "module_utils._node", "modules"} <= {
         floor_of(name) for name in sources()
     }
-    assert ours("module_utils._cni.runtime", sources()["module_utils._cni.runtime"], sources()) >= {
+    assert list_own_imports("module_utils._cni.runtime", sources()["module_utils._cni.runtime"], sources()) >= {
         "module_utils._base.error",
         "module_utils._cni.request",
     }

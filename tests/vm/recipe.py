@@ -36,7 +36,7 @@ PACKAGES = (
     "busybox-static",
     # Reports whether containerd's network is ready.
     "python3-grpcio",
-    # Puts back links, addresses and routes.
+    # Repairs links, addresses and routes.
     "python3-pyroute2",
 )
 KERNELS = {"x86_64": "linux-image-cloud-amd64", "aarch64": "linux-image-cloud-arm64"}

@@ -19,6 +19,10 @@ PHRASES: t.Final = {
     "is to be": "write `must be`, `will be` or the plain verb",
     ", for it": "write `because it`",
     ", or nothing": "write `or None` or `or an empty string`",
+    "put back": "write `repair`",
+    "puts back": "write `repairs`",
+    "take back": "write `undo`",
+    "takes back": "write `undoes`",
 }
 # A line break of a comment or a quotation has a mark of its own.
 _BREAK: t.Final = r"(?:\s|\n\s*[#>])+"

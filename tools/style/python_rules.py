@@ -55,6 +55,8 @@ TEST_NAMES: t.Final = {
     re.compile(r"_(nobody|somebody|anybody|everybody|whoever)(?=_|$)"): "name the person or program",
     re.compile(r"_(is|are|has|have)_(none(?=_|$)|nothing$)"): "say what is missing",
     re.compile(r"(?<!_there)_(is|are)_no_(?!longer_)"): "write `is not a`",
+    re.compile(r"_(is|are)_(that|those)_of_"): "write `belongs to` or `comes from`, or name the noun again",
+    re.compile(r"_(put|take)_back(?=_|$)"): "write `repair` or `undo`",
 }
 TEST_NAME_WORDS: t.Final = 3
 

@@ -316,7 +316,7 @@ def test_the_checkout_is_out_of_reach_of_the_installed_artifact(tmp_path: pathli
     assert "cni.node.validate" in controller.play("validate").require_failure()
 
 
-def test_what_each_call_sends_is_within_the_budget(
+def test_the_size_of_each_call_is_within_the_budget(
     node: EngineNode, tmp_path: pathlib.Path, artifact: pathlib.Path
 ) -> None:
     controller = installed_controller(tmp_path, OWN, artifact)

@@ -122,7 +122,9 @@ def _complete(items: list[JsonObject]) -> list[JsonObject]:
     ]
 
 
-def test_a_change_since_add_recreates_and_del_uses_the_recorded_values(node: EngineNode, project: Project) -> None:
+def test_a_changed_attachment_is_recreated_after_a_del_with_the_recorded_values(
+    node: EngineNode, project: Project
+) -> None:
     open_network(node, "lab")
     first: JsonObject = {
         "network": "lab",

@@ -80,7 +80,7 @@ def test_check_mode_asks_a_converged_node_once(converged: Project, variables: Js
     assert own(played) == own(each)
 
 
-def test_only_what_differs_is_done_by_its_own_task(converged: Project, variables: JsonObject) -> None:
+def test_only_tasks_with_a_difference_run_themselves(converged: Project, variables: JsonObject) -> None:
     Namespace("red").run("ip", "link", "delete", "eth0")
     predicted = converged.run(PROVISION, "--check", "-vvv", **variables).succeeded()
     played = converged.run(PROVISION, "-vvv", **variables).succeeded()

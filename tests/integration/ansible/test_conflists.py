@@ -130,11 +130,11 @@ def test_purge_removes_only_unchanged_files_of_this_collection(node: EngineNode,
         line for line in listing if not line.startswith((".", "10-kept"))
     ]
     again = [
-        task("take back", CONFLISTS, {"conflists": [items["edited"]]}),
+        task("overwrite", CONFLISTS, {"conflists": [items["edited"]]}),
         task("purge", CONFLISTS, {"purge": True}),
     ]
     played = project.play(again).succeeded()
-    assert played["take back"].files == {"10-edited.conflist": "changed"}
+    assert played["overwrite"].files == {"10-edited.conflist": "changed"}
     assert played["purge"].files == {"10-edited.conflist": "removed", "10-kept.conflist": "removed"}
     assert sorted(path.name for path in node.conf_dir.iterdir()) == [
         "00-foreign.conflist",

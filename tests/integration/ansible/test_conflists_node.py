@@ -106,7 +106,7 @@ def test_all_findings_of_a_node_are_reported_in_one_run_and_nothing_is_written(n
     assert codes(predicted.result) == {**codes(done.result), **dict.fromkeys(may_be_missing, "warning")}
 
 
-def test_node_warnings_are_shown_once_beside_the_controllers(node: EngineNode, project: Project) -> None:
+def test_warnings_of_the_node_are_shown_once_beside_those_of_the_controller(node: EngineNode, project: Project) -> None:
     prepare()
     write_files_with_findings(node)
     odd = network_named("j", {"type": "loopback", "colour": "red"})

@@ -175,7 +175,7 @@ def test_attachments_that_are_not_valid_are_deleted_unless_young_or_foreign(node
         assert len(node.leases("net")) == 2
 
 
-def test_a_lease_without_an_owner_is_removed_and_every_owner_protects_its_own(
+def test_a_lease_without_an_owner_is_removed_and_every_owner_protects_its_lease(
     node: EngineNode, project: Project
 ) -> None:
     full_network(node)

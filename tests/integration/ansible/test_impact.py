@@ -18,7 +18,7 @@ from ansible_collections.cni.node.tests.integration.ansible.test_playbooks impor
     TWO,
     UPGRADE,
     _release,
-    _virgin,
+    _remove_directories,
 )
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
@@ -117,8 +117,8 @@ def list_done_rows(played: PlaybookRun) -> list[JsonObject]:
     return [row for result in results for row in fleet_impact({NODE: {"done": result}}, [NODE], "done")["rows"]]
 
 
-def test_a_run_interrupts_what_check_mode_has_said(node: EngineNode, project: Project) -> None:
-    _virgin(node)
+def test_a_run_interrupts_the_attachments_that_check_mode_names(node: EngineNode, project: Project) -> None:
+    _remove_directories(node)
     release, later = _release(project, "1.0.1"), _release(project, "1.0.2")
     project.inventory = f"{NODE},"
     project.run(PROVISION, **variables("before"), **release).succeeded()

@@ -102,8 +102,8 @@ def test_settings_are_applied_persisted_and_restored_by_absent(project: Project)
     assert not MODULES_FILE.exists()
     assert played.output.count("+net.ipv4.ip_forward = 1") == 2
     assert played.output.count(f'-        "{FORWARD}": "0"') == 2
-    put_back = project.play(thrice("put back", KERNEL, {"state": "absent"})).succeeded().require_converged("put back")
-    assert actions(put_back, "sysctls") == {FORWARD: "restored"}
+    reset = project.play(thrice("reset", KERNEL, {"state": "absent"})).succeeded().require_converged("reset")
+    assert actions(reset, "sysctls") == {FORWARD: "restored"}
     assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("0", [])
 
 
@@ -194,7 +194,7 @@ def test_without_persist_only_the_running_kernel_is_changed(project: Project) ->
     arguments: JsonObject = {"sysctls": {FORWARD: 1}, "persist": False}
     project.play(thrice("prepare", KERNEL, arguments)).succeeded().require_converged("prepare")
     assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("1", [])
-    project.play([task("put back", KERNEL, {"state": "absent", "persist": False})]).succeeded()
+    project.play([task("reset", KERNEL, {"state": "absent", "persist": False})]).succeeded()
     assert setting(FORWARD) == "0"
 
 
@@ -269,8 +269,8 @@ def test_a_template_is_rendered_on_the_controller(project: Project) -> None:
 
 def test_absent_needs_no_template_of_the_networks(project: Project) -> None:
     absent = {"state": "{{ 'absent' }}", "conflists": [{"template": "gone.j2"}]}
-    played = project.play([task("prepare", KERNEL, {"sysctls": {FORWARD: 1}}), task("put back", KERNEL, absent)])
-    assert actions(played.succeeded()["put back"], "sysctls") == {FORWARD: "restored"}
+    played = project.play([task("prepare", KERNEL, {"sysctls": {FORWARD: 1}}), task("reset", KERNEL, absent)])
+    assert actions(played.succeeded()["reset"], "sysctls") == {FORWARD: "restored"}
 
 
 class TestRole:

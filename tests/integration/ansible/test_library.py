@@ -93,7 +93,7 @@ def test_a_library_that_others_could_change_is_not_used(fresh: Project) -> None:
 
 
 @NEEDS_SYSTEMD
-def test_where_the_library_cannot_be_written_only_what_starts_from_it_is_refused(
+def test_only_options_that_need_the_library_are_refused_if_it_cannot_be_written(
     node: EngineNode, fresh: Project
 ) -> None:
     open_network(node, "lab")

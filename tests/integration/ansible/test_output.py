@@ -16,7 +16,7 @@ from ansible_collections.cni.node.tests.integration.ansible.test_playbooks impor
     VERIFY,
     _drift,
     _release,
-    _virgin,
+    _remove_directories,
     documented,
 )
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
@@ -30,7 +30,7 @@ MOST_LINES = 60
 
 
 def test_a_green_run_of_three_nodes_has_at_most_sixty_lines(node: EngineNode, project: Project) -> None:
-    _virgin(node)
+    _remove_directories(node)
     project.inventory = THREE
     variables = {**documented(), **_release(project, "1.0.1")}
     for playbook in (PROVISION, PROVISION, VERIFY):

@@ -50,7 +50,7 @@ def documented() -> JsonObject:
     return {name: value for name, value in variables.items() if name != "cni_node_plugins_version"}
 
 
-def _virgin(node: EngineNode) -> None:
+def _remove_directories(node: EngineNode) -> None:
     node.plugins.path.rmdir()
     node.conf_dir.rmdir()
 
@@ -78,7 +78,7 @@ CONCERNS = ("conflists", "netns", "attachments")
 
 
 def test_a_node_is_provisioned_verified_repaired_and_removed_completely(node: EngineNode, project: Project) -> None:
-    _virgin(node)
+    _remove_directories(node)
     variables = {**documented(), **UNMANAGED}
     variables["cni_node_conflists"].append(
         {"config": {**reference_networks.full("0.4.0"), "name": "mapped", "plugins": _mapped()}}
@@ -148,7 +148,7 @@ def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(
 
 
 def test_check_mode_predicts_attachments_of_a_changed_network(node: EngineNode, project: Project) -> None:
-    _virgin(node)
+    _remove_directories(node)
     variables = {**documented(), **UNMANAGED, "cni_node_verify": False}
     project.run(PROVISION, **variables).succeeded()
     (given,) = variables["cni_node_conflists"]
@@ -253,7 +253,7 @@ def _table(played: PlaybookRun) -> str:
 
 
 def test_an_upgrade_rolls_back_if_a_network_fails(node: EngineNode, project: Project) -> None:
-    _virgin(node)
+    _remove_directories(node)
     variables = {**documented(), "cni_node_concerns": ["plugins", "networks", "attachments"]}
     virgin = project.run(REPORT).tasks[0].before
     predicted = project.run(PROVISION, "--check", **variables, **_release(project, "1.0.1")).succeeded()
@@ -361,7 +361,7 @@ def test_a_refused_upgrade_gives_the_reason_and_changes_nothing(project: Project
 def test_remove_without_variables_detaches_everything_before_networks_and_plugins_go(
     node: EngineNode, project: Project
 ) -> None:
-    _virgin(node)
+    _remove_directories(node)
     variables = {**documented(), "cni_node_concerns": ["plugins", "networks", "attachments"]}
     virgin = project.run(REPORT).tasks[0].before
     project.run(PROVISION, **variables, **_release(project, "1.0.1")).succeeded()
@@ -380,7 +380,7 @@ def test_remove_without_variables_detaches_everything_before_networks_and_plugin
     ("concern", "detached", "namespaces"),
     [("attachments", {"red"}, {"blue"}), ("networks", {"red", "blue"}, {"red", "blue"})],
 )
-def test_removing_attachments_alone_removes_those_of_the_variables_and_networks_alone_detaches_all(
+def test_removing_only_attachments_follows_the_variables_and_removing_only_networks_detaches_all(
     node: EngineNode, project: Project, concern: str, detached: set[str], namespaces: set[str]
 ) -> None:
     variables = {**documented(), **UNMANAGED}
@@ -481,8 +481,10 @@ def _changed_files(before: State, after: State) -> str:
 
 
 @REQUIRES_SYSTEMD
-def test_lost_rules_are_put_back_and_the_node_learns_to_do_it_and_forgets(node: EngineNode, project: Project) -> None:
-    _virgin(node)
+def test_lost_rules_are_repaired_and_the_units_for_that_are_installed_and_removed(
+    node: EngineNode, project: Project
+) -> None:
+    _remove_directories(node)
     variables = {**documented(), **UNMANAGED, "cni_node_verify": False}
     variables["cni_node_conflists"] = [
         {"config": {**reference_networks.full("1.0.0"), "name": "dbnet", "plugins": _mapped()}}
@@ -510,7 +512,7 @@ def test_lost_rules_are_put_back_and_the_node_learns_to_do_it_and_forgets(node: 
     assert not UNIT.exists()
 
 
-def test_a_repair_asks_for_the_library_that_it_lacks_and_goes_on_without(
+def test_a_repair_names_a_missing_library_and_continues_without_it(
     node: EngineNode, project: Project, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.write(reference_networks.network(reference_networks.PTP, reference_networks.BANDWIDTH, name="wire"))

@@ -88,7 +88,7 @@ def architecture() -> str:
 
 
 @contextlib.contextmanager
-def dribbling(beginning: bytes) -> t.Iterator[str]:
+def endless_server(beginning: bytes) -> t.Iterator[str]:
     """Yield the URL of a server that sends one byte at a time without end."""
     ended = threading.Event()
 
@@ -120,7 +120,7 @@ def dribbling(beginning: bytes) -> t.Iterator[str]:
     ids=["body", "head"],
 )
 def test_a_download_is_limited_as_a_whole(node: EngineNode, beginning: bytes) -> None:
-    with dribbling(beginning) as url:
+    with endless_server(beginning) as url:
         for check_mode in (True, False):
             process = node.start(
                 "plugins", source=url, checksum=OTHER, timeout=30, download_timeout=1, _ansible_check_mode=check_mode

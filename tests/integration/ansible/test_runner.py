@@ -101,7 +101,7 @@ def test_jobs_provision_a_node_and_remove_everything(jobs: Jobs) -> None:
     assert not RECORD.exists()
 
 
-def test_the_workflow_repairs_drift_and_ends_well(jobs: Jobs) -> None:
+def test_the_workflow_repairs_drift_and_succeeds(jobs: Jobs) -> None:
     steps = ("verify", "report", "repair", "verify again")
     assert [(name, job.status) for name, job in jobs.items() if name in steps] == [
         ("verify", "failed"),
@@ -114,7 +114,7 @@ def test_the_workflow_repairs_drift_and_ends_well(jobs: Jobs) -> None:
     assert repaired["res"]["msg"] == "attachments: 1 repaired, 1 unchanged"
 
 
-def test_an_unanswered_question_leaves_what_the_inventory_says(jobs: Jobs) -> None:
+def test_an_unanswered_question_leaves_the_value_of_the_inventory(jobs: Jobs) -> None:
     """The first job answers the question for the parts of the node, the other one does not."""
     for name in ("provision", "secret"):
         assert jobs[name].results("Write the networks")

@@ -75,7 +75,7 @@ def test_no_plugins_are_installed_for_a_runtime_that_brings_its_own(node: Engine
     assert "cni.node.plugins" not in modules
 
 
-def test_the_kernel_module_is_told_the_runtime(node: EngineNode, project: Project) -> None:
+def test_the_module_kernel_gets_the_runtime(node: EngineNode, project: Project) -> None:
     played = provision(project, "podman", cni_node_concerns=["kernel"], cni_node_conflists=[]).succeeded()
     assert read_arguments(played, "kernel")["runtime"] == "podman"
 
@@ -118,7 +118,7 @@ def test_preflight_shows_for_which_network_provision_would_be_refused(node: Engi
 UNPACKED = ("bridge", "firewall", "host-local", "loopback", "portmap")
 
 
-class ByHand(t.NamedTuple):
+class ManualSetup(t.NamedTuple):
     """How a node was set up for a runtime: where its networks are, and to which user its plugins belong."""
 
     runtime: str
@@ -127,18 +127,20 @@ class ByHand(t.NamedTuple):
 
 
 BY_HAND = {
-    "a role for Nomad, whose plugins belong to the user nomad": ByHand("nomad", pathlib.Path("/opt/cni/config"), 65534),
-    "the instructions for kubeadm": ByHand("kubelet", pathlib.Path("/etc/cni/net.d"), 0),
+    "a role for Nomad, whose plugins belong to the user nomad": ManualSetup(
+        "nomad", pathlib.Path("/opt/cni/config"), 65534
+    ),
+    "the instructions for kubeadm": ManualSetup("kubelet", pathlib.Path("/etc/cni/net.d"), 0),
 }
 
 
 @pytest.fixture(params=list(BY_HAND.values()), ids=list(BY_HAND))
-def by_hand(node: EngineNode, request: pytest.FixtureRequest) -> ByHand:
+def by_hand(node: EngineNode, request: pytest.FixtureRequest) -> ManualSetup:
     """Return what was done on a node: older plugins, one of another tool, and a network."""
     reason = build.find_missing()
     if reason:
         pytest.skip(reason)
-    done: ByHand = request.param
+    done: ManualSetup = request.param
     releases.BIN_DIR.mkdir(exist_ok=True)
     done.conf_dir.mkdir(parents=True, exist_ok=True)
     files = {**releases.contents(*UNPACKED, revision="older"), "theirs": b"#!/bin/sh\n"}
@@ -152,7 +154,7 @@ def by_hand(node: EngineNode, request: pytest.FixtureRequest) -> ByHand:
 
 
 @contextlib.contextmanager
-def never_missing(paths: t.Sequence[pathlib.Path]) -> t.Iterator[None]:
+def require_never_missing(paths: t.Sequence[pathlib.Path]) -> t.Iterator[None]:
     """Require that every look finds an executable file of the same size, until the block ends."""
     gaps: list[str] = []
     is_over = threading.Event()
@@ -176,7 +178,7 @@ def never_missing(paths: t.Sequence[pathlib.Path]) -> t.Iterator[None]:
 
 
 def test_a_node_that_was_set_up_by_hand_is_taken_over_without_a_gap(
-    node: EngineNode, by_hand: ByHand, project: Project
+    node: EngineNode, by_hand: ManualSetup, project: Project
 ) -> None:
     runtime = Libcni(build.libcni_runner(), str(by_hand.conf_dir), (str(releases.BIN_DIR),), str(node.cache_dir))
     variables = {
@@ -194,7 +196,7 @@ def test_a_node_that_was_set_up_by_hand_is_taken_over_without_a_gap(
         refused = project.run("cni.node.provision", **variables)
         assert "has not installed" in refused.output
         assert not list(by_hand.conf_dir.glob("*-wire.conflist"))
-        with never_missing([releases.BIN_DIR / name for name in UNPACKED]):
+        with require_never_missing([releases.BIN_DIR / name for name in UNPACKED]):
             project.run("cni.node.provision", cni_node_plugins_force=True, **variables).succeeded()
         new = releases.contents(*UNPACKED, revision="newer")
         assert {name: (releases.BIN_DIR / name).read_bytes() for name in UNPACKED} == new

@@ -31,7 +31,7 @@ UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud8
 TRICK, SHOWN = "\x1b[2J\u202egone", r"\x1b[2J\u202egone"
 
 
-def safe(played: PlaybookRun) -> PlaybookRun:
+def require_safe_text(played: PlaybookRun) -> PlaybookRun:
     """Assert that the terminal and the result have only visible text."""
     for text in texts([played.output, *(run.result for run in played.tasks)]):
         assert not UNSAFE.search(text), ascii(text)
@@ -53,7 +53,7 @@ def test_a_change_is_reported_despite_an_undecodable_link_name(node: EngineNode,
         assert project.play([task("attach", ATTACHMENTS, arguments)]).succeeded()["attach"].changed
         with inside(blue.path):
             rename_link(b"eth0", b"caf\xe9\x1b[2J")
-        again = safe(project.play([task("again", ATTACHMENTS, arguments)]).succeeded())["again"]
+        again = require_safe_text(project.play([task("again", ATTACHMENTS, arguments)]).succeeded())["again"]
     assert again.changed
     assert again.actions() == {"blue": "recreated"}
     assert r"caf\udce9\x1b[2J" in again.entries[0]["reason"]
@@ -67,7 +67,7 @@ def test_a_plugins_message_cannot_control_the_terminal(node: EngineNode, project
     with namespaces("red", "blue"):
         items = [{"network": "loud", "netns": "red"}, {"network": "odd", "netns": "blue"}]
         tasks = [task("attach", ATTACHMENTS, {"attachments": items}), task("look", INFO, {"gather": ["attachments"]})]
-        played = safe(project.play(tasks, "--diff"))
+        played = require_safe_text(project.play(tasks, "--diff"))
     done = played["attach"]
     assert done.actions() == {"red": "failed", "blue": "added"}
     done.require_failure(f"msg {SHOWN}; first {SHOWN}\nsecond\\r")
@@ -84,7 +84,7 @@ def test_a_servers_answer_cannot_control_the_terminal(node: EngineNode, project:
 
     with web_server.serve(Handler) as url:
         arguments = {"source": f"{url}/plugins.tgz", "checksum": "sha256:" + "0" * 64}
-        played = safe(project.play([task("install", "cni.node.plugins", arguments)]))
+        played = require_safe_text(project.play([task("install", "cni.node.plugins", arguments)]))
     played["install"].require_failure(r"the server returned 404 not \x1b[2J\x9bhere")
 
 
@@ -103,7 +103,7 @@ def test_file_names_of_the_node_are_shown_on_one_line(node: EngineNode, project:
         pathlib.Path(os.fsdecode(os.fsencode(node.conf_dir) + b"/" + name)).write_bytes(content)
     conflist: JsonObject = {"config": reference_networks.network(reference_networks.bridge(bridge="br1"), name="net")}
     with namespace("blue"):
-        played = safe(
+        played = require_safe_text(
             project.play(
                 [
                     task("look", INFO, {}),
@@ -138,7 +138,7 @@ def test_file_names_of_the_controller_are_shown_on_one_line(project: Project, tm
             "refuse", "ansible.builtin.assert", {"that": f"({findings}) | map(attribute='file') | unique | count == 3"}
         ),
     ]
-    played = safe(project.play(tasks, vars={"directory": str(directory)}).succeeded())
+    played = require_safe_text(project.play(tasks, vars={"directory": str(directory)}).succeeded())
     assert all(json.dumps(name)[1:-1] in played.output for name in NAMES.values()), played.output
-    validated = safe(project.run("cni.node.validate", cni_node_conflist_files=str(directory)))
+    validated = require_safe_text(project.run("cni.node.validate", cni_node_conflist_files=str(directory)))
     assert validated.status != 0

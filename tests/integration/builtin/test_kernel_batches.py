@@ -63,7 +63,7 @@ def test_changes_of_a_batch_are_sent_together_and_made_in_their_order(blue: Name
     assert BEYOND in [route.destination for route in found.routes]
 
 
-def test_the_error_of_a_batch_is_that_of_the_first_change_that_failed(blue: Namespace) -> None:
+def test_the_error_of_a_batch_comes_from_the_first_change_that_failed(blue: Namespace) -> None:
     with kernel_writer.connect(str(blue.path)) as writer:
         loopback = rtnetlink.link("lo", str(blue.path))
         assert loopback is not None

@@ -34,7 +34,7 @@ _PATIENCE = 10.0
 _numbers = itertools.count()
 
 
-class Wire:
+class UdpClients:
     """Clients in a neighbour of the node, each with a flow of its own, and the sockets that receive."""
 
     def __init__(self, family: int, client: Namespace, stack: contextlib.ExitStack) -> None:
@@ -61,10 +61,10 @@ class Wire:
 
 
 @pytest.fixture
-def wire(node: EngineNode, family: int) -> t.Iterator[Wire]:
+def wire(node: EngineNode, family: int) -> t.Iterator[UdpClients]:
     with neighbour() as client, contextlib.ExitStack() as stack:
         track_connections()
-        yield Wire(family, client, stack)
+        yield UdpClients(family, client, stack)
 
 
 def track_connections() -> None:
@@ -87,7 +87,7 @@ def map_port(container: Namespace, **keys: t.Any) -> JsonObject:
 @in_both_backends
 @in_both_families
 def test_add_forgets_each_flow_to_its_ports(
-    node: EngineNode, here: Engine, blue: Namespace, wire: Wire, backend: str
+    node: EngineNode, here: Engine, blue: Namespace, wire: UdpClients, backend: str
 ) -> None:
     write_network(node, backend)
     wire.send()
@@ -98,7 +98,7 @@ def test_add_forgets_each_flow_to_its_ports(
 @in_both_backends
 @in_both_families
 def test_del_forgets_each_flow_to_its_ports(
-    node: EngineNode, here: Engine, blue: Namespace, wire: Wire, backend: str
+    node: EngineNode, here: Engine, blue: Namespace, wire: UdpClients, backend: str
 ) -> None:
     write_network(node, backend)
     item = map_port(blue)
@@ -110,7 +110,7 @@ def test_del_forgets_each_flow_to_its_ports(
 
 @in_both_families
 def test_a_repair_of_the_rules_forgets_each_flow_to_their_ports(
-    node: EngineNode, here: Engine, blue: Namespace, wire: Wire
+    node: EngineNode, here: Engine, blue: Namespace, wire: UdpClients
 ) -> None:
     write_network(node)
     here.add(map_port(blue))
@@ -124,7 +124,7 @@ def test_a_repair_of_the_rules_forgets_each_flow_to_their_ports(
 @in_both_backends
 @in_both_families
 def test_gc_forgets_each_flow_to_the_ports_of_a_lost_container(
-    node: EngineNode, here: Engine, blue: Namespace, wire: Wire, backend: str
+    node: EngineNode, here: Engine, blue: Namespace, wire: UdpClients, backend: str
 ) -> None:
     write_network(node, backend)
     item = map_port(blue)
@@ -138,7 +138,7 @@ def test_gc_forgets_each_flow_to_the_ports_of_a_lost_container(
 
 
 @pytest.mark.parametrize("family", [4])
-def test_del_keeps_flows_to_other_containers(node: EngineNode, here: Engine, blue: Namespace, wire: Wire) -> None:
+def test_del_keeps_flows_to_other_containers(node: EngineNode, here: Engine, blue: Namespace, wire: UdpClients) -> None:
     write_network(node)
     with namespace("green") as green:
         other = map_port(green, hostIP="127.0.0.1")

@@ -26,7 +26,7 @@ from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip,
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 
-def test_the_kernel_view_equals_that_of_iproute2(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_the_kernel_view_equals_the_view_of_iproute2(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     node.write(
         reference_networks.network(
             reference_networks.bridge(ipam=reference_networks.host_local("10.2.0.0/16", "fd00:2::/64"))

@@ -90,7 +90,7 @@ class Trial:
         state = state_of(self._situation)
         return state if self._situation.module == "gc" else state.without(UNFINISHED)
 
-    def suffer(self, kind: str, **options: t.Any) -> list[str]:
+    def inject_each(self, kind: str, **options: t.Any) -> list[str]:
         """Inject the fault at one boundary after another, each followed by a run without one; return the boundaries.
 
         The inner ring takes a sample which has each operation.
@@ -160,7 +160,7 @@ def operations(suffered: t.Iterable[str]) -> set[str]:
 @every_situation
 def test_the_next_run_repairs_a_kill_at_any_boundary(node: EngineNode, trial: Trial) -> None:
     """Kill before each plugin, program, file operation and message to the kernel."""
-    suffered = trial.suffer("SIGKILL")
+    suffered = trial.inject_each("SIGKILL")
     assert operations(suffered) >= {"open", "rename", "run", "unlink"}
     node.run("gc", min_age=0).succeeded()
     assert [path for path in node.cache_dir.rglob(".*") if path.is_file()] == []
@@ -172,14 +172,14 @@ def test_the_next_run_repairs_a_kill_at_any_boundary(node: EngineNode, trial: Tr
     indirect=["node"],
 )
 def test_the_next_run_repairs_a_termination_around_any_plugin(trial: Trial, name: str) -> None:
-    assert operations(trial.suffer(name, among=PROCESSES)) == {"run"}
+    assert operations(trial.inject_each(name, among=PROCESSES)) == {"run"}
 
 
 @writing
 @pytest.mark.parametrize("disk", DISKS)
 def test_the_next_run_repairs_any_reported_write_error(trial: Trial, disk: str) -> None:
     error, stays = DISKS[disk]
-    assert operations(trial.suffer(error, among=FILES, stays=stays)) >= {"open", "rename", "unlink"}
+    assert operations(trial.inject_each(error, among=FILES, stays=stays)) >= {"open", "rename", "unlink"}
 
 
 @add_or_delete
@@ -191,7 +191,7 @@ def test_the_next_run_repairs_a_lost_connection(trial: Trial) -> None:
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
 def test_the_next_repair_finishes_one_killed_at_any_boundary(trial: Trial, name: str) -> None:
     """Kill around the lock and each program; rules of others stay where they are."""
-    suffered = trial.suffer(name)
+    suffered = trial.inject_each(name)
     assert operations(suffered) >= {"open", "run"}
     for tool in ("iptables-restore", "ip6tables-restore", "nft -f"):
         assert any(f"/{tool}" in text for text in suffered)
@@ -201,4 +201,4 @@ def test_the_next_repair_finishes_one_killed_at_any_boundary(trial: Trial, name:
 @REQUIRES_SYSTEMD
 def test_boot_files_are_complete_or_absent_after_a_killed_run(clean: EngineNode, trial: Trial) -> None:
     among = ("mkdir", "rename", "rmdir", "symlink", "unlink")
-    assert operations(trial.suffer("SIGKILL", among=among)) >= {"rename", "unlink"}
+    assert operations(trial.inject_each("SIGKILL", among=among)) >= {"rename", "unlink"}

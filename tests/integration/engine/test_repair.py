@@ -95,7 +95,7 @@ def test_the_module_repairs_attachments_of_every_runtime(node: EngineNode, attac
     assert (again.result["changed"], again.entries, again.result["summary"]) == (False, [], {"unchanged": 1})
 
 
-def test_an_attachment_without_a_recorded_namespace_is_repaired_in_that_of_its_result(
+def test_an_attachment_without_a_recorded_namespace_is_repaired_in_the_namespace_of_its_result(
     node: EngineNode, attached: JsonObject, blue: Namespace
 ) -> None:
     as_other_runtime(node, attached, has_netns=False)
@@ -413,7 +413,7 @@ def test_the_service_repairs_lost_rules_without_ansible(with_units: EngineNode, 
 @pytest.mark.parametrize(
     "content", ['{"kind": ', '{"kind": "cniCacheV1", "result": 5}', "\x1b[2J", '{"kind": "cniCacheV1", "config": "%"}']
 )
-def test_a_broken_record_is_one_line_of_the_journal_and_stops_nothing(
+def test_a_broken_record_is_one_line_of_the_journal_and_does_not_stop_the_repair(
     with_units: EngineNode, attached: JsonObject, content: str
 ) -> None:
     with_units.run("repair", on_reload="present").succeeded()

@@ -124,7 +124,7 @@ def test_repair_continues_after_a_namespace_disappears(node: EngineNode, items: 
 
 
 @pytest.mark.parametrize("module", ["attachments", "repair"])
-def test_a_lock_of_repairs_that_fails_is_an_error_of_what_needs_one_alone(
+def test_a_failed_lock_of_repairs_is_an_error_only_of_attachments_that_need_a_repair(
     node: EngineNode, items: list[JsonObject], module: str
 ) -> None:
     lost, intact, new = items[:3]

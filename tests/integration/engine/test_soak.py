@@ -33,7 +33,7 @@ CONTAINERS, AT_ONCE = 8, 3
 LONGEST_RUN = 1.0  # seconds; the kill comes at a random time before
 
 
-class Disorder:
+class RandomOperations:
     """Runs that attach and detach, some of them killed, and deletions of interfaces."""
 
     def __init__(self, node: EngineNode, made: t.Sequence[Namespace], seed: int) -> None:
@@ -46,7 +46,7 @@ class Disorder:
             return attachment("routed", container)
         return attachment("net", container, capability_args={"portMappings": [mapping]})
 
-    def reign(self, operations: int) -> None:
+    def run(self, operations: int) -> None:
         running: list[tuple[subprocess.Popen[str], threading.Timer | None]] = []
         while operations > 0 or running:
             if operations > 0:
@@ -82,11 +82,11 @@ def test_a_run_after_random_damage_establishes_exactly_the_requested_state(node:
     node.write(reference_networks.network(reference_networks.bridge(), reference_networks.PORTMAP))
     node.write(reference_networks.network(reference_networks.PTP, name="routed"))
     with namespaces(*(f"soak{number}" for number in range(CONTAINERS))) as made:
-        disorder = Disorder(node, made, seed)
-        before = node.attach_and_detach(*disorder.items)
-        disorder.reign(OPERATIONS)
-        desired = disorder.items[: CONTAINERS // 2]
-        unwanted = [{**item, "state": "absent"} for item in disorder.items[CONTAINERS // 2 :]]
+        workload = RandomOperations(node, made, seed)
+        before = node.attach_and_detach(*workload.items)
+        workload.run(OPERATIONS)
+        desired = workload.items[: CONTAINERS // 2]
+        unwanted = [{**item, "state": "absent"} for item in workload.items[CONTAINERS // 2 :]]
         node.attach(*desired, *unwanted)
         # A killed run may leave an unfinished file and its locks, and nothing else.
         findings = node.run("gc", min_age=0).succeeded().result["findings"]

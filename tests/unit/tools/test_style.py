@@ -48,6 +48,9 @@ BROKEN: t.Final = {
     "a test is no sentence": ("def test_a_failure_on_the_page_is_none() -> None: ...\n", [(1, "test-name")]),
     "a test says is no": ("def test_an_empty_file_is_no_record() -> None: ...\n", [(1, "test-name")]),
     "a test says are no": ("def test_empty_files_are_no_records_here() -> None: ...\n", [(1, "test-name")]),
+    "a test says is that of": ("def test_the_status_is_that_of_the_command() -> None: ...\n", [(1, "test-name")]),
+    "a test puts back": ("def test_lost_rules_are_put_back() -> None: ...\n", [(1, "test-name")]),
+    "a docstring puts back": (function("Put back the rules."), [(2, "phrase")]),
     "a comment": ("# Nobody waits.\n", [(1, "phrase")]),
     "a comment of two lines": ("x = 1\n# It is to\n# be done.\n", [(2, "phrase")]),
     "a docstring of two lines": (

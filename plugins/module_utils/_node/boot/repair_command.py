@@ -42,7 +42,7 @@ def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
 
 
 def _parse(arguments: t.Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("repair", description="Put back what recorded attachments have lost.")
+    parser = argparse.ArgumentParser("repair", description="Repair what recorded attachments have lost.")
     parser.add_argument("--network", action="append", default=[], help="a network to repair, instead of all")
     parser.add_argument("--owner", action="append", default=[], help="a runtime, instead of all")
     parser.add_argument("--resource", action="append", default=[], choices=[resource.value for resource in Resource])

@@ -116,8 +116,8 @@ class _Item:
 class Repairer:
     """Repairs attachments: compares all of them with the kernel, then writes the difference in a few transactions.
 
-    A DEL may run at the same time, of any runtime. An attachment whose DEL has begun is left alone, and rules that were put
-    back are removed again if its DEL was found only afterwards. This collection's DEL leaves an intent first. One of another
+    A DEL may run at the same time, of any runtime. An attachment whose DEL has begun is left alone, and a repair is undone if
+    its DEL was found only afterwards. This collection's DEL leaves an intent first. One of another
     runtime shows only while a plugin runs and after its record is gone, so its attachments are looked at once more.
     """
 

@@ -39,7 +39,7 @@ def test_the_first_line_names_the_columns() -> None:
     assert cells() == [["NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "MAC", "ACTION"]]
 
 
-def test_the_mac_is_that_of_the_interface_in_the_namespace() -> None:
+def test_the_mac_belongs_to_the_interface_in_the_namespace() -> None:
     assert cells(ATTACHED)[1] == ["dbnet", "red", "eth0", "10.1.0.2/16,fd00::2/64", "00:11:22:33:44:66", "added"]
 
 

@@ -33,7 +33,7 @@ def test_nodes_are_compared_for_every_form_of_networks() -> None:
     assert find_codes({"a": pods("10.1.0.0/24"), "b": [json.dumps(pods("10.1.0.0/25"))]}) == [collision]
 
 
-def test_a_broken_network_is_found_and_stops_no_other() -> None:
+def test_a_broken_network_is_found_and_does_not_hide_others() -> None:
     nodes = {"a": ["{"], "b": pods("10.1.0.0/24"), "c": pods("10.1.0.0/16")}
     assert find_codes(nodes) == [("a: conflists[0]", "not-json"), ("c: conflists[0]", "node-subnets-collide")]
 

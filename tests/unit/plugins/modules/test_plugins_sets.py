@@ -153,7 +153,7 @@ def test_a_needed_plugin_of_a_set_is_not_removed(place: PluginSets) -> None:
     assert place.installed_plugins() == ["bridge", "ptp"]
 
 
-def test_a_version_of_another_set_is_not_taken_for_one_of_the_reference_plugins(place: PluginSets) -> None:
+def test_a_version_of_another_set_does_not_count_as_a_version_of_the_reference_plugins(place: PluginSets) -> None:
     for version in ("1.0.0", "1.4.1", "0.9.0"):
         done = place.ensure(sets=[{**place.zip("tap", "tap", revision=version)}])
         assert (done.ok()["sets"][0]["version"], done.warnings) == (version, [])

@@ -212,7 +212,7 @@ def test_a_task_takes_the_result_of_an_earlier_call(asking: Controller) -> None:
         {**PLANNED, "args": RED, "check_mode": True},
     ],
 )
-def test_another_task_does_not(asking: Controller, keys: JsonObject) -> None:
+def test_another_task_takes_no_result_of_an_earlier_call(asking: Controller, keys: JsonObject) -> None:
     assert asking.run(**keys)["msg"] == "done"
     assert asking.calls == [FROM_LIBRARY]
 

@@ -106,14 +106,14 @@ def test_libraries_are_left_out_on_request(given: object, packages: list[str]) -
 
 
 @pytest.mark.parametrize("given", [None, False, "no", "false", [], ""])
-def test_nothing_is_installed_unasked(given: object) -> None:
+def test_packages_are_installed_only_on_request(given: object) -> None:
     node = Node(given)
     assert node.ask() == {**DONE, "msg": "done; not installed: ip6tables, iptables, nft"}
     assert node.asked == []
 
 
 @pytest.mark.parametrize("given", [{"nft": "nftables"}, 7])
-def test_another_value_is_refused(given: object) -> None:
+def test_a_value_that_is_not_a_flag_or_a_list_is_refused(given: object) -> None:
     with pytest.raises(AnsibleActionFail, match="expected: true, false, programs, or a list"):
         Node(given).ask()
 
@@ -125,7 +125,7 @@ def test_installed_packages_are_unchanged() -> None:
     assert node.ask() == {**DONE, "msg": "done; not installed: ip6tables, iptables, nft"}
 
 
-def test_a_program_without_a_package_fails_the_task_and_a_library_only_warns() -> None:
+def test_a_program_without_a_package_is_an_error_and_a_library_without_one_is_a_warning() -> None:
     node = Node(True)
     node.unknown = {"python3-pyroute2"}
     result = node.ask()

@@ -41,7 +41,7 @@ def disk() -> SlowDisk:
     return SlowDisk()
 
 
-def submit_behind(disk: SlowDisk, *items: str) -> dict[str, concurrent.futures.Future[None]]:
+def submit_during_commit(disk: SlowDisk, *items: str) -> dict[str, concurrent.futures.Future[None]]:
     """Submit an item, and others from threads of their own while its commit is under way."""
     commits = GroupCommit(disk.commit)
     pool = concurrent.futures.ThreadPoolExecutor(len(items) + 1)
@@ -55,13 +55,13 @@ def submit_behind(disk: SlowDisk, *items: str) -> dict[str, concurrent.futures.F
 
 
 def test_waiting_jobs_are_committed_together_by_the_next_commit(disk: SlowDisk) -> None:
-    futures = submit_behind(disk, "a", "b", "c")
+    futures = submit_during_commit(disk, "a", "b", "c")
     assert [future.result() for future in futures.values()] == [None] * 4
     assert [sorted(group) for group in disk.groups] == [["first"], ["a", "b", "c"]]
 
 
 def test_a_job_that_fails_does_not_fail_the_others_of_its_group(disk: SlowDisk) -> None:
-    futures = submit_behind(disk, "a", "bad one", "bad other", "b")
+    futures = submit_during_commit(disk, "a", "bad one", "bad other", "b")
     assert {name: str(future.exception()) for name, future in futures.items() if future.exception()} == {
         "bad one": "bad one",
         "bad other": "bad other",
@@ -69,7 +69,7 @@ def test_a_job_that_fails_does_not_fail_the_others_of_its_group(disk: SlowDisk) 
 
 
 def test_a_failed_commit_fails_its_group_but_no_later_group(disk: SlowDisk) -> None:
-    futures = submit_behind(disk, "breaks the disk", "a")
+    futures = submit_during_commit(disk, "breaks the disk", "a")
     assert [isinstance(future.exception(), OSError) for future in futures.values()] == [False, True, True]
     GroupCommit(disk.commit).submit("later")
 
@@ -119,12 +119,12 @@ def test_a_thread_that_has_waited_does_not_wait_for_a_thread_that_needs_its_lock
         with lock, pause():
             assert is_wanted.wait(10)
 
-    def want_the_lock() -> None:
+    def request_the_lock() -> None:
         until(lambda: lock.locked() or None)
         is_wanted.set()
         assert lock.acquire(timeout=10)
 
-    run(2, [hold_the_lock, want_the_lock])
+    run(2, [hold_the_lock, request_the_lock])
 
 
 def test_the_number_of_working_threads_is_limited() -> None:

@@ -155,7 +155,7 @@ def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: pathlib.Path) -> None:
     assert error_of(take, tmp_path / "lock", "exclusive").code == Code.IO_FAILURE
 
 
-def test_keep_leaves_the_lock_file(path: pathlib.Path) -> None:
+def test_a_lock_with_keep_leaves_its_file(path: pathlib.Path) -> None:
     with hold_lock(str(path), exclusive=True, timeout=0, what="it", keep=True):
         before = path.stat().st_ino
     assert path.stat().st_ino == before

@@ -40,7 +40,7 @@ def test_all_keys_of_a_list_are_read() -> None:
     assert network.content == encode(LIST)
 
 
-def test_capabilities_are_those_declared_true() -> None:
+def test_only_capabilities_declared_true_count() -> None:
     assert [plugin.capabilities for plugin in parse(LIST).plugins] == [frozenset(), {"mac"}, {"portMappings"}]
 
 

@@ -63,7 +63,7 @@ def test_a_record_is_written_as_libcni_writes_it() -> None:
     assert json.loads(own.encode()) == OWN_RECORD
 
 
-def test_config_args_are_kept_under_our_key() -> None:
+def test_config_args_are_recorded_under_the_key_of_this_collection() -> None:
     attachment = dataclasses.replace(
         ATTACHMENT, config_args={"ips": ["10.1.0.9"], "labels": [{"key": "a", "value": "b"}]}
     )

@@ -201,7 +201,7 @@ def test_an_endless_record_is_reported(store: RecordStore) -> None:
 
 
 @pytest.mark.parametrize(("length", "fits"), [(236, True), (237, False)])
-def test_identifiers_that_are_too_long_together_are_refused(store: RecordStore, length: int, fits: bool) -> None:
+def test_identifiers_that_are_too_long_in_total_are_refused(store: RecordStore, length: int, fits: bool) -> None:
     key = ("n", "c" * length, "interface0")
     if not fits:
         assert error_of(store.check_key, key).code == Code.INVALID_ENVIRONMENT

@@ -1,6 +1,6 @@
 # Copyright (c) 2026, cni.node contributors
-# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-try_again_first.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-try_again_first
 
 """Operations that return code 11 are retried with growing pauses, within a time limit."""
 
@@ -26,7 +26,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_runtime import AttachedRuntime, network
 
 
-def later(command: str, times: float) -> MemoryAnswer:
+def try_again_first(command: str, times: float) -> MemoryAnswer:
     """Return an answer that is code 11 for the first calls of one command."""
     calls: list[MemoryCall] = []
 
@@ -39,7 +39,7 @@ def later(command: str, times: float) -> MemoryAnswer:
     return answer
 
 
-def patient(directory: pathlib.Path, seconds: float, **plugins: MemoryAnswer) -> AttachedRuntime:
+def make_node(directory: pathlib.Path, seconds: float, **plugins: MemoryAnswer) -> AttachedRuntime:
     node = AttachedRuntime(directory, **plugins)
     node.runtime = Runtime(node.executor, str(directory / "cache"), seconds)
     return node
@@ -49,14 +49,14 @@ UNDONE = [("ADD", "a"), ("ADD", "b"), ("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
 
 
 def test_add_is_repeated_after_a_del_of_the_whole_list(tmp_path: pathlib.Path) -> None:
-    node = patient(tmp_path, 20, b=later("ADD", 2))
+    node = make_node(tmp_path, 20, b=try_again_first("ADD", 2))
     node.runtime.add(network(), node.attachment)
     assert node.executor.run() == [*UNDONE, *UNDONE, ("ADD", "a"), ("ADD", "b"), ("ADD", "c")]
     assert (node.record is not None, node.intent) == (True, None)
 
 
 def test_an_add_that_keeps_failing_fails_at_the_time_limit(tmp_path: pathlib.Path) -> None:
-    node = patient(tmp_path, 0.5, b=later("ADD", 100))
+    node = make_node(tmp_path, 0.5, b=try_again_first("ADD", 100))
     error = error_of(node.runtime.add, network(), node.attachment)
     assert (error.code, error.msg) == (Code.TRY_AGAIN, "not now")
     assert "the pool is being rebuilt" in error.details
@@ -67,7 +67,7 @@ def test_an_add_that_keeps_failing_fails_at_the_time_limit(tmp_path: pathlib.Pat
 
 
 def test_an_add_whose_del_fails_is_not_repeated(tmp_path: pathlib.Path) -> None:
-    node = patient(tmp_path, 20, b=later("ADD", 100), a=fails_at("DEL"))
+    node = make_node(tmp_path, 20, b=try_again_first("ADD", 100), a=fails_at("DEL"))
     error = error_of(node.runtime.add, network(), node.attachment)
     assert (error.code, "the DEL that followed failed too" in error.details) == (Code.TRY_AGAIN, True)
     assert node.executor.run() == UNDONE
@@ -83,7 +83,7 @@ def test_between_two_adds_the_intent_has_the_restoration(tmp_path: pathlib.Path)
         seen.append(f"{call.command} {intent.command if intent else ''}")
         return CniError(Code.TRY_AGAIN, "not now") if seen == ["ADD ADD"] else None
 
-    node = patient(tmp_path, 20, a=looks)
+    node = make_node(tmp_path, 20, a=looks)
     restoration = Restoration(("/opt/cni/bin",), 60.0)
     node.runtime.add(network(), node.attachment, restoration, is_replacement=True)
     assert seen == ["ADD ADD", "DEL ADD", "ADD ADD"]
@@ -93,7 +93,7 @@ def test_between_two_adds_the_intent_has_the_restoration(tmp_path: pathlib.Path)
 
 @pytest.mark.parametrize("command", ["CHECK", "DEL"])
 def test_check_and_del_of_a_single_plugin_are_retried(tmp_path: pathlib.Path, command: str) -> None:
-    node = patient(tmp_path, 20, b=later(command, 2))
+    node = make_node(tmp_path, 20, b=try_again_first(command, 2))
     record = node.add()
     if command == "CHECK":
         node.runtime.check(record)
@@ -105,7 +105,7 @@ def test_check_and_del_of_a_single_plugin_are_retried(tmp_path: pathlib.Path, co
 
 @pytest.mark.parametrize("command", ["GC", "STATUS"])
 def test_gc_and_status_are_not_retried(tmp_path: pathlib.Path, command: str) -> None:
-    node = patient(tmp_path, 20, b=later(command, 1))
+    node = make_node(tmp_path, 20, b=try_again_first(command, 1))
     operation = {"GC": network_operations.gc, "STATUS": network_operations.status}[command]
     assert error_of(operation, node.runtime, network()).code == Code.TRY_AGAIN
     assert [plugin for dummy, plugin in node.executor.run()].count("b") == 1

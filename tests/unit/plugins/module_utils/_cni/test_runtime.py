@@ -310,7 +310,7 @@ def test_a_final_del_discards_the_restoration_before_any_plugin_runs(tmp_path: p
 
 
 @pytest.mark.parametrize("fate", ["gone", "replaced"])
-def test_del_has_no_netns_if_that_of_add_is_gone(tmp_path: pathlib.Path, fate: str) -> None:
+def test_del_has_no_netns_if_the_netns_of_add_is_gone(tmp_path: pathlib.Path, fate: str) -> None:
     node = AttachedRuntime(tmp_path)
     record = node.add()
     (tmp_path / "new").touch()

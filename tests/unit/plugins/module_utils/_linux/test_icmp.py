@@ -40,7 +40,7 @@ class Connection:
 
 
 @pytest.fixture(autouse=True)
-def standing_still(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a minute pass between two readings of the clock."""
     clock = itertools.count(0, 60)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))

@@ -28,7 +28,7 @@ def python(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 @pytest.mark.parametrize("allow_venv", [True, False])
-def test_a_virtual_environment_is_used_only_for_what_needs_its_libraries(
+def test_a_virtual_environment_is_used_only_by_programs_that_need_its_libraries(
     tmp_path: pathlib.Path, *, allow_venv: bool
 ) -> None:
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)

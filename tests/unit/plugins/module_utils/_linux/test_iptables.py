@@ -136,5 +136,5 @@ def test_a_kept_table_gets_what_commands_write(commands: list[str], chain: str, 
 @pytest.mark.parametrize(
     "command", ['"-D" "CNI-1" "-j" "ACCEPT"', "-D CNI-1 -j DROP", "-X CNI-1", "-R CNI-1 1 -j DROP"]
 )
-def test_a_kept_table_is_not_known_after_a_command_that_is_not_understood(command: str) -> None:
+def test_a_kept_table_is_unknown_after_an_unknown_command(command: str) -> None:
     assert iptables._change(iptables.parse(SAVED)["nat"], ["-N CNI-3", command]) is None

@@ -56,12 +56,12 @@ def test_every_mount_is_visible_in_the_mount_namespace_of_process_1(tmp_path: pa
     assert mount_propagation.is_visible("/run/netns", str(tmp_path))
 
 
-def test_a_mount_counts_as_visible_where_process_1_may_not_be_looked_at(tmp_path: pathlib.Path) -> None:
+def test_a_mount_counts_as_visible_if_process_1_cannot_be_inspected(tmp_path: pathlib.Path) -> None:
     describe(tmp_path, "self", "1", write_mounts(ROOT))
     assert mount_propagation.is_visible("/run/netns", str(tmp_path))
 
 
-def test_the_error_says_what_gives_a_service_mounts_of_its_own(tmp_path: pathlib.Path) -> None:
+def test_the_error_names_the_settings_that_give_a_service_its_own_mounts(tmp_path: pathlib.Path) -> None:
     describe(tmp_path, "self", "1", write_mounts(ROOT))
     describe(tmp_path, "1", "2", write_mounts(ROOT, "shared:1"))
     error = error_of(mount_propagation.require_visible, "/run/netns", str(tmp_path))

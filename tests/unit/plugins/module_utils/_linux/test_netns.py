@@ -23,7 +23,7 @@ OWN = "/proc/self/ns/net"
 
 
 @pytest.mark.parametrize("name", ["blue", "a.b", "cni-1234_x", "..x", "Ünï", "a:b", "a" * 255])
-def test_a_name_is_a_file_of_the_directory(name: str) -> None:
+def test_each_file_of_the_directory_is_the_name_of_a_namespace(name: str) -> None:
     assert netns.path_of("/run/netns", name) == f"/run/netns/{name}"
 
 

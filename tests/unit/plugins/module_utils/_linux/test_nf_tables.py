@@ -11,6 +11,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux import nf_tables
 from ansible_collections.cni.node.tests.support.descriptors import no_more_files
 
 
-def test_chains_that_cannot_be_listed_are_not_taken_for_none() -> None:
+def test_chains_that_cannot_be_listed_do_not_count_as_absent() -> None:
     with no_more_files(), pytest.raises(CniError, match="cannot list the chains of nf_tables: Too many open files"):
         nf_tables.list_chains()

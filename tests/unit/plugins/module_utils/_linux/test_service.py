@@ -56,7 +56,7 @@ def program(tmp_path: pathlib.Path) -> t.Iterator[str]:
         ([("loaded", "inactive", 0.0), ("loaded", "failed", 0.0)], None),
     ],
 )
-def test_the_state_of_systemd_units_decides(
+def test_units_of_systemd_tell_the_uptime(
     systemctl: t.Callable[..., None], states: list[tuple[str, str, float]], expected: float | None
 ) -> None:
     systemctl(*states)
@@ -64,7 +64,9 @@ def test_the_state_of_systemd_units_decides(
     assert (None if uptime is None else round(uptime / 10) * 10) == expected
 
 
-def test_a_stopped_unit_decides_although_a_process_has_the_name(systemctl: t.Callable[..., None], program: str) -> None:
+def test_a_stopped_unit_is_not_running_although_a_process_has_the_name(
+    systemctl: t.Callable[..., None], program: str
+) -> None:
     systemctl(("loaded", "inactive", 0.0))
     assert service.uptime(UNITS, [program]) is None
 
@@ -77,7 +79,7 @@ def test_the_youngest_process_counts_beside_an_active_unit(systemctl: t.Callable
 
 
 @pytest.mark.parametrize("state", [("not-found", "inactive", 0.0), None])
-def test_processes_decide_without_a_unit(
+def test_processes_tell_the_uptime_without_a_unit(
     systemctl: t.Callable[..., None], program: str, state: tuple[str, str, float] | None
 ) -> None:
     systemctl(*([state] if state else []), status=0 if state else 1)
@@ -87,7 +89,7 @@ def test_processes_decide_without_a_unit(
     assert service.uptime(UNITS, ["no such program"]) is None
 
 
-def test_processes_decide_without_systemd(program_dir: pathlib.Path, program: str) -> None:
+def test_processes_tell_the_uptime_without_systemd(program_dir: pathlib.Path, program: str) -> None:
     assert list(program_dir.glob("systemctl")) == []
     assert service.uptime(UNITS, [program]) is not None
 

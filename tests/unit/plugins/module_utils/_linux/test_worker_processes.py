@@ -55,7 +55,7 @@ def test_an_unexpected_exception_in_a_process_is_the_error_of_its_share() -> Non
     assert broken.msg == "unexpected ZeroDivisionError: division by zero"
 
 
-def test_an_exception_of_the_own_share_ends_the_other_processes() -> None:
+def test_an_exception_in_the_first_share_ends_the_other_processes() -> None:
     def run(share: str) -> None:
         if share == "own":
             raise KeyboardInterrupt

@@ -28,7 +28,7 @@ def test_a_number_that_is_not_positive_and_finite_is_refused(value: float, text:
     assert (error.code, str(error)) == (Code.INVALID_CONFIG, f"workers: {text}; expected: a number above 0")
 
 
-def test_the_default_plugin_dirs_are_those_of_distributions() -> None:
+def test_the_default_plugin_dirs_include_the_directories_of_distributions() -> None:
     assert arguments.PLUGIN_DIRS["plugin_dirs"]["default"] == ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"]
 
 

@@ -80,7 +80,7 @@ def test_the_diff_shows_the_attachments_that_change(
     assert parts["attachments"][0]["changed"] is (before is not None)
 
 
-def test_the_time_of_plugins_is_that_of_the_calls_for_the_attachment(stopwatch: Stopwatch) -> None:
+def test_the_time_of_plugins_comes_from_the_calls_for_the_attachment(stopwatch: Stopwatch) -> None:
     stopwatch.calls += [
         PluginCall("bridge", "ADD", 0.5, BLUE.key),
         PluginCall("portmap", "ADD", 0.25, BLUE.key),

@@ -66,9 +66,7 @@ def test_tasks_that_change_nothing_are_answered(later: Later) -> None:
 
 
 @pytest.mark.parametrize("result", [{"changed": True}, {"failed": True}, {"_controller": {}}, ValueError("broken")])
-def test_what_comes_after_a_task_that_has_to_run_itself_is_unknown(
-    later: Later, result: JsonObject | Exception
-) -> None:
+def test_answers_after_a_task_that_has_to_run_itself_are_unknown(later: Later, result: JsonObject | Exception) -> None:
     assert later.compare({"msg": "one"}, result, {"msg": "three"}) == [answer(msg="one")]
     assert later.ran == ["m0", "m1"]
 

@@ -89,7 +89,7 @@ def test_a_repaired_attachment_has_its_drift_and_changes(node: RepairedNode) -> 
     assert result["diff"]["after"] == {str(node.records[0].attachment): entry(done)["changes"]}
 
 
-def test_an_attachment_that_keeps_some_drift_is_drifted_although_something_was_put_back(node: RepairedNode) -> None:
+def test_an_attachment_that_keeps_some_drift_is_drifted_although_something_was_repaired(node: RepairedNode) -> None:
     node.lose_forwarding()
     node.lose_rules()
     done = node.run_module(resources=["interfaces"])
@@ -103,7 +103,7 @@ def test_reported_drift_does_not_count_as_a_change(node: RepairedNode) -> None:
     assert (entry(done)["action"], done.ok()["changed"], done.result["diff"]["after"]) == ("drifted", False, {})
 
 
-def test_rules_that_cannot_be_listed_are_a_reason_and_no_drift(node: RepairedNode) -> None:
+def test_rules_that_cannot_be_listed_are_a_reason_and_not_drift(node: RepairedNode) -> None:
     node.firewall.list_error = FAILURE
     done = node.run_module()
     assert (entry(done)["action"], done.ok()["changed"]) == ("skipped", False)

@@ -162,7 +162,7 @@ def everything(gc: GcFixture) -> t.Iterator[CniError]:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cached_results(), st.booleans())
-def test_any_cached_result_is_read_or_named(gc: GcFixture, result: t.Any, is_own: bool) -> None:
+def test_any_cached_result_is_read_or_is_an_error_with_its_path(gc: GcFixture, result: t.Any, is_own: bool) -> None:
     gc.node.make_namespace("blue")
     for name in ("blue", "gone", Trial("net").netns):
         put(gc, record(result, encode(NETWORK), is_own=is_own), name)
@@ -172,7 +172,7 @@ def test_any_cached_result_is_read_or_named(gc: GcFixture, result: t.Any, is_own
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cached_records())
-def test_any_record_is_read_or_named(gc: GcFixture, document: JsonObject) -> None:
+def test_any_record_is_read_or_is_an_error_with_its_path(gc: GcFixture, document: JsonObject) -> None:
     gc.node.make_namespace("blue")
     for name in ("blue", "gone", Trial("net").netns):
         put(gc, document, name)

@@ -95,7 +95,7 @@ def put_both(gc: GcFixture, change: JsonObject) -> FakeNode:
     return gc.node
 
 
-def test_an_odd_record_stops_no_repair(gc: GcFixture) -> None:
+def test_an_odd_record_does_not_stop_a_repair(gc: GcFixture) -> None:
     def check(change: JsonObject) -> None:
         fake = put_both(gc, change)
         repairs, broken = repair_node(fake.paths, str(fake.cache_dir), 60, Selection(), dry_run=True)
@@ -106,7 +106,7 @@ def test_an_odd_record_stops_no_repair(gc: GcFixture) -> None:
     check_each(CASES, check)
 
 
-def test_an_odd_record_stops_no_inventory(gc: GcFixture) -> None:
+def test_an_odd_record_does_not_stop_an_inventory(gc: GcFixture) -> None:
     def check(change: JsonObject) -> None:
         fake = put_both(gc, change)
         facts = inventory.list_attachments(str(fake.cache_dir), str(fake.conf_dir), fake.paths.lease_dir, drift=True)
@@ -116,7 +116,7 @@ def test_an_odd_record_stops_no_inventory(gc: GcFixture) -> None:
     check_each(CASES, check)
 
 
-def test_an_odd_record_stops_no_batch(gc: GcFixture) -> None:
+def test_an_odd_record_does_not_stop_a_batch(gc: GcFixture) -> None:
     def check(change: JsonObject) -> None:
         fake = put_both(gc, change)
         desired = [DesiredAttachment(fake.attachment(name, capability_args=PORTS)) for name in (ODD, HEALTHY)]
@@ -128,7 +128,7 @@ def test_an_odd_record_stops_no_batch(gc: GcFixture) -> None:
     check_each(CASES, check)
 
 
-def test_an_odd_record_stops_no_collection_and_no_restoration(gc: GcFixture) -> None:
+def test_an_odd_record_stops_neither_a_collection_nor_a_restoration(gc: GcFixture) -> None:
     def check(change: JsonObject) -> None:
         fake = put_both(gc, change)
         names = {leak.subject for leak in gc.collect(min_age=0)}

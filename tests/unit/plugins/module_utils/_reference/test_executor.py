@@ -68,7 +68,7 @@ def test_other_failures_of_host_device_are_raised() -> None:
     assert memory.run() == [("DEL", "host-device")]
 
 
-def test_a_missing_plugin_is_missing_through_the_chain(tmp_path: pathlib.Path) -> None:
+def test_the_chain_reports_a_missing_plugin(tmp_path: pathlib.Path) -> None:
     with pytest.raises(CniError, match="not installed"):
         make_executor([str(tmp_path)], 30, builtin="never").require("sbr")
 

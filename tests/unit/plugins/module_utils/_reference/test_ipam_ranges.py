@@ -35,7 +35,7 @@ def test_a_subnet_has_the_range_that_host_local_takes(subnet: str, expected: tup
 
 @pytest.mark.parametrize("end", ["fd00::1", "tomorrow", 7])
 @pytest.mark.parametrize("key", ["rangeStart", "rangeEnd"])
-def test_a_default_stands_for_an_end_that_host_local_rejects(key: str, end: object) -> None:
+def test_an_end_of_a_range_that_host_local_rejects_gets_the_default(key: str, end: object) -> None:
     ipam = local(subnet="10.1.0.0/24", **{key: end})
     (member,) = ipam_ranges.host_local_ranges(ipam)
     assert describe(member) == ("10.1.0.1", "10.1.0.254", "10.1.0.1")
@@ -54,7 +54,7 @@ GATEWAYS = {"fd00::1": True, "tomorrow": False}
 
 
 @pytest.mark.parametrize("gateway", GATEWAYS)
-def test_a_default_stands_for_a_gateway_of_another_family(gateway: str) -> None:
+def test_a_gateway_of_another_family_gets_the_default(gateway: str) -> None:
     (member,) = ipam_ranges.host_local_ranges(local(subnet="10.1.0.0/24", gateway=gateway))
     assert (str(member.gateway), member.is_valid) == ("10.1.0.1", GATEWAYS[gateway])
 

@@ -33,7 +33,7 @@ def test_each_call_is_timed_even_if_it_fails(monkeypatch: pytest.MonkeyPatch) ->
     assert watch.calls == [PluginCall("a", "VERSION", 0.25, None), PluginCall("b", "ADD", 2.0, attachment.key)]
 
 
-def test_a_missing_plugin_is_missing_through_the_stopwatch() -> None:
+def test_the_stopwatch_reports_a_missing_plugin() -> None:
     watch = Stopwatch(BuiltinExecutor(MemoryExecutor(a=succeeds), NEVER))
     assert watch.require("a") == "memory:a"
     with pytest.raises(CniError):

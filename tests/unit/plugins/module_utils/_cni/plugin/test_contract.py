@@ -92,7 +92,7 @@ def test_prev_result_is_in_the_latest_version(requested: str, previous: JsonObje
     assert all("version" not in ip for ip in result.keys["ips"])
 
 
-def test_prev_result_without_a_version_has_that_of_the_request() -> None:
+def test_prev_result_without_a_version_has_the_version_of_the_request() -> None:
     previous = {"ip4": {"ip": "10.1.0.5/16"}}
     assert read_request(cniVersion="0.2.0", prevResult=previous).require_prev_result().addresses == ("10.1.0.5",)
     assert read_request(cniVersion="0.4.0", prevResult=previous).require_prev_result().addresses == ()
@@ -173,7 +173,7 @@ def test_the_result_of_a_delegated_plugin_is_in_the_latest_version(answer: JsonO
     assert all("version" not in ip for ip in result.keys["ips"])
 
 
-def test_the_result_of_a_delegated_plugin_without_a_version_has_that_of_the_request() -> None:
+def test_the_result_of_a_delegated_plugin_without_a_version_has_the_version_of_the_request() -> None:
     executor = MemoryExecutor(ipam=lambda made: {"ip4": {"ip": "10.1.0.5/16"}})
     assert read_request(cniVersion="0.2.0", executor=executor).delegate("ipam").addresses == ("10.1.0.5",)
 

@@ -95,7 +95,7 @@ def test_a_version_that_the_plugin_does_not_support_is_refused(unsupported: obje
     assert plugin.requests == []
 
 
-def test_a_missing_version_is_refused_by_a_plugin_without_the_first() -> None:
+def test_a_missing_version_is_refused_by_a_plugin_that_lacks_the_first_version() -> None:
     assert error_of(call, Recent(), "DEL", {"name": "dbnet", "type": "fake"}).code == 1
 
 

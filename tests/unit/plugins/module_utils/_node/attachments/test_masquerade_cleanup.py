@@ -80,7 +80,7 @@ def test_del_fails_for_a_family_that_cannot_be_listed_if_the_addresses_are_not_k
     assert error_of(remove_leaked_rules, record(), records).code == Code.IO_FAILURE
 
 
-def test_an_attachment_does_not_keep_its_own_rules_and_another_of_the_container_does(
+def test_leaked_rules_stay_for_another_attachment_of_the_container_only(
     tool: t.Callable[..., pathlib.Path], records: RecordStore
 ) -> None:
     """The attachment's own record is recognized even without a network namespace, as libcni before 1.2.0 wrote it."""

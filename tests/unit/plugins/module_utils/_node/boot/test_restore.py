@@ -70,7 +70,7 @@ def test_only_missing_attachments_are_restored_as_recorded(node: FakeNode) -> No
     assert record._replace(netns_identity=made.netns_identity) == made
 
 
-def test_a_namespace_that_cannot_be_created_stops_no_other_restoration(
+def test_a_namespace_that_cannot_be_created_does_not_stop_other_restorations(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("blue", "red"):

@@ -107,7 +107,9 @@ ON_LINKS: t.Final[dict[str, tuple[JsonObject, list[str]]]] = {
 
 
 @pytest.mark.parametrize(("plugin", "expected"), ON_LINKS.values(), ids=ON_LINKS)
-def test_links_exist_and_their_mtu_is_large_enough(lab: Lab, plugin: JsonObject, expected: list[str]) -> None:
+def test_missing_links_and_links_with_a_smaller_mtu_are_found(
+    lab: Lab, plugin: JsonObject, expected: list[str]
+) -> None:
     assert lab.find_codes(plugin) == expected
 
 
@@ -274,7 +276,7 @@ BESIDE: t.Final[dict[str, tuple[JsonObject, JsonObject, bool]]] = {
 
 
 @pytest.mark.parametrize(("document", "beside", "collide"), BESIDE.values(), ids=BESIDE)
-def test_a_subnet_does_not_overlap_with_that_of_another_file(
+def test_a_subnet_does_not_overlap_with_the_subnet_of_another_file(
     lab: Lab, document: JsonObject, beside: JsonObject, collide: bool
 ) -> None:
     lab.net_d.put("20-other.conflist", network("other", beside))

@@ -56,7 +56,7 @@ def test_file_names_consist_of_priority_network_and_form(net_d: NetD) -> None:
     "filename",
     ["a.txt", ".conflist", ".a.conf", "a/b.conf", "../a.conf", "a b.conf", "é.conf", "-a.conf", "a.conf\n", ".."],
 )
-def test_a_filename_is_one_that_runtimes_read(net_d: NetD, filename: str) -> None:
+def test_a_filename_must_be_one_that_runtimes_read(net_d: NetD, filename: str) -> None:
     for item in (present("a", filename=filename), absent(filename=filename)):
         error = error_of(net_d.plan, item)
         assert (error.code, f"{filename!r} is not a valid file name for a network configuration" in error.msg) == (

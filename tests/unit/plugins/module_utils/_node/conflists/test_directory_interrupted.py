@@ -33,7 +33,7 @@ def _kill_before(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """End the run right before the given one of its changes to the directory."""
     steps = iter(range(step))
 
-    def mortal(operation: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+    def with_kill(operation: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
         def run(*arguments: t.Any, **keywords: t.Any) -> t.Any:
             if next(steps, None) is None:
                 raise Killed
@@ -41,8 +41,8 @@ def _kill_before(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
         return run
 
-    monkeypatch.setattr(durable, "write", mortal(durable.write))
-    monkeypatch.setattr(durable, "remove", mortal(durable.remove))
+    monkeypatch.setattr(durable, "write", with_kill(durable.write))
+    monkeypatch.setattr(durable, "remove", with_kill(durable.remove))
 
 
 # Claim, two files and one moved, two removed, settle.
@@ -56,8 +56,8 @@ def test_the_next_run_completes_a_killed_run_and_purge_removes_its_files(
     net_d = NetD(tmp_path / "net.d")
     net_d.ensure(*(present(name) for name in "abc"))
     foreign = net_d.put("00-foreign.conflist", text("foreign")).read_bytes()
-    with monkeypatch.context() as mortal:
-        _kill_before(step, mortal)
+    with monkeypatch.context() as with_kill:
+        _kill_before(step, with_kill)
         with pytest.raises(Killed):
             net_d.ensure(*NEW)
     between = net_d.files()

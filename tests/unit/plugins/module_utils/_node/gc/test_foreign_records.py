@@ -344,7 +344,7 @@ def test_a_database_that_only_podman_can_read_is_read_by_podman(
 
 
 @pytest.mark.parametrize("runtime", ["containerd", "nerdctl"])
-def test_a_process_of_the_container_keeps_it(
+def test_a_process_of_the_container_keeps_its_attachment(
     foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch, runtime: str
 ) -> None:
     foreign.make_state(runtime)
@@ -386,7 +386,7 @@ def test_ctr_lists_a_task_wherever_the_container_id_is_divided(foreign: ForeignR
     assert foreign.judge("ctr").action == "kept"
 
 
-def test_containerd_is_not_ctr(foreign: ForeignRuntimes) -> None:
+def test_an_attachment_of_ctr_does_not_belong_to_containerd(foreign: ForeignRuntimes) -> None:
     foreign.make_state("ctr")
     foreign.record("ctr")
     assert foreign.judge("containerd").evidence.endswith("another runtime, ctr, and owners does not name ctr")
@@ -405,7 +405,9 @@ def test_a_record_without_a_network_namespace_is_not_one_of_ctr_or_docker(
     assert reason in foreign.judge(runtime).evidence
 
 
-def test_one_proof_keeps_an_attachment(foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_proof_is_not_enough_to_delete_an_attachment(
+    foreign: ForeignRuntimes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The runtime has lost a container that runs."""
     foreign.make_state("containerd")
     foreign.record("containerd")
@@ -554,7 +556,7 @@ def test_a_lease_that_is_older_than_the_boot_is_kept_for_a_container_that_will_s
         assert (foreign.gc.leases / runtime / "10.1.0.2").exists()
 
 
-def test_valid_attachments_keep_a_lost_attachment(foreign: ForeignRuntimes) -> None:
+def test_a_lost_attachment_in_valid_attachments_is_kept(foreign: ForeignRuntimes) -> None:
     foreign.make_state("containerd")
     foreign.record("containerd")
     leak = foreign.judge("containerd", valid=[("net", POD, "eth0")])

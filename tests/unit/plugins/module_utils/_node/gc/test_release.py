@@ -70,7 +70,7 @@ def test_a_named_attachment_is_released_only_with_confirmation(foreign: ForeignR
     assert foreign.netns_of_del() == ([("b", ""), ("a", "")] if confirm else [])
 
 
-def test_the_doubt_is_shown_with_the_name(foreign: ForeignRuntimes) -> None:
+def test_a_named_attachment_has_the_reason_for_doubt_among_its_proofs(foreign: ForeignRuntimes) -> None:
     foreign.make_state("containerd")
     foreign.record("containerd")
     foreign.uptime = None

@@ -97,7 +97,7 @@ def owners() -> list[tuple[str, int]]:
     return [(check.owner, len(check.rules)) for check in spoof_checks.listing()]
 
 
-def test_a_check_consists_of_its_chains_and_the_rules_in_and_to_them(table: Table) -> None:
+def test_a_spoof_check_consists_of_its_chains_and_the_rules_in_them_and_to_them(table: Table) -> None:
     table.has(*check("blue-eth0", "vethblue"), *check("a-b-eth0", "vetha", 10))
     assert owners() == [("a-b-eth0", 4), ("blue-eth0", 4)]
     first, second = spoof_checks.listing()
@@ -117,7 +117,7 @@ def test_an_interface_name_may_end_like_the_name_of_a_chain(table: Table) -> Non
     assert owners() == [("blue-x-mac", 4)]
 
 
-def test_empty_chains_of_a_killed_plugin_are_a_check(table: Table) -> None:
+def test_empty_chains_of_a_killed_plugin_are_a_spoof_check(table: Table) -> None:
     table.has(chain("cni-br-iface-blue-eth0"), chain("cni-br-iface-blue-eth0-mac"))
     assert owners() == [("blue-eth0", 0)]
     table.has(chain("cni-br-iface-blue-eth0-mac"))
@@ -154,13 +154,13 @@ def findings(table: Table, owners: Owners, *removed_links: str) -> list[tuple[st
     return [(leak.subject.rpartition("iface-")[2], leak.action) for leak in leaks]
 
 
-def test_a_check_is_kept_while_its_link_exists(table: Table) -> None:
+def test_a_spoof_check_is_kept_while_its_link_exists(table: Table) -> None:
     table.has(*check("blue-eth0", "vethblue"), *check("red-eth0", "vethred", 10))
     assert findings(table, NO_OWNERS) == [("red-eth0", "removed"), ("blue-eth0", "kept")]
     assert findings(table, NO_OWNERS, "vethblue") == [("red-eth0", "removed"), ("blue-eth0", "removed")]
 
 
-def test_an_attachment_owns_every_check_that_its_names_fit(table: Table) -> None:
+def test_an_attachment_owns_every_spoof_check_with_its_names(table: Table) -> None:
     """The end of the container ID within the name is unknown."""
     table.has(*check("a-b-eth0", "vetha"))
     for names in (("a-b", "eth0"), ("a", "b-eth0")):
@@ -170,7 +170,7 @@ def test_an_attachment_owns_every_check_that_its_names_fit(table: Table) -> None
         assert findings(table, Owners(pending_removal=frozenset([names]))) == []
 
 
-def test_a_check_that_is_made_or_changed_meanwhile_is_ignored(table: Table) -> None:
+def test_a_spoof_check_that_is_made_or_changed_meanwhile_is_ignored(table: Table) -> None:
     table.has(*check("lost-eth0", "vetha"), *check("back-eth0", "vethb", 10))
     policy = GcPolicy(0, dry_run=False)
     finder = SpoofChainFinder(GcRun(policy, NODE_PATHS, []))

@@ -55,7 +55,9 @@ def test_the_file_of_a_lost_container_is_removed(saved: pathlib.Path) -> None:
     ],
     ids=["live", "pending removal", "recorded"],
 )
-def test_the_file_of_an_attachment_stays_also_if_that_is_recorded_late(saved: pathlib.Path, owners: Owners) -> None:
+def test_the_file_of_an_attachment_stays_even_if_the_attachment_is_recorded_late(
+    saved: pathlib.Path, owners: Owners
+) -> None:
     assert collect(saved, owners, owners) == []
     assert collect(saved, Owners(), owners) == []
     assert saved.exists()

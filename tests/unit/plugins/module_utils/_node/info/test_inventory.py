@@ -183,7 +183,7 @@ def test_foreign_and_broken_records_are_listed(node: FakeNode) -> None:
     ("sandbox", "netns", "state"),
     [("{path}", "{path}", "present"), ("/nowhere", "/nowhere", "gone"), ("a-machine", "", "unknown")],
 )
-def test_a_record_without_a_namespace_has_that_of_its_result(
+def test_a_record_without_a_namespace_has_the_namespace_of_its_result(
     node: FakeNode, sandbox: str, netns: str, state: str
 ) -> None:
     """libcni before 1.2, and so podman, CRI-O and others, did not record the namespace."""

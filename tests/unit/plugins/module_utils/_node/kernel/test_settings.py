@@ -384,7 +384,7 @@ def test_restored_settings_have_their_first_values(routing: KernelSettingsFixtur
     assert values(FORWARD, REDIRECTS) == ["0", redirects]
 
 
-def test_the_required_one_of_two_names_of_a_setting_wins(routing: KernelSettingsFixture) -> None:
+def test_the_required_name_of_a_setting_wins_over_its_restored_other_name(routing: KernelSettingsFixture) -> None:
     for asked in ("net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"):
         routing.ensure(Needs())
         other = {"net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"} - {asked}

@@ -196,7 +196,7 @@ def test_without_a_library_there_is_nothing_to_remove(node: Node) -> None:
     assert users.remove_unused(str(node.top)) == []
 
 
-def test_what_refers_to_the_library_requires_that_it_is_there(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_refers_to_the_library_requires_the_library(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     assert place.find_current() is None
     with pytest.raises(CniError, match="any directory that this task knows"):
         place.require_library("persist", dry_run=True)

@@ -135,7 +135,7 @@ def test_drift_is_repaired_from_kept_releases(bin_dir: BinDir) -> None:
     assert not bin_dir.present(installed, has_source=False).changed
 
 
-def test_only_installs_some_plugins_and_removes_the_others(bin_dir: BinDir) -> None:
+def test_the_option_only_selects_plugins_and_removes_the_others(bin_dir: BinDir) -> None:
     assert actions(bin_dir.present(OLD, ["bridge", "ptp"])) == {"bridge": "installed", "ptp": "installed"}
     assert actions(bin_dir.present(OLD, ["ptp"], has_source=False)) == {"ptp": "unchanged", "bridge": "removed"}
     assert bin_dir.list_unlisted() == []

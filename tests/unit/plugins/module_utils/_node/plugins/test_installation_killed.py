@@ -32,12 +32,12 @@ def is_killed_before(step: int, run: t.Callable[[], object]) -> bool:
     if pid == 0:
         steps = iter(range(step))
 
-        def mortal(event: str, arguments: tuple[t.Any, ...]) -> None:
+        def kill_before_change(event: str, arguments: tuple[t.Any, ...]) -> None:
             is_change = event in CHANGES and (event != "open" or (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR))
             if is_change and next(steps, None) is None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        sys.addaudithook(mortal)
+        sys.addaudithook(kill_before_change)
         try:
             run()
         except BaseException:

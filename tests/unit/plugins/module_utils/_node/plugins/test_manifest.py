@@ -58,7 +58,7 @@ OLD = {
 }
 
 
-def test_a_manifest_without_sets_is_that_of_the_set_reference(tmp_path: pathlib.Path) -> None:
+def test_a_manifest_without_sets_belongs_to_the_set_reference(tmp_path: pathlib.Path) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps(OLD), encoding="utf-8")
     manifest = Manifest.load(str(tmp_path))
     assert manifest.sets == {

@@ -64,7 +64,7 @@ class PreflightFixture:
         checks = RuntimeChecks(found, Wanted(str(self.conf_dir), bin_dir or str(self.bin_dir)), str(self.root)).run()
         return {check.subject: check for check in checks}
 
-    def not_ok(self, name: str, *arguments: str) -> dict[str, str]:
+    def list_problems(self, name: str, *arguments: str) -> dict[str, str]:
         return {subject: check.state for subject, check in self.check(name, *arguments).items() if check.state != OK}
 
 
@@ -80,7 +80,7 @@ def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> PreflightFi
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name != "crio"])
 def test_on_a_prepared_node_nothing_is_missing(node: PreflightFixture, name: str) -> None:
-    assert {state for subject, state in node.not_ok(name).items() if not subject.startswith("owner of")} == set()
+    assert {state for subject, state in node.list_problems(name).items() if not subject.startswith("owner of")} == set()
 
 
 def test_a_service_that_does_not_run_is_missing(node: PreflightFixture) -> None:
@@ -108,7 +108,7 @@ def test_the_plugins_of_networks_and_of_the_runtime_are_looked_for(node: Preflig
         (node.bin_dir / name).rename(node.root / name)
         (node.root / name).chmod(0o644)
         (node.root / name).rename(node.bin_dir / name)
-    assert {name: node.not_ok("podman")[f"plugin {name}"] for name in ("tuning", "ptp")} == {
+    assert {name: node.list_problems("podman")[f"plugin {name}"] for name in ("tuning", "ptp")} == {
         "tuning": MISSING,
         "ptp": MISSING,
     }

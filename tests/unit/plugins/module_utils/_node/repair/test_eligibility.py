@@ -65,7 +65,7 @@ def test_an_attachment_with_a_known_plugin_and_its_namespace_is_compared(
     assert reason_to_skip(record if is_own else record._replace(version="", netns_identity="")) == ""
 
 
-def test_a_replaced_namespace_is_that_of_another_container(path: str) -> None:
+def test_a_replaced_namespace_belongs_to_another_container(path: str) -> None:
     record = make_record(path=path, netns_identity=netns_identity(path) + "0")
     assert reason_to_skip(record) == "its network namespace has been replaced"
 
@@ -157,7 +157,7 @@ def test_a_host_end_that_proves_nothing_does_not_contradict_the_record(
 
 @pytest.mark.parametrize("is_own", [True, False])
 @pytest.mark.parametrize("plugins", [[BRIDGE], [BRIDGE, TUNING]], ids=len)
-def test_another_mac_is_another_container_only_where_nothing_else_identifies_it(
+def test_another_mac_means_another_container_only_if_nothing_else_identifies_it(
     links: FakeLinks, plugins: list[JsonObject], is_own: bool
 ) -> None:
     """The namespace identifies a container of this collection, and tuning may change the MAC."""

@@ -74,7 +74,7 @@ def test_networks_and_owners_both_have_to_match() -> None:
         (set(), set(), set()),
     ],
 )
-def test_of_other_runtimes_only_rules_are_put_back_unless_chosen_otherwise(
+def test_only_rules_of_other_runtimes_are_repaired_unless_resources_are_chosen(
     resources: set[Resource] | None, own: set[Resource], others: set[Resource]
 ) -> None:
     selection = Selection(resources=None if resources is None else frozenset(resources))

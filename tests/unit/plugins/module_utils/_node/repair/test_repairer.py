@@ -54,7 +54,7 @@ def drift_of(node: RecordedNode, names: t.Iterable[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("names", LOSSES, ids="+".join)
-def test_any_loss_is_reported_and_put_back(recorded_node: RecordedNode, names: tuple[str, ...]) -> None:
+def test_any_loss_is_reported_and_repaired(recorded_node: RecordedNode, names: tuple[str, ...]) -> None:
     before = recorded_node.state()
     lose(recorded_node, names)
     (repaired,) = recorded_node.repair()
@@ -114,7 +114,7 @@ def test_an_attachment_whose_delete_has_begun_is_left_alone(recorded_node: Recor
     assert recorded_node.state() == before
 
 
-def test_what_was_written_while_a_delete_began_is_removed_again(recorded_node: RecordedNode) -> None:
+def test_rules_written_while_a_delete_began_are_removed_again(recorded_node: RecordedNode) -> None:
     """Neither rules nor leases may outlive the attachment."""
     lose(recorded_node, ["lease", "rules"])
     recorded_node.firewall.on_write = lambda: recorded_node.begun.add(recorded_node.records[0].attachment.key)
@@ -205,7 +205,7 @@ def test_another_link_in_the_place_of_the_interface_keeps_the_attachment_from_be
     assert recorded_node.state() == before
 
 
-def test_rules_that_cannot_be_listed_are_not_taken_for_missing(recorded_node: RecordedNode) -> None:
+def test_rules_that_cannot_be_listed_do_not_count_as_missing(recorded_node: RecordedNode) -> None:
     lose(recorded_node, ["forwarding"])
     recorded_node.firewall.list_error = CniError(Code.IO_FAILURE, "iptables-save failed")
     expected = "its rules cannot be compared: iptables-save failed"
@@ -232,7 +232,7 @@ def test_an_attachment_that_fails_does_not_keep_another_from_being_repaired(
     assert node.firewall.rules() == before
 
 
-def test_a_rule_that_cannot_be_read_keeps_no_other_rules_from_being_put_back(recorded_node: RecordedNode) -> None:
+def test_a_rule_that_cannot_be_read_does_not_prevent_the_repair_of_others(recorded_node: RecordedNode) -> None:
     before = recorded_node.state()
     recorded_node.lose_rules()
     record = recorded_node.records[0]
@@ -291,7 +291,7 @@ def test_a_repair_waits_for_another_one_only_if_it_would_write(recorded_node: Re
     assert recorded_node.writes == []
 
 
-def test_what_another_repair_has_put_back_meanwhile_is_not_reported_as_a_change(recorded_node: RecordedNode) -> None:
+def test_resources_that_another_repair_has_written_are_not_reported_as_changes(recorded_node: RecordedNode) -> None:
     present, listings, compared = dict(recorded_node.firewall.tables), [4, 6], threading.Event()
 
     def count_listing() -> None:
@@ -313,7 +313,7 @@ def test_what_another_repair_has_put_back_meanwhile_is_not_reported_as_a_change(
     assert results == [Repair(recorded_node.records[0])]
 
 
-def test_what_follows_from_a_missing_bridge_is_not_listed_as_a_change_of_its_own(recorded_node: RecordedNode) -> None:
+def test_consequences_of_a_missing_bridge_are_not_listed_as_changes(recorded_node: RecordedNode) -> None:
     del recorded_node.kernel.state["host"]["links"]["cni0"]
     del recorded_node.host_end["master"]
     (result,) = recorded_node.repair(dry_run=True)

@@ -111,7 +111,7 @@ def describe(sets: list[RangeSet]) -> list[str]:
     return [str(ranges) for ranges in sets]
 
 
-def test_a_subnet_has_all_addresses_without_those_that_mean_something_else() -> None:
+def test_a_subnet_has_all_addresses_except_reserved_ones() -> None:
     sets = read([{"subnet": "10.0.0.0/24"}], [{"subnet": "fd00::/120"}])
     assert describe(sets) == ["10.0.0.1-10.0.0.254", "fd00::1-fd00::ff"]
     assert [str(ranges.ranges[0].gateway) for ranges in sets] == ["10.0.0.1", "fd00::1"]

@@ -105,7 +105,7 @@ def test_the_mode_decides_which_plugin_runs(executables: ScriptedPlugins, mode: 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("command", ["CHECK", "DEL"])
-def test_what_was_built_in_at_add_is_checked_and_deleted_built_in(
+def test_a_plugin_that_was_built_in_at_add_is_checked_and_deleted_built_in(
     executables: ScriptedPlugins, put_in_place: PutInPlace, command: str, mode: str
 ) -> None:
     refusal = ScriptedAnswer(error={"code": 7, "msg": 'unknown ingress policy: "isolated"'})

@@ -68,7 +68,7 @@ UNWRITABLE: dict[str, tuple[JsonObject, str]] = {
 
 
 @pytest.mark.parametrize(("keys", "message"), UNWRITABLE.values(), ids=UNWRITABLE)
-def test_add_refuses_what_it_cannot_write_with_its_place(
+def test_add_refuses_values_that_it_cannot_write_with_their_place(
     firewall: IptablesPrograms, keys: JsonObject, message: str
 ) -> None:
     with pytest.raises(CniError) as caught:

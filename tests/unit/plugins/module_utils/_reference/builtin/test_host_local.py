@@ -160,7 +160,7 @@ def test_an_address_that_cannot_be_requested_is_refused(pools: Pools, wanted: st
     assert pools.owners() == {}
 
 
-def test_check_names_a_lease_that_is_missing_or_that_of_another_container(pools: Pools) -> None:
+def test_check_names_a_lease_that_is_missing_or_belongs_to_another_container(pools: Pools) -> None:
     pools.add("a")
     pools.check("a")
     assert "the lease of 10.1.0.2 in" in str(error_of(pools.check, "b"))
@@ -169,7 +169,7 @@ def test_check_names_a_lease_that_is_missing_or_that_of_another_container(pools:
     assert str(error_of(pools.check, "a")).endswith("is missing")
 
 
-def test_check_without_an_address_of_a_range_needs_any_lease_of_the_container(pools: Pools) -> None:
+def test_check_without_a_recorded_address_accepts_any_lease_of_the_container(pools: Pools) -> None:
     pools.add("a")
     pools.check("a", "192.0.2.9")
     assert "the container has no lease in" in str(error_of(pools.check, "b", "192.0.2.9"))

@@ -90,7 +90,7 @@ MODES = (
 
 
 @pytest.mark.parametrize(("plugin", "mode"), MODES)
-def test_an_interface_has_the_configured_mode_or_that_of_its_plugin(plugin: JsonObject, mode: str) -> None:
+def test_an_interface_has_the_configured_mode_or_the_default_of_its_plugin(plugin: JsonObject, mode: str) -> None:
     found = state({**plugin, "master": "up0"})
     assert [each.mode for each in found if isinstance(each, resources.Link) and each.name == "eth0"] == [mode]
 

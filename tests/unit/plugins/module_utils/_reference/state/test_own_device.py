@@ -74,12 +74,12 @@ def test_a_device_is_identified_by_what_its_container_cannot_forge(
     assert identify_device(links, named, {MAC}, _find_host_end) == device
 
 
-def test_one_of_two_links_is_not_the_device_if_each_has_one_mark() -> None:
+def test_neither_of_two_links_is_the_device_if_each_has_one_of_its_marks() -> None:
     dummy, veth = DUMMY, VETH._replace(mac=OTHER_MAC)
     assert identify_device([dummy, veth], [veth], {MAC}, _find_host_end) is None
 
 
-def test_no_link_of_the_node_is_asked_for_without_a_veth() -> None:
+def test_links_of_the_node_are_not_read_without_a_veth() -> None:
     def fail(dummy: Link) -> t.NoReturn:
         raise AssertionError("asked for")
 

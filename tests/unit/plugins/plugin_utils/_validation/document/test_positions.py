@@ -45,7 +45,7 @@ def test_every_place_of_a_text_has_a_line(value: t.Any) -> None:
         assert positions.repeated_keys == []
 
 
-def test_lines_are_those_where_keys_and_entries_begin() -> None:
+def test_keys_and_entries_have_the_line_in_which_they_begin() -> None:
     lines = scan(TEXT).lines
     assert (lines[""], lines["/name"], lines["/a~1b~0c"], lines["/a~1b~0c/1/x"], lines["/a~1b~0c/2"]) == (1, 2, 3, 4, 5)
     assert (lines["/plugins"], lines["/plugins/0"], lines["/plugins/0/mtu"]) == (6, 7, 8)

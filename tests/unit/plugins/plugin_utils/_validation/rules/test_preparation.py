@@ -44,7 +44,9 @@ def test_the_bridge_of_kube_router_may_have_no_range() -> None:
 
 
 @pytest.mark.parametrize(("plugin_type", "severity"), [("ptp", "error"), ("antrea", "warning"), ("calico", "warning")])
-def test_what_host_local_refuses_is_a_warning_where_it_may_get_something_else(plugin_type: str, severity: str) -> None:
+def test_errors_of_host_local_are_warnings_where_a_program_may_complete_its_configuration(
+    plugin_type: str, severity: str
+) -> None:
     assert find(plugin_type, BACKWARDS) == {"range-backwards": severity}
     assert find(plugin_type, {"subnet": "foo"}) == {"malformed-value": severity}
     assert find(plugin_type, {"subnet": "10.1.0.0/24", "rangeStat": "10.1.0.9"}) == {"misspelled-key": severity}
@@ -56,7 +58,7 @@ def test_a_word_that_calico_replaces_is_accepted_under_calico_only() -> None:
     assert find("ptp", {"subnet": "usePodCidr"}) == {"malformed-value": "error"}
 
 
-def test_a_delegate_keeps_the_severity() -> None:
+def test_errors_of_a_delegate_keep_their_severity() -> None:
     delegate = {"type": "antrea", "ipam": {"type": "host-local", **BACKWARDS}}
     network = {"cniVersion": "0.4.0", "name": "net", "type": "multus", "delegates": [delegate]}
     network["kubeconfig"] = "/etc/cni/net.d/multus.kubeconfig"

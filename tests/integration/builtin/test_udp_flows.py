@@ -61,7 +61,7 @@ class UdpClients:
 
 
 @pytest.fixture
-def wire(node: EngineNode, family: int) -> t.Iterator[UdpClients]:
+def udp_clients(node: EngineNode, family: int) -> t.Iterator[UdpClients]:
     with neighbour() as client, contextlib.ExitStack() as stack:
         track_connections()
         yield UdpClients(family, client, stack)
@@ -87,64 +87,66 @@ def map_port(container: Namespace, **keys: t.Any) -> JsonObject:
 @in_both_backends
 @in_both_families
 def test_add_forgets_each_flow_to_its_ports(
-    node: EngineNode, here: Engine, blue: Namespace, wire: UdpClients, backend: str
+    node: EngineNode, here: Engine, blue: Namespace, udp_clients: UdpClients, backend: str
 ) -> None:
     write_network(node, backend)
-    wire.send()
+    udp_clients.send()
     here.add(map_port(blue))
-    wire.require_arrival(wire.open(blue.path, "", CONTAINER_PORT))
+    udp_clients.require_arrival(udp_clients.open(blue.path, "", CONTAINER_PORT))
 
 
 @in_both_backends
 @in_both_families
 def test_del_forgets_each_flow_to_its_ports(
-    node: EngineNode, here: Engine, blue: Namespace, wire: UdpClients, backend: str
+    node: EngineNode, here: Engine, blue: Namespace, udp_clients: UdpClients, backend: str
 ) -> None:
     write_network(node, backend)
     item = map_port(blue)
     here.add(item)
-    wire.require_arrival(wire.open(blue.path, "", CONTAINER_PORT))
+    udp_clients.require_arrival(udp_clients.open(blue.path, "", CONTAINER_PORT))
     here.delete(item)
-    wire.require_arrival(wire.open(HERE, "", HOST_PORT))
+    udp_clients.require_arrival(udp_clients.open(HERE, "", HOST_PORT))
 
 
 @in_both_families
 def test_a_repair_of_the_rules_forgets_each_flow_to_their_ports(
-    node: EngineNode, here: Engine, blue: Namespace, wire: UdpClients
+    node: EngineNode, here: Engine, blue: Namespace, udp_clients: UdpClients
 ) -> None:
     write_network(node)
     here.add(map_port(blue))
     flush()
     track_connections()
-    wire.send()
+    udp_clients.send()
     assert node.run("repair").succeeded().result["changed"]
-    wire.require_arrival(wire.open(blue.path, "", CONTAINER_PORT))
+    udp_clients.require_arrival(udp_clients.open(blue.path, "", CONTAINER_PORT))
 
 
 @in_both_backends
 @in_both_families
 def test_gc_forgets_each_flow_to_the_ports_of_a_lost_container(
-    node: EngineNode, here: Engine, blue: Namespace, wire: UdpClients, backend: str
+    node: EngineNode, here: Engine, blue: Namespace, udp_clients: UdpClients, backend: str
 ) -> None:
     write_network(node, backend)
     item = map_port(blue)
     here.add(item)
-    wire.require_arrival(wire.open(blue.path, "", CONTAINER_PORT))
+    udp_clients.require_arrival(udp_clients.open(blue.path, "", CONTAINER_PORT))
     node.record_of(item).unlink()
     subprocess.run(["ip", "netns", "delete", blue.name], check=True)
     findings = node.run("gc").succeeded().result["findings"]
     assert {finding["action"] for finding in findings if finding["kind"] == "chain"} == {"removed"}
-    wire.require_arrival(wire.open(HERE, "", HOST_PORT))
+    udp_clients.require_arrival(udp_clients.open(HERE, "", HOST_PORT))
 
 
 @pytest.mark.parametrize("family", [4])
-def test_del_keeps_flows_to_other_containers(node: EngineNode, here: Engine, blue: Namespace, wire: UdpClients) -> None:
+def test_del_keeps_flows_to_other_containers(
+    node: EngineNode, here: Engine, blue: Namespace, udp_clients: UdpClients
+) -> None:
     write_network(node)
     with namespace("green") as green:
         other = map_port(green, hostIP="127.0.0.1")
         here.add(map_port(blue))
         here.add(other)
-        wire.require_arrival(wire.open(blue.path, "", CONTAINER_PORT))
+        udp_clients.require_arrival(udp_clients.open(blue.path, "", CONTAINER_PORT))
         before = flows()
         here.delete(other)
         assert (len(before), flows()) == (2, before)

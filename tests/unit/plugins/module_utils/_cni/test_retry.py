@@ -1,6 +1,6 @@
 # Copyright (c) 2026, cni.node contributors
-# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-try_again_first.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-try_again_first
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
 
 """Operations that return code 11 are retried with growing pauses, within a time limit."""
 
@@ -78,12 +78,12 @@ def test_between_two_adds_the_intent_has_the_restoration(tmp_path: pathlib.Path)
     """A run that is killed between the calls does not lose the restoration."""
     seen: list[str] = []
 
-    def looks(call: MemoryCall) -> CniError | None:
+    def inspect(call: MemoryCall) -> CniError | None:
         intent = node.intent
         seen.append(f"{call.command} {intent.command if intent else ''}")
         return CniError(Code.TRY_AGAIN, "not now") if seen == ["ADD ADD"] else None
 
-    node = make_node(tmp_path, 20, a=looks)
+    node = make_node(tmp_path, 20, a=inspect)
     restoration = Restoration(("/opt/cni/bin",), 60.0)
     node.runtime.add(network(), node.attachment, restoration, is_replacement=True)
     assert seen == ["ADD ADD", "DEL ADD", "ADD ADD"]

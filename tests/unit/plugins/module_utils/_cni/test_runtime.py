@@ -57,11 +57,11 @@ def test_the_intent_precedes_the_first_plugin_and_the_record_follows_the_last(tm
     node = AttachedRuntime(tmp_path)
     seen: list[tuple[str, str, bool]] = []
 
-    def looks(call: MemoryCall) -> None:
+    def inspect(call: MemoryCall) -> None:
         intent = node.intent
         seen.append((call.command, intent.command if intent else "", node.record is not None))
 
-    node.executor.plugins.update(a=looks, c=looks)
+    node.executor.plugins.update(a=inspect, c=inspect)
     node.runtime.add(network(), node.attachment)
     node.runtime.delete(t.cast("Record", node.record))
     assert seen == [("ADD", "ADD", False), ("ADD", "ADD", False), ("DEL", "DEL", True), ("DEL", "DEL", True)]
@@ -223,10 +223,10 @@ def test_a_restoration_is_on_disk_at_every_moment(tmp_path: pathlib.Path) -> Non
     """Between DEL and ADD, and after a failed ADD, only the disk has the restoration."""
     marks: list[bool] = []
 
-    def looks(call: MemoryCall) -> None:
+    def inspect(call: MemoryCall) -> None:
         marks.append(any(file is not None and file.restoration == RESTORATION for file in (node.record, node.intent)))
 
-    node = AttachedRuntime(tmp_path, a=looks, c=looks)
+    node = AttachedRuntime(tmp_path, a=inspect, c=inspect)
     node.runtime.add(network(), node.attachment, RESTORATION)
     node.runtime.delete(t.cast("Record", node.record), RESTORATION)
     assert node.record is None
@@ -265,11 +265,11 @@ def test_removal_of_a_restored_attachment_is_durable(
 
 
 def test_an_unexpected_error_is_followed_by_del(tmp_path: pathlib.Path) -> None:
-    def breaks(call: MemoryCall) -> None:
+    def raise_error(call: MemoryCall) -> None:
         if call.command == "ADD":
             raise OverflowError("too large")
 
-    node = AttachedRuntime(tmp_path, b=breaks)
+    node = AttachedRuntime(tmp_path, b=raise_error)
     error = error_of(node.runtime.add, network(), node.attachment)
     assert (error.code, "the DEL that followed succeeded" in error.details) == (Code.INTERNAL, True)
     assert (node.record, node.intent) == (None, None)

@@ -59,12 +59,12 @@ def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniErr
 
 
 def _put_back_sources(drifts: t.Sequence[PartDrift]) -> list[tuple[FirewallPart, CniError]]:
-    """Add missing sources to zones of firewalld, and return the parts whose sources it has not taken."""
+    """Add missing sources to zones of firewalld, and return the parts whose sources it has not accepted."""
     if not drifts:
         return []
     from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
 
-    error = CniError(Code.IO_FAILURE, "firewalld has not taken the address", "see the journal of firewalld")
+    error = CniError(Code.IO_FAILURE, "firewalld has not accepted the address", "see the journal of firewalld")
     for zone, sources in _by_zone(source for drift in drifts for source in drift.sources).items():
         try:
             firewalld.add_sources(zone, sources)

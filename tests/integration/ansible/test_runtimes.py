@@ -92,7 +92,7 @@ def test_preflight_fails_for_a_node_that_lacks_its_runtime_and_changes_nothing(
 ) -> None:
     played = project.run("cni.node.preflight", cni_node_runtime="nomad")
     assert played.status == 2
-    assert "neither nomad nor its service is there" in played.output
+    assert "neither nomad nor its service exists" in played.output
     assert "install Nomad, or set cni_node_runtime to a runtime of this node" in played.output
     assert all(task.require_no_change() for task in played.tasks)
 

@@ -285,7 +285,7 @@ def check_absent(runtime: ContainerRuntime) -> Check:
     """Return the check of a runtime that the node does not have."""
     program = runtime.setup.version[0]
     hint = f"install {runtime.title}, or set cni_node_runtime to a runtime of this node"
-    return Check(runtime.name, "program", runtime.title, f"neither {program} nor its service is there", MISSING, hint)
+    return Check(runtime.name, "program", runtime.title, f"neither {program} nor its service exists", MISSING, hint)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

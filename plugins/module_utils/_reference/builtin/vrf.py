@@ -62,7 +62,7 @@ class Vrf(ChainedPlugin[resources.Vrf]):
 def _join(writer: KernelWriter, ifname: str, expected: resources.Vrf) -> None:
     vrf, link = writing.ensure_vrf(writer, expected), sandbox.require_link(ifname)
     if link.master:
-        raise refuse(f"interface {ifname} belongs to another link already")
+        raise refuse(f"interface {ifname} is a member of another link", "expected: an interface without a master")
     addresses = [each.interface for each in rtnetlink.addresses(link.ifindex)]
     routes = [raw for raw in route_tables.read(link.ifindex) if raw.scope == _UNIVERSE]
     writer.set_master(link.ifindex, vrf.ifindex)

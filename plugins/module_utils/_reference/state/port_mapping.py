@@ -111,7 +111,10 @@ def read_portmap(config: Keys) -> PortmapConfig:
         conditions[family] = tuple(config.texts(key))
         backend = _read_conditions(config.pointer(key), conditions[family], backend)
     if backend == NFTABLES and external_chain:
-        raise refuse(f"/externalSetMarkChain excludes the backend {NFTABLES}", "expected: a chain of iptables")
+        raise refuse(
+            f"/externalSetMarkChain cannot be used with the backend {NFTABLES}",
+            f"set the backend {IPTABLES}, or no chain",
+        )
     masquerades = config.optional_flag("snat") is not False
     return PortmapConfig(backend, masquerades, config.flag("masqAll"), external_chain, bit, conditions)
 

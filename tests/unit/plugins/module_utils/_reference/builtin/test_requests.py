@@ -114,7 +114,7 @@ REFUSED: list[tuple[str, JsonObject, str]] = [
     (
         "portmap",
         {"backend": "nftables", "externalSetMarkChain": "X"},
-        "/externalSetMarkChain excludes the backend nftables",
+        "/externalSetMarkChain cannot be used with the backend nftables",
     ),
     ("tuning", {"sysctl": {"kernel.hostname": "x"}}, "/sysctl/kernel.hostname is not a network setting"),
     (

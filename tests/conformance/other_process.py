@@ -37,7 +37,7 @@ print("done")
 
 
 @contextlib.contextmanager
-def begun(
+def start_operation(
     node: ConformanceNode, command: str, container: str = "blue", network: str = "net"
 ) -> t.Iterator[subprocess.Popen[str]]:
     """Start a process that runs one operation with the plugins a and b, and prints "done" at its end."""
@@ -54,7 +54,7 @@ def hold_in_other_process(
     with contextlib.ExitStack() as processes:
         with node.plugins.gate() as gate:
             node.write(plugin, **{command: ScriptedAnswer(hold=gate)})
-            process = processes.enter_context(begun(node, command, container, network))
+            process = processes.enter_context(start_operation(node, command, container, network))
             node.plugins.wait_for_held(1)
             yield process
         assert close_stdin(process) == ("done" if process.returncode == 0 else "")

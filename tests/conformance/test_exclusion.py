@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
-from ansible_collections.cni.node.tests.conformance.other_process import begun, hold_in_other_process
+from ansible_collections.cni.node.tests.conformance.other_process import hold_in_other_process, start_operation
 from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import close_stdin
 
@@ -69,7 +69,7 @@ def test_an_add_waits_for_gc_to_complete_differs_from_libcni(node: ConformanceNo
     node.network("a", "b")
     with contextlib.ExitStack() as processes:
         with hold_in_other_process(node, "GC"):
-            adder = processes.enter_context(begun(node, "ADD", "red"))
+            adder = processes.enter_context(start_operation(node, "ADD", "red"))
         assert close_stdin(adder) == "done"
     ended = [call.ended for call in node.calls("GC")]
     assert len([time for time in ended if time and time <= node.calls("ADD")[0].started]) == 2

@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
-from ansible_collections.cni.node.tests.conformance.other_process import begun, hold_in_other_process
+from ansible_collections.cni.node.tests.conformance.other_process import hold_in_other_process, start_operation
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import wait_until_dead
 
@@ -81,7 +81,7 @@ def test_a_run_that_was_killed_while_it_undid_a_failed_add_leaves_the_intent_dif
     with node.plugins.gate() as gate:
         node.write("a", DEL=ScriptedAnswer(hold=gate))
         node.write("b", ADD=ScriptedAnswer(exit=1))
-        with begun(node, "ADD") as process:
+        with start_operation(node, "ADD") as process:
             node.plugins.wait_for_held(1)
             process.kill()
             process.wait()

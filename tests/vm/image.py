@@ -39,7 +39,7 @@ def build(cache: pathlib.Path = CACHE) -> pathlib.Path:
     root = unfinished / "root"
     root.mkdir(parents=True)
     _install(root)
-    _furnish(root, unfinished)
+    _prepare_root(root, unfinished)
     _pack(root, unfinished)
     shutil.rmtree(root)
     return unfinished.rename(cache / recipe.stamp())
@@ -73,7 +73,7 @@ def _proxy() -> dict[str, str]:
     return {name: value.strip("'")} if value.strip("'") else {}
 
 
-def _furnish(root: pathlib.Path, out: pathlib.Path) -> None:
+def _prepare_root(root: pathlib.Path, out: pathlib.Path) -> None:
     for name, text in recipe.FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")

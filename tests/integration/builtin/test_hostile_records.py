@@ -66,7 +66,7 @@ NEW_BRIDGE = "eth0"
 OWN_LINKS = ("lo", "up0", "world", "br0", "all", "default")
 
 
-class Yard:
+class NodeWithNeighbours:
     """A node with links and files of its own, with a container of another network, and with the container of the records."""
 
     def __init__(self, node: EngineNode, green: Namespace, blue: Namespace) -> None:
@@ -193,10 +193,10 @@ class Yard:
 
 
 @contextlib.contextmanager
-def yard(node: EngineNode) -> t.Iterator[Yard]:
+def make_node_with_neighbours(node: EngineNode) -> t.Iterator[NodeWithNeighbours]:
     with namespace("green") as green, namespace("blue") as blue:
         try:
-            yield Yard(node, green, blue)
+            yield NodeWithNeighbours(node, green, blue)
         finally:
             subprocess.run(["umount", "/run/netns/node"], check=False)
 
@@ -213,7 +213,7 @@ def find_culprit(records: t.Sequence[JsonObject]) -> str:
     for record in records:
         with empty_node():
             node = EngineNode()
-            with yard(node) as place:
+            with make_node_with_neighbours(node) as place:
                 before = place.state()
                 place.process([record])
                 difference = find_difference(before, place.state())
@@ -223,7 +223,7 @@ def find_culprit(records: t.Sequence[JsonObject]) -> str:
 
 
 def test_no_record_changes_the_node_or_another_container(node: EngineNode) -> None:
-    with yard(node) as place:
+    with make_node_with_neighbours(node) as place:
         generator = Generator(SEED, place.surroundings())
         before = place.state()
         for start in range(0, RECORDS, BATCH):

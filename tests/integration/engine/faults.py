@@ -92,9 +92,9 @@ class Injection:
         self._remaining -= 1
         if self._remaining == -1 or (self._remaining < 0 and self._fault.stays):
             self._report(f"{self._fault.kind} {side} {name} {_subject(name, arguments)}")
-            self._happen()
+            self._inject()
 
-    def _happen(self) -> None:
+    def _inject(self) -> None:
         if self._fault.is_error:
             number = getattr(errno, self._fault.kind)
             raise OSError(number, os.strerror(number))

@@ -71,8 +71,8 @@ class Situation:
     def arguments(self) -> JsonObject:
         return {"attachments": [self.item]}
 
-    def begun(self) -> str:
-        """Return the operation that was begun and not completed, read from the disk."""
+    def find_interrupted(self) -> str:
+        """Return the operation that was interrupted, read from the disk."""
         intents = [path for path in self.node.intents() if not durable.is_temporary(path.name)]
         commands = {path.name: str(json.loads(path.read_bytes())["cni.node"]["command"]) for path in intents}
         results = self.node.cache_dir / "results"
@@ -80,11 +80,11 @@ class Situation:
             command for name, command in commands.items() if command == "DEL" or not (results / name).exists()
         )
 
-    def check_report(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
+    def check_report(self, interrupted: str, was_wrong: bool, done: ModuleRun) -> None:
         """Check the report of a run that follows an interrupted one."""
         assert done.result["changed"] == was_wrong
-        if begun:
-            assert [entry["reason"] for entry in done.entries] == [f"an earlier run was interrupted at {begun}"]
+        if interrupted:
+            assert [entry["reason"] for entry in done.entries] == [f"an earlier run was interrupted at {interrupted}"]
 
 
 class Add(Situation):
@@ -121,7 +121,7 @@ class Purge(SituationWithAttachment):
         return {"attachments": [], "purge": True}
 
 
-class Anew(SituationWithAttachment):
+class ChangedNetwork(SituationWithAttachment):
     """The attachment's network has changed."""
 
     def prepare(self) -> None:
@@ -147,12 +147,12 @@ class Collect(Situation):
         self.node.record_of(item).unlink()
         (self.node.cache_dir / "results" / ".cni.node-0123456789abcdef.tmp").touch()
 
-    def check_report(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
+    def check_report(self, interrupted: str, was_wrong: bool, done: ModuleRun) -> None:
         assert done.result["changed"] or not was_wrong
         collected = {
             finding["kind"] for finding in done.result["findings"] if finding["action"] in ("deleted", "removed")
         }
-        assert "intent" in collected or not begun
+        assert "intent" in collected or not interrupted
 
 
 class Repair(Situation):
@@ -177,7 +177,7 @@ class Repair(Situation):
         )
 
 
-class Last(Situation):
+class AddPersistent(Situation):
     """An attachment with `persist` is requested."""
 
     def prepare(self) -> None:
@@ -188,27 +188,29 @@ class Last(Situation):
         return {"attachments": [{**self.item, "persist": True}], "check": "never"}
 
 
-class LastNoMore(Delete):
+class DeletePersistent(Delete):
     """The only attachment with `persist` is requested as absent."""
 
     def prepare(self) -> None:
         self.node.attach({**self.item, "persist": True}, check="never")
 
 
-class Try(Situation):
+class Verify(Situation):
     """A network is verified in a throw-away namespace."""
 
     module = "verify"
     arguments: t.ClassVar[JsonObject] = {"gateway_timeout": 0}
 
-    def begun(self) -> str:
+    def find_interrupted(self) -> str:
         """Return where the run was interrupted, or an empty string."""
         is_attached = any((self.node.cache_dir / "results").glob("[!.]*"))
-        return f"at {begun}" if (begun := super().begun()) else "before DEL" if is_attached else ""
+        return (
+            f"at {interrupted}" if (interrupted := super().find_interrupted()) else "before DEL" if is_attached else ""
+        )
 
-    def check_report(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
+    def check_report(self, interrupted: str, was_wrong: bool, done: ModuleRun) -> None:
         (entry,) = done.result["networks"]
-        assert entry["reason"] == (f"an earlier run was interrupted {begun}" if begun else "")
+        assert entry["reason"] == (f"an earlier run was interrupted {interrupted}" if interrupted else "")
 
 
 def state_of(situation: Situation) -> State:

@@ -22,16 +22,16 @@ from ansible_collections.cni.node.tests.integration.engine.faults import FILES, 
 from ansible_collections.cni.node.tests.integration.engine.forks import Forks, Run
 from ansible_collections.cni.node.tests.integration.engine.situations import (
     Add,
-    Anew,
+    AddPersistent,
+    ChangedNetwork,
     Collect,
     Delete,
     DeleteLost,
-    Last,
-    LastNoMore,
+    DeletePersistent,
     Purge,
     Repair,
     Situation,
-    Try,
+    Verify,
     state_of,
 )
 from ansible_collections.cni.node.tests.support import libraries, ring
@@ -65,10 +65,10 @@ def situations(*kinds: type[Situation], modes: t.Sequence[str] = (EXECUTABLES, B
     return pytest.mark.parametrize(("kind", "node"), parameters, indirect=["node"])
 
 
-every_situation = situations(Add, Delete, DeleteLost, Purge, Anew, Collect, Try)
+every_situation = situations(Add, Delete, DeleteLost, Purge, ChangedNetwork, Collect, Verify)
 # No error is injected into executables. With built-in plugins, the same files are written, and theirs.
-writing = situations(Add, Delete, DeleteLost, Anew, Collect, Try, modes=[BUILTIN])
-last = pytest.mark.parametrize("kind", [Last, LastNoMore])
+writing = situations(Add, Delete, DeleteLost, ChangedNetwork, Collect, Verify, modes=[BUILTIN])
+persistent = pytest.mark.parametrize("kind", [AddPersistent, DeletePersistent])
 add_or_delete = situations(Add, Delete)
 
 
@@ -130,11 +130,11 @@ class Trial:
             assert run.status == -getattr(signal, kind), run
 
     def _mend(self, where: str) -> None:
-        begun, state = self._situation.begun(), self._state().without("^intents/")
+        interrupted, state = self._situation.find_interrupted(), self._state().without("^intents/")
         done = self._run().require_result().succeeded()
         difference = self._expected_state.difference(self._state())
         assert not difference, f"{where}\n{difference}"
-        self._situation.check_report(begun, bool(begun or self._expected_state.difference(state)), done)
+        self._situation.check_report(interrupted, bool(interrupted or self._expected_state.difference(state)), done)
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_the_next_repair_finishes_one_killed_at_any_boundary(trial: Trial, name:
         assert any(f"/{tool}" in text for text in suffered)
 
 
-@last
+@persistent
 @REQUIRES_SYSTEMD
 def test_boot_files_are_complete_or_absent_after_a_killed_run(clean: EngineNode, trial: Trial) -> None:
     among = ("mkdir", "rename", "rmdir", "symlink", "unlink")

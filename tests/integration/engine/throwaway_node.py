@@ -42,7 +42,7 @@ def reboot() -> t.Iterator[None]:
 @contextlib.contextmanager
 def own_network() -> t.Iterator[None]:
     """Put this thread and its children into a new network namespace."""
-    with coming_back():
+    with return_to_namespace():
         syscall.unshare(syscall.CLONE_NEWNET)
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         spare_duplicate_address_detection()
@@ -57,14 +57,14 @@ def spare_duplicate_address_detection() -> None:
 @contextlib.contextmanager
 def inside(namespace: pathlib.Path) -> t.Iterator[None]:
     """Run the block in a network namespace; a socket created there stays there."""
-    with coming_back():
+    with return_to_namespace():
         with namespace.open("rb") as opened:
             enter(opened.fileno())
         yield
 
 
 @contextlib.contextmanager
-def coming_back() -> t.Iterator[None]:
+def return_to_namespace() -> t.Iterator[None]:
     with open("/proc/thread-self/ns/net", "rb") as before:
         try:
             yield

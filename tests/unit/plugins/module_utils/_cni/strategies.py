@@ -54,7 +54,7 @@ def addresses(draw: st.DrawFn, family: int) -> str:
 
 
 @st.composite
-def with_some(draw: st.DrawFn, /, required: JsonObject, **optional: st.SearchStrategy[t.Any]) -> JsonObject:
+def with_optional_keys(draw: st.DrawFn, /, required: JsonObject, **optional: st.SearchStrategy[t.Any]) -> JsonObject:
     """Return a strategy for objects with the required keys and some of the optional ones."""
     chosen = draw(st.sets(st.sampled_from(sorted(optional))))
     return {**required, **{key: draw(optional[key]) for key in sorted(chosen)}}
@@ -64,13 +64,15 @@ def with_some(draw: st.DrawFn, /, required: JsonObject, **optional: st.SearchStr
 def routes(draw: st.DrawFn, family: int, own: str) -> JsonObject:
     dst = draw(addresses(family))
     newer = {} if form(own) == 0 else {"mtu": integers, "table": integers}
-    return draw(with_some({"dst": dst}, gw=gateways(family), **newer))
+    return draw(with_optional_keys({"dst": dst}, gw=gateways(family), **newer))
 
 
 @st.composite
 def interfaces(draw: st.DrawFn, own: str) -> JsonObject:
     newer = {"mtu": integers, "socketPath": st.text(), "pciID": st.text()} if form(own) == 2 else {}
-    return draw(with_some({"name": draw(ifnames)}, mac=st.just("00:11:22:33:44:55"), sandbox=st.text(), **newer))
+    return draw(
+        with_optional_keys({"name": draw(ifnames)}, mac=st.just("00:11:22:33:44:55"), sandbox=st.text(), **newer)
+    )
 
 
 @st.composite
@@ -78,13 +80,13 @@ def ips(draw: st.DrawFn, own: str) -> JsonObject:
     family = draw(st.sampled_from([4, 6]))
     numbered = {"version": str(family)} if form(own) == 1 else {}
     address = {"address": draw(addresses(family)), **numbered}
-    return draw(with_some(address, gateway=gateways(family), interface=st.integers(0, 3)))
+    return draw(with_optional_keys(address, gateway=gateways(family), interface=st.integers(0, 3)))
 
 
 @st.composite
 def families(draw: st.DrawFn, family: int, own: str) -> JsonObject:
     some_routes = st.lists(routes(family, own), min_size=1, max_size=3)
-    return draw(with_some({"ip": draw(addresses(family))}, gateway=gateways(family), routes=some_routes))
+    return draw(with_optional_keys({"ip": draw(addresses(family))}, gateway=gateways(family), routes=some_routes))
 
 
 @st.composite
@@ -95,14 +97,14 @@ def results(draw: st.DrawFn) -> Result:
     if form(own) == 0:
         present = draw(st.sampled_from([(4,), (6,), (4, 6)]))
         keys = {f"ip{family}": draw(families(family, own)) for family in present}
-        return Result(own, draw(with_some({"cniVersion": own, **keys}, dns=dns)))
+        return Result(own, draw(with_optional_keys({"cniVersion": own, **keys}, dns=dns)))
     some_routes = st.lists(st.sampled_from([4, 6]).flatmap(lambda family: routes(family, own)), min_size=1, max_size=4)
     optional = {
         "interfaces": st.lists(interfaces(own), max_size=3),
         "ips": st.lists(ips(own), max_size=4),
         "routes": some_routes,
     }
-    return Result(own, draw(with_some({"cniVersion": own}, dns=dns, **optional)))
+    return Result(own, draw(with_optional_keys({"cniVersion": own}, dns=dns, **optional)))
 
 
 @st.composite

@@ -79,7 +79,7 @@ def test_an_attachment_of_a_replaced_namespace_keeps_a_foreign_interface(occupie
 
 
 @pytest.fixture
-def begun(occupied: FakeNode) -> FakeNode:
+def interrupted(occupied: FakeNode) -> FakeNode:
     """Return a node on which a run was killed in ADD."""
     record = occupied.record()
     assert record is not None
@@ -88,22 +88,22 @@ def begun(occupied: FakeNode) -> FakeNode:
     return occupied
 
 
-def test_an_interrupted_attachment_keeps_its_interface(begun: FakeNode) -> None:
-    predicted = begun.ensure(begun.attachment(network="a-net"), dry_run=True)
+def test_an_interrupted_attachment_keeps_its_interface(interrupted: FakeNode) -> None:
+    predicted = interrupted.ensure(interrupted.attachment(network="a-net"), dry_run=True)
     assert (predicted.action, "whose ADD was not completed" in str(predicted.missing_prerequisite)) == ("added", True)
-    outcome = begun.ensure(begun.attachment(network="a-net"))
-    assert (outcome.action, begun.executor.calls) == ("failed", [])
+    outcome = interrupted.ensure(interrupted.attachment(network="a-net"))
+    assert (outcome.action, interrupted.executor.calls) == ("failed", [])
     assert "network net, whose ADD was not completed" in str(outcome.error)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_removed_interrupted_attachment_frees_its_interface(begun: FakeNode, dry_run: bool) -> None:
-    replace_network(begun, dry_run=dry_run)
+def test_a_removed_interrupted_attachment_frees_its_interface(interrupted: FakeNode, dry_run: bool) -> None:
+    replace_network(interrupted, dry_run=dry_run)
 
 
-def test_an_interrupted_attachment_without_its_namespace_does_not_conflict(begun: FakeNode) -> None:
-    begun.make_namespace()
-    assert begun.ensure(begun.attachment(network="a-net")).action == "added"
+def test_an_interrupted_attachment_without_its_namespace_does_not_conflict(interrupted: FakeNode) -> None:
+    interrupted.make_namespace()
+    assert interrupted.ensure(interrupted.attachment(network="a-net")).action == "added"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import difflib
 import functools
 import hashlib
 import ipaddress
+import json
 import os
 import pathlib
 import re
@@ -74,6 +75,7 @@ def network_state() -> State:
     return State(
         {
             "links": link_lines(),
+            "VLANs": vlan_lines(),
             "routes": sorted(_brief(route, ROUTE) for route in namespaces.routes()),
             "routing rules": sorted(
                 _brief(rule, RULE) for family in ("-4", "-6") for rule in namespaces.ip(family, "rule", "show")
@@ -93,6 +95,19 @@ def link_lines() -> Lines:
         facts = (name, kind, f"mtu {link['mtu']}", up, link.get("master", ""), mac, *given)
         lines.append(" ".join(filter(None, facts)))
     return lines
+
+
+def vlan_lines() -> Lines:
+    """Return a line for each port of a bridge that filters VLANs, with its VLANs. Kernels without them have none."""
+    command = ["bridge", "-json", "vlan", "show"]
+    ports: list[JsonObject] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout or "[]")
+    return sorted(f"{port['ifname']} {' '.join(map(_vlan_text, port['vlans']))}" for port in ports)
+
+
+def _vlan_text(vlan: JsonObject) -> str:
+    """Return a VLAN, or a range of VLANs, with its flags."""
+    last = f"-{vlan['vlanEnd']}" if "vlanEnd" in vlan else ""
+    return ",".join([f"{vlan['vlan']}{last}", *sorted(vlan.get("flags", ()))])
 
 
 ROUTE = ("type", "dst", "gateway", "dev", "table", "protocol", "scope", "metric")

@@ -89,7 +89,8 @@ CASES = {
         reaches=(reference_networks.WORLD_IN_VLAN,),
     ),
     "bridge in a VLAN": Case(
-        ({**GATEWAY, "vlan": 97},),
+        # Executables before 1.3 do not have this key, and leave the port in VLAN 1.
+        ({**GATEWAY, "vlan": 97, "preserveDefaultVlan": True},),
         (
             "iptables -t nat -F",
             "bridge vlan delete dev {port} vid 97",
@@ -168,6 +169,15 @@ CASES = {
 # What executables before 1.3 do not have.
 BUILT_IN_CASES = {
     "dummy": Case((reference_networks.DUMMY,), (FLUSH_ADDRESSES, "inside ip link set eth0 down")),
+    "bridge in a VLAN alone": Case(
+        ({**GATEWAY, "vlan": 97},),
+        ("bridge vlan delete dev {port} vid 97", "ip link set {port} nomaster", "ip link delete cni0"),
+        reaches=GATEWAYS,
+    ),
+    "bridge with a VLAN trunk and VLAN 1": Case(
+        ({"type": "bridge", "vlanTrunk": [{"id": 1}, {"id": 20}]},),
+        ("bridge vlan delete dev {host} vid 20", "ip link set {host} nomaster", "ip link delete cni0"),
+    ),
     "bridge with a VLAN trunk": Case(
         ({"type": "bridge", "vlanTrunk": [{"minID": 10, "maxID": 12}, {"id": 20}], "preserveDefaultVlan": False},),
         ("bridge vlan delete dev {host} vid 10-12", "ip link set {host} nomaster", "ip link delete cni0"),

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
@@ -21,7 +20,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import (
-    bridge_vlans,
     kernel_writer,
     router_advertisements,
     rtnetlink,
@@ -42,6 +40,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addres
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.bridge_config import BridgeConfig, read_config
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.veth_pair import VethPair
+from ansible_collections.cni.node.plugins.module_utils._reference.state import writing
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import FirewallPart
 from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_masquerading
 from ansible_collections.cni.node.plugins.module_utils._reference.state.spoof_checking import describe_spoof_checking
@@ -87,8 +86,7 @@ class _Addition:
         pair = veth_pair.create(
             self._writer, attachment, self._undo, mtu=config.mtu, mac=config.mac, master=bridge.ifindex
         )
-        if config.has_port_settings:
-            self._set_port(pair.host, config.trunk)
+        writing.set_port(self._writer, pair.host_index, config.describe_port(pair.host_name), bridge)
         interfaces = [{"name": config.bridge}, pair.host_interface, pair.container_interface]
         if config.checks_macs:
             ports = [config.bridge, pair.host_name]
@@ -104,23 +102,6 @@ class _Addition:
         interfaces[0]["mac"] = sandbox.require_link(config.bridge).mac
         dns = given.dns if config.dns is None else config.dns
         return Result(version.LATEST, {"interfaces": interfaces, "ips": given.ips, "routes": given.routes, "dns": dns})
-
-    def _set_port(self, link: Link, trunk: t.Sequence[int] = ()) -> None:
-        """Give a port of the bridge the flags and the VLANs of the configuration."""
-        config, writer = self._config, self._writer
-        if config.is_hairpin:
-            writer.set_hairpin(link.ifindex)
-        if config.is_isolated:
-            writer.set_isolated(link.ifindex)
-        if not config.vlan and not trunk:
-            return
-        if not config.keeps_default_vlan:
-            vlans = bridge_vlans.read().get(link.ifindex, bridge_vlans.PortVlans())
-            for vlan in vlans.untagged | vlans.tagged:
-                writer.remove_vlan(link.ifindex, vlan)
-        for vlan in trunk:
-            writer.add_vlan(link.ifindex, vlan, is_access=False)
-        writer.add_vlan(link.ifindex, config.vlan or 1, is_access=True)
 
     def _address(self, pair: VethPair, bridge: Link, given: Addressing) -> list[JsonObject]:
         """Give the container its addresses, and the node those of the gateways; return further interfaces."""
@@ -146,12 +127,12 @@ class _Addition:
 
     def _write_gateways(self, bridge: Link, given: Addressing) -> list[JsonObject]:
         config = self._config
-        link = self._ensure_vlan_gateway(bridge) if config.vlan else bridge
+        link = self._ensure_vlan_gateway(bridge) if config.vlans.vlan else bridge
         for interface, gateway in sorted(given.gateways, key=lambda each: each[0].version):
             wanted = ipaddress.ip_interface(f"{gateway}/{interface.network.prefixlen}")
             _ensure_address(self._writer, link, wanted, config.force_address)
         forwarding.enable(given.interfaces)
-        return [{"name": link.name, "mac": link.mac}] if config.vlan else []
+        return [{"name": link.name, "mac": link.mac}] if config.vlans.vlan else []
 
     def _ensure_vlan_gateway(self, bridge: Link) -> Link:
         """Return the link with the addresses of a VLAN's gateways, which is one end of a veth pair; create it if needed."""
@@ -162,8 +143,8 @@ class _Addition:
         port = veth_pair.random_name()
         self._writer.create_veth(port, name, mtu=bridge.mtu, master=bridge.ifindex)
         router_advertisements.ignore(port)
-        hairpin_free = self._config._replace(is_hairpin=False, is_isolated=False)
-        _Addition(self._request, hairpin_free, self._writer, self._undo)._set_port(sandbox.require_link(port))
+        index = sandbox.require_link(port).ifindex
+        writing.set_port(self._writer, index, self._config.describe_gateway_port(port), bridge)
         self._writer.set_up(sandbox.require_link(name).ifindex)
         return sandbox.require_link(name)
 
@@ -176,7 +157,7 @@ def _ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> Link:
     """
     link = rtnetlink.link(config.bridge)
     if link is None:
-        data = kernel_writer.vlan_filtering_data() if config.filters_vlans else b""
+        data = kernel_writer.vlan_filtering_data() if config.vlans.is_filtered else b""
         writer.ensure_link(config.bridge, BRIDGE, data, mtu=config.mtu)
         link = sandbox.require_link(config.bridge)
     if link.kind != BRIDGE:

@@ -14,20 +14,18 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, refuse
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import addressing, ipam_config, veth_pair
 from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import read_masquerade_backend
-
-_LAST_VLAN: t.Final = 4094
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Port
+from ansible_collections.cni.node.plugins.module_utils._reference.state.vlan_config import VlanConfig, read_vlans
 
 
 class BridgeConfig(t.NamedTuple):
     """The keys of a configuration.
 
     Attributes:
-        trunk: The tagged VLANs, in order.
-        has_trunk: Whether ``vlanTrunk`` is there, even if it is empty: the bridge then filters VLANs.
         dns: The DNS settings of the result; None for those of the IPAM plugin.
     """
 
@@ -41,10 +39,7 @@ class BridgeConfig(t.NamedTuple):
     is_hairpin: bool
     is_promiscuous: bool
     is_isolated: bool
-    vlan: int
-    trunk: tuple[int, ...]
-    has_trunk: bool
-    keeps_default_vlan: bool
+    vlans: VlanConfig
     checks_macs: bool
     finds_duplicates: bool
     leaves_down: bool
@@ -54,16 +49,23 @@ class BridgeConfig(t.NamedTuple):
     @property
     def vlan_gateway(self) -> str:
         """The link with the addresses of a VLAN's gateways."""
-        return f"{self.bridge}.{self.vlan}"
+        return f"{self.bridge}.{self.vlans.vlan}"
 
-    @property
-    def has_port_settings(self) -> bool:
-        """Return whether the port of a container must have other settings than a new port has."""
-        return bool(self.is_hairpin or self.is_isolated or self.vlan or self.trunk)
+    def describe_port(self, name: str) -> Port:
+        """Return the container's port of the bridge."""
+        return Port(
+            name,
+            self.bridge,
+            is_hairpin=self.is_hairpin,
+            is_isolated=self.is_isolated,
+            vlan=self.vlans.access,
+            trunk=self.vlans.tagged,
+            leaves_default_vlan=self.vlans.leaves_default,
+        )
 
-    @property
-    def filters_vlans(self) -> bool:
-        return bool(self.vlan or self.has_trunk)
+    def describe_gateway_port(self, name: str) -> Port:
+        """Return the port of the bridge whose other end has the addresses of a VLAN's gateways."""
+        return Port(name, self.bridge, vlan=self.vlans.vlan, leaves_default_vlan=self.vlans.leaves_default)
 
 
 def read_config(request: PluginRequest) -> BridgeConfig:
@@ -84,10 +86,7 @@ def read_config(request: PluginRequest) -> BridgeConfig:
         is_hairpin=keys.flag("hairpinMode"),
         is_promiscuous=keys.flag("promiscMode"),
         is_isolated=keys.flag("portIsolation"),
-        vlan=_read_vlan(keys, "vlan"),
-        trunk=_read_trunk(keys),
-        has_trunk="vlanTrunk" in keys,
-        keeps_default_vlan=keys.flag("preserveDefaultVlan"),
+        vlans=read_vlans(keys),
         checks_macs=keys.flag("macspoofchk"),
         finds_duplicates=keys.flag("enabledad"),
         leaves_down=keys.flag("disableContainerInterface"),
@@ -99,7 +98,7 @@ def read_config(request: PluginRequest) -> BridgeConfig:
 
 
 def _require_consistent(config: BridgeConfig, ipam_type: str) -> None:
-    if config.is_gateway and config.vlan and not is_ifname(config.vlan_gateway):
+    if config.is_gateway and config.vlans.vlan and not is_ifname(config.vlan_gateway):
         raise refuse(
             f"/bridge: {config.bridge!r} is too long for a link {config.vlan_gateway}", "expected: a shorter name"
         )
@@ -107,29 +106,6 @@ def _require_consistent(config: BridgeConfig, ipam_type: str) -> None:
         raise refuse("/disableContainerInterface and /ipam are mutually exclusive", "set one")
     if config.is_hairpin and config.is_promiscuous:
         raise refuse("/hairpinMode and /promiscMode are mutually exclusive", "set one")
-
-
-def _read_vlan(keys: Keys, key: str, first: int = 0) -> int:
-    number = keys.integer(key)
-    if not first <= number <= _LAST_VLAN:
-        raise refuse(f"{keys.pointer(key)}: {number} is not a VLAN", f"expected: {first} to {_LAST_VLAN}")
-    return number
-
-
-def _read_trunk(keys: Keys) -> tuple[int, ...]:
-    vlans: set[int] = set()
-    for item in keys.sections("vlanTrunk"):
-        ends = [key for key in ("minID", "maxID") if key in item]
-        if len(ends) == 1:
-            raise refuse(f"{item.path}: only {ends[0]} is set", "expected: both minID and maxID, or id")
-        if ends:
-            first, last = (_read_vlan(item, key, 1) for key in ends)
-            if first > last:
-                raise refuse(f"{item.path}: minID {first} is greater than maxID {last}")
-            vlans.update(range(first, last + 1))
-        if "id" in item:
-            vlans.add(_read_vlan(item, "id", 1))
-    return tuple(sorted(vlans))
 
 
 __all__ = ("BridgeConfig", "read_config")

@@ -27,13 +27,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import an
 from ansible_collections.cni.node.plugins.module_utils._cni import request
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import LOOPBACK
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import PluginType
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import HOST_END
-
-_LAST_VLAN: t.Final = 4094
+from ansible_collections.cni.node.plugins.module_utils._reference.state.vlan_config import VlanConfig, read_vlans
 
 
 class ContainerIp(t.NamedTuple):
@@ -110,7 +110,7 @@ class Facts:
         """The link of the node that has the gateways' addresses; an empty string if the node does not route."""
         if not catalogue.is_routed(self.maker.row.name, self.maker.keys):
             return ""
-        return f"{self.bridge}.{self.vlan}" if self.vlan else self.bridge or self.host_end
+        return f"{self.bridge}.{self.vlans.vlan}" if self.vlans.vlan else self.bridge or self.host_end
 
     @property
     def mode(self) -> str:
@@ -118,38 +118,21 @@ class Facts:
         default = self.maker.row.default_mode
         return str(self.maker.keys.get("mode") or default) if default else ""
 
-    @property
-    def vlan(self) -> int:
-        """The VLAN of the container on its bridge, or 0."""
-        l2 = self.maker.row.l2
-        vlan = self.maker.keys.get(l2.vlan_key) or 0 if l2 and self.bridge else 0
-        if not isinstance(vlan, int) or not 0 <= vlan <= _LAST_VLAN:
-            raise ValueError(f"{vlan!r} is not the number of a VLAN")
-        return vlan
-
-    @property
-    def has_vlans(self) -> bool:
-        """Return whether the bridge keeps VLANs apart."""
-        return bool(self.vlan or self.trunk)
-
     @functools.cached_property
-    def trunk(self) -> tuple[int, ...]:
-        """The tagged VLANs of the container, in order."""
-        vlans: set[int] = set()
-        for item in self.maker.keys.get("vlanTrunk") or () if self.bridge and not self.vlan else ():
-            first, last, single = item.get("minID"), item.get("maxID"), item.get("id")
-            vlans.update(range(max(first, 1), min(last, _LAST_VLAN) + 1) if first and last else ())
-            vlans.update((single,) if single and 0 < single <= _LAST_VLAN else ())
-        return tuple(sorted(vlans))
+    def vlans(self) -> VlanConfig:
+        """The VLANs of the container on its bridge.
 
-    @property
-    def keeps_default_vlan(self) -> bool:
-        """Return whether the container's port stays in the default VLAN of its bridge."""
-        return self.maker.keys.get("preserveDefaultVlan") is not False
+        Raises:
+            CniError: ``DECODE_FAILURE``: the plugin does not accept them.
+        """
+        try:
+            return read_vlans(Keys(self.maker.keys if self.bridge else {}))
+        except CniError as exc:
+            raise unusable_record_error(self.record, str(exc)) from exc
 
     def is_vlan_gateway(self, name: str) -> bool:
         """Return whether a link of the node is the gateway of a VLAN of the bridge."""
-        return bool(self.vlan) and name == f"{self.bridge}.{self.vlan}"
+        return bool(self.vlans.vlan) and name == f"{self.bridge}.{self.vlans.vlan}"
 
 
 def read(record: Record, network: NetworkConfiguration) -> Facts | None:

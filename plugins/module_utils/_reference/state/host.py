@@ -117,17 +117,15 @@ def _compare_port(expected: resources.Port, node: Node) -> t.Iterator[Difference
     if expected.is_isolated and not port.is_isolated:
         yield Difference(bare._replace(is_isolated=True), f"{which} is not isolated from other ports", link=link)
     if expected.has_vlans and bridge.filters_vlans:
-        for resource, lack in _missing_vlans(expected, bare, bridge, node.vlans(port.ifindex)):
+        for resource, lack in _missing_vlans(expected, bare, node.vlans(port.ifindex)):
             yield Difference(resource, f"{subject} {lack}", link=link)
 
 
 def _missing_vlans(
-    expected: resources.Port, bare: resources.Port, bridge: Link, vlans: PortVlans
+    expected: resources.Port, bare: resources.Port, vlans: PortVlans
 ) -> t.Iterator[tuple[resources.Port, str]]:
     """Yield what a port lacks of its VLANs. It may have others: an operator may have added them."""
     access = expected.vlan
-    if not access and expected.keeps_default_vlan and bridge.default_vlan not in expected.trunk:
-        access = bridge.default_vlan
     if access and (vlans.pvid != access or access not in vlans.untagged):
         yield bare._replace(vlan=access), f"does not have VLAN {access} without tags"
     trunk = tuple(vlan for vlan in expected.trunk if vlan not in vlans.tagged)

@@ -133,7 +133,7 @@ def _bridge(known: Facts) -> Bridge:
     macs = (str(item.get("mac") or "") for item in known.on_node if item["name"] == known.bridge)
     # A bridge without an address takes the MAC of a port.
     mac = next(macs, "").lower() if known.routed_link else ""
-    return Bridge(known.bridge, mac, _configured_mtu(known), keys.get("promiscMode") is True, known.has_vlans)
+    return Bridge(known.bridge, mac, _configured_mtu(known), keys.get("promiscMode") is True, known.vlans.is_filtered)
 
 
 def _node_links(known: Facts) -> t.Iterator[Link]:
@@ -154,14 +154,14 @@ def _ports(known: Facts) -> t.Iterator[Port]:
             known.bridge,
             is_hairpin=keys.get("hairpinMode") is True,
             is_isolated=keys.get("portIsolation") is True,
-            vlan=known.vlan,
-            trunk=known.trunk,
-            keeps_default_vlan=known.keeps_default_vlan,
+            vlan=known.vlans.access,
+            trunk=known.vlans.tagged,
+            leaves_default_vlan=known.vlans.leaves_default,
         )
     for name in (str(item["name"]) for item in known.on_node):
         if known.is_vlan_gateway(name):
-            keeps_default = known.keeps_default_vlan
-            yield Port(name, known.bridge, by_peer=True, vlan=known.vlan, keeps_default_vlan=keeps_default)
+            leaves_default = known.vlans.leaves_default
+            yield Port(name, known.bridge, by_peer=True, vlan=known.vlans.vlan, leaves_default_vlan=leaves_default)
 
 
 def _gateways(known: Facts) -> t.Iterator[Address | Route]:

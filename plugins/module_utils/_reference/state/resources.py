@@ -69,7 +69,7 @@ class Port(t.NamedTuple):
         by_peer: Whether the peer of the link belongs to the master, as the gateway of a VLAN does.
         vlan: Its access VLAN, if that is not the bridge's default VLAN.
         trunk: Its tagged VLANs.
-        keeps_default_vlan: Whether it stays in the bridge's default VLAN when it becomes a port.
+        leaves_default_vlan: Whether it is taken out of the bridge's default VLAN when it becomes a port.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Port(t.NamedTuple):
     by_peer: bool = False
     vlan: int = 0
     trunk: tuple[int, ...] = ()
-    keeps_default_vlan: bool = True
+    leaves_default_vlan: bool = False
 
     @property
     def has_vlans(self) -> bool:

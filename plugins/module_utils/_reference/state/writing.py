@@ -188,12 +188,21 @@ def _write_port(writer: KernelWriter, difference: Difference, port: resources.Po
     if master.kind != kind:
         raise CniError(Code.LIMITED_CONNECTIVITY, f"{port.master} is not a {noun}", "remove or rename that link")
     writer.set_master(ifindex, master.ifindex)
+    set_port(writer, ifindex, port, master)
+
+
+def set_port(writer: KernelWriter, ifindex: int, port: resources.Port, bridge: Link) -> None:
+    """Give a port the flags and the VLANs that are expected of it."""
     if port.is_hairpin:
         writer.set_hairpin(ifindex)
     if port.is_isolated:
         writer.set_isolated(ifindex)
-    if port.has_vlans:
-        _write_vlans(writer, ifindex, port, master)
+    if port.leaves_default_vlan and bridge.default_vlan:
+        writer.remove_vlan(ifindex, bridge.default_vlan)
+    for vlan in port.trunk:
+        writer.add_vlan(ifindex, vlan, is_access=False)
+    if port.vlan:
+        writer.add_vlan(ifindex, port.vlan, is_access=True)
 
 
 def _find_port(difference: Difference, port: resources.Port) -> Link:
@@ -205,15 +214,6 @@ def _find_port(difference: Difference, port: resources.Port) -> Link:
     if peer is None:
         raise CniError(Code.LIMITED_CONNECTIVITY, f"the peer of {link.name} is not in this network namespace")
     return peer
-
-
-def _write_vlans(writer: KernelWriter, ifindex: int, port: resources.Port, bridge: Link) -> None:
-    if not port.keeps_default_vlan and bridge.default_vlan:
-        writer.remove_vlan(ifindex, bridge.default_vlan)
-    if port.vlan:
-        writer.add_vlan(ifindex, port.vlan, is_access=True)
-    for vlan in port.trunk:
-        writer.add_vlan(ifindex, vlan, is_access=False)
 
 
 def _write_address(writer: KernelWriter, difference: Difference, address: resources.Address) -> None:

@@ -217,13 +217,19 @@ trunk_items = vlans.map(lambda vlan: {"id": vlan}) | st.tuples(vlans, st.integer
 def test_a_trunk_has_every_vlan_of_its_items_once_and_in_order(items: list[JsonObject]) -> None:
     config = read_config(read_request(vlanTrunk=items))
     named = {vlan for item in items for vlan in range(item.get("minID", 0), item.get("maxID", -1) + 1)}
-    assert config.trunk == tuple(sorted(named | {item["id"] for item in items if "id" in item}))
-    assert (config.filters_vlans, config.has_port_settings) == (True, bool(items))
+    assert config.vlans.trunk == tuple(sorted(named | {item["id"] for item in items if "id" in item}))
+    assert (config.vlans.is_filtered, config.describe_port("veth7").has_vlans) == (True, bool(items))
 
 
 def test_a_bridge_without_keys_has_the_defaults_of_the_reference_plugin() -> None:
     config = read_config(read_request())
-    assert (config.bridge, config.mtu, config.mac, config.vlan, config.filters_vlans) == ("cni0", 0, "", 0, False)
+    assert (config.bridge, config.mtu, config.mac, config.vlans.access, config.vlans.is_filtered) == (
+        "cni0",
+        0,
+        "",
+        0,
+        False,
+    )
     assert read_config(read_request(isDefaultGateway=True)).is_gateway
 
 

@@ -83,21 +83,23 @@ FILTERING = CNI0._replace(filters_vlans=True, default_vlan=1)
 # The VLANs that a port should have, those that it has, and what it lacks.
 VLANS: dict[str, tuple[dict[str, t.Any], PortVlans, list[str]]] = {
     "the default stays": ({"vlan": 100}, PortVlans(100, frozenset((1, 100))), []),
-    "the default is gone": ({"vlan": 100, "keeps_default_vlan": False}, PortVlans(100, frozenset((100,))), []),
+    "the default is gone": ({"vlan": 100, "leaves_default_vlan": True}, PortVlans(100, frozenset((100,))), []),
     "another one was added": ({"vlan": 100}, PortVlans(100, frozenset((1, 100)), frozenset((7,))), []),
     "not in its VLAN": ({"vlan": 100}, PortVlans(1, frozenset((1,))), ["VLAN 100 without tags"]),
     "received into another": ({"vlan": 100}, PortVlans(1, frozenset((1, 100))), ["VLAN 100 without tags"]),
     "sent with a tag": ({"vlan": 100}, PortVlans(100, frozenset((1,)), frozenset((100,))), ["VLAN 100 without tags"]),
-    "a trunk": ({"trunk": (2, 5, 6)}, PortVlans(1, frozenset((1,)), frozenset((2, 5, 6))), []),
-    "a trunk lacks all": ({"trunk": (2, 5, 6)}, PortVlans(1, frozenset((1,))), ["VLAN 2, 5-6 with tags"]),
-    "a trunk lacks one": ({"trunk": (2, 5)}, PortVlans(1, frozenset((1, 2)), frozenset((5,))), ["VLAN 2 with tags"]),
-    "a trunk lacks the default": ({"trunk": (2,)}, PortVlans(0, tagged=frozenset((2,))), ["VLAN 1 without tags"]),
-    "a trunk without the default": (
-        {"trunk": (2,), "keeps_default_vlan": False},
-        PortVlans(0, tagged=frozenset((2,))),
-        [],
+    "a trunk": ({"vlan": 1, "trunk": (2, 5, 6)}, PortVlans(1, frozenset((1,)), frozenset((2, 5, 6))), []),
+    "a trunk lacks all": ({"vlan": 1, "trunk": (2, 5, 6)}, PortVlans(1, frozenset((1,))), ["VLAN 2, 5-6 with tags"]),
+    "a trunk lacks one": (
+        {"vlan": 1, "trunk": (2, 5)},
+        PortVlans(1, frozenset((1, 2)), frozenset((5,))),
+        ["VLAN 2 with tags"],
     ),
-    "a trunk has the default": ({"trunk": (1, 2)}, PortVlans(0, tagged=frozenset((1, 2))), []),
+    "a trunk lacks VLAN 1": (
+        {"vlan": 1, "trunk": (2,)},
+        PortVlans(0, tagged=frozenset((2,))),
+        ["VLAN 1 without tags"],
+    ),
 }
 
 

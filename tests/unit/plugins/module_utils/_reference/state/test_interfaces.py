@@ -46,22 +46,30 @@ def test_the_gateway_of_a_vlan_is_on_a_link_of_its_own() -> None:
         ("cni0.100", "10.1.0.1/16"),
     ]
     assert [each for each in found if isinstance(each, resources.Port)] == [
-        resources.Port("veth7", "cni0", vlan=100),
-        resources.Port("cni0.100", "cni0", by_peer=True, vlan=100),
+        resources.Port("veth7", "cni0", vlan=100, leaves_default_vlan=True),
+        resources.Port("cni0.100", "cni0", by_peer=True, vlan=100, leaves_default_vlan=True),
     ]
     assert [each.filters_vlans for each in found if isinstance(each, resources.Bridge)] == [True]
 
 
 PORTS: dict[str, tuple[JsonObject, resources.Port]] = {
     "access": (
-        {"vlan": 7, "preserveDefaultVlan": False},
-        resources.Port("veth7", "cni0", vlan=7, keeps_default_vlan=False),
+        {"vlan": 7},
+        resources.Port("veth7", "cni0", vlan=7, leaves_default_vlan=True),
+    ),
+    "access beside the default": (
+        {"vlan": 7, "preserveDefaultVlan": True},
+        resources.Port("veth7", "cni0", vlan=7),
     ),
     "trunk": (
         {"vlanTrunk": [{"id": 9}, {"minID": 3, "maxID": 5}, {"minID": 4, "maxID": 5, "id": 2}]},
-        resources.Port("veth7", "cni0", trunk=(2, 3, 4, 5, 9)),
+        resources.Port("veth7", "cni0", vlan=1, trunk=(2, 3, 4, 5, 9), leaves_default_vlan=True),
     ),
-    "none": ({"vlan": 0, "vlanTrunk": []}, resources.Port("veth7", "cni0")),
+    "access VLAN in the trunk": (
+        {"vlan": 7, "vlanTrunk": [{"id": 7}, {"id": 8}], "preserveDefaultVlan": True},
+        resources.Port("veth7", "cni0", vlan=7, trunk=(8,)),
+    ),
+    "none": ({"vlan": 0}, resources.Port("veth7", "cni0")),
 }
 
 
@@ -139,10 +147,17 @@ def test_a_veth_with_a_derived_name_is_the_host_end_and_other_links_are_not_chan
     assert nic == resources.Link("nic0", inside=False)
 
 
-def test_only_numbers_of_vlans_are_in_a_trunk() -> None:
-    trunk = [{"minID": -(10**12), "maxID": 2}, {"minID": 4093, "maxID": 10**12}, {"id": -7}, {"id": 5000}]
-    found = state({"type": "bridge", "vlanTrunk": trunk})
-    assert [each.trunk for each in found if isinstance(each, resources.Port)] == [(1, 2, 4093, 4094)]
+@pytest.mark.parametrize(
+    "item", [{"minID": -(10**12), "maxID": 2}, {"minID": 4093, "maxID": 10**12}, {"id": -7}, {"id": 5000}]
+)
+def test_a_record_with_a_trunk_that_add_refuses_is_an_error(item: JsonObject) -> None:
+    error = error_of(lambda: state({"type": "bridge", "vlanTrunk": [{"id": 5}, item]}))
+    assert (error.code, "/vlanTrunk/1/" in error.details) == (Code.DECODE_FAILURE, True)
+
+
+def test_an_empty_trunk_makes_a_bridge_that_filters_vlans() -> None:
+    found = state({"type": "bridge", "vlanTrunk": []})
+    assert [each.filters_vlans for each in found if isinstance(each, resources.Bridge)] == [True]
 
 
 def test_loopback_has_only_loopback_addresses_whatever_its_record_says() -> None:

@@ -125,7 +125,7 @@ def test_writing_continues_after_a_number_that_the_kernel_has_no_room_for(writer
 
 def test_a_port_returns_to_its_vlans(writer: RecordingWriter) -> None:
     writer.links["cni0"] = CNI0._replace(filters_vlans=True, default_vlan=1)
-    port = resources.Port("veth7", "cni0", trunk=(2, 3), keeps_default_vlan=False)
+    port = resources.Port("veth7", "cni0", trunk=(2, 3), leaves_default_vlan=True)
     assert repair([Difference(port, "no port", link=VETH)]).errors == ()
     assert writer.written == ["set_master 7", "remove_vlan 7 1", "add_vlan 7 2", "add_vlan 7 3"]
     writer.written.clear()

@@ -184,7 +184,7 @@ def _mappings(attachment: Attachment, addresses: t.Iterable[str] = ()) -> list[M
     Args:
         addresses: The container's addresses, if known; families without an address are not mapped.
     """
-    entries = normalize_capability_args({CAPABILITY: attachment.capability_args.get(CAPABILITY)})[CAPABILITY]
+    entries = normalize_capability_args({CAPABILITY: attachment.capability_args.get(CAPABILITY)}).get(CAPABILITY)
     families = {ipaddress.ip_interface(address).version for address in addresses}
     mappings = []
     for entry in entries if isinstance(entries, list) else ():

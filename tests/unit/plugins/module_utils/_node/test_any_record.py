@@ -11,7 +11,7 @@ import json
 import typing as t
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -172,6 +172,7 @@ def test_any_cached_result_is_read_or_is_an_error_with_its_path(gc: GcFixture, r
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cached_records())
+@example({**record(KEYS, encode(NETWORK), is_own=False), "capabilityArgs": {"portMappings": ""}})
 def test_any_record_is_read_or_is_an_error_with_its_path(gc: GcFixture, document: JsonObject) -> None:
     gc.node.make_namespace("blue")
     for name in ("blue", "gone", Trial("net").netns):

@@ -26,10 +26,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import (
+from ansible_collections.cni.node.plugins.module_utils._node.gc import rule_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.file_leaks import LeaseFinder, SavedValueFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
+    Finder,
+    GcRun,
+    NodeSnapshot,
+    Scope,
     call_once,
     collect_each,
     collect_leaks,
@@ -37,33 +41,25 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.collection impor
     report_errors,
     take_new_snapshot,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
-    Finder,
-    GcRun,
-    NodeSnapshot,
-    Scope,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLinkFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import IptablesRuleFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, GcPolicy, Kind, Leak
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import (
-    NftMasqueradeFinder,
-    NftPortMappingFinder,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import OrphanChainFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.link_leaks import BridgePortFinder, IfbLinkFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments, configurations
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
-from ansible_collections.cni.node.plugins.module_utils._node.gc.removed_networks import SharedResources
-from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofChainFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files import SavedValueFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks import (
+    FirewallRuleFinder,
+    IptablesRuleFinder,
+    NftMasqueradeFinder,
+    NftPortMappingFinder,
+    OrphanChainFinder,
+    SpoofChainFinder,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_resources import SharedResources
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
 
 # In the order of collection: links come before the chains that are kept while their link exists. A new kind of leak is one
-# more class here. Attachments (records.py) and leases (leases.py) are not in it: each directory of leases has its finder.
+# more class here. Attachments (records.py) and leases are not in it: each directory of leases has its finder.
 FINDERS: t.Final[tuple[t.Callable[[GcRun], Finder[t.Any]], ...]] = (
     IptablesRuleFinder,
     NftMasqueradeFinder,
@@ -155,8 +151,7 @@ class Collector:
         named = {
             *host_local.networks(self._paths.lease_dir),
             *(name for name, path in self._data_dirs.items() if name in host_local.networks(path)),
-            *iptables_rules.list_networks(node),
-            *nftables_rules.list_networks(node),
+            *rule_leaks.list_networks(node),
         }
         return sorted({*self._networks.networks, *recorded, *filter(is_name, named)})
 

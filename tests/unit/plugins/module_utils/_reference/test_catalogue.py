@@ -39,7 +39,7 @@ OTHER_MEANINGS = {
     "module_utils/_linux/nf_tables.py": {"bridge"},  # a family of the kernel
     "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/gc/network_users.py": {"bridge"},  # a key
-    "module_utils/_node/gc/shared_bridges.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
+    "module_utils/_node/gc/shared_resources.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/gc/leak.py": {"bridge"},  # a kind of leak
     "module_utils/_node/kernel/requirements.py": {"bandwidth", "bridge"},  # a capability; a key and a kernel module
     "module_utils/_node/info/links.py": {"vlan"},  # a key of a result

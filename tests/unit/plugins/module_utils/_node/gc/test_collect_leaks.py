@@ -15,8 +15,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._node import gc
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import FINDERS
+from ansible_collections.cni.node.plugins.module_utils._node.gc.file_leaks import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     Finder,
     GcRun,
@@ -24,9 +24,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     NodeSnapshot,
     Scope,
     Suspect,
+    collect_leaks,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 
 POLICY = GcPolicy(0, dry_run=False)

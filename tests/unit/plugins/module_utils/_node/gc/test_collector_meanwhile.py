@@ -28,18 +28,19 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot
-from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import IptablesRuleFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot, collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import KEPT, REMOVED, GcPolicy, Leak
-from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import NftPortMappingFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import OrphanChainFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.link_leaks import BridgePortFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
+from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks import (
+    FirewallRuleFinder,
+    IptablesRuleFinder,
+    NftPortMappingFinder,
+    OrphanChainFinder,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 

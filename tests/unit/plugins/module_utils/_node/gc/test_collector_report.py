@@ -15,8 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
 from ansible_collections.cni.node.plugins.module_utils._node.gc import records
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import FINDERS
+from ansible_collections.cni.node.plugins.module_utils._node.gc.file_leaks import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
 from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import LeaseDirectory

@@ -23,14 +23,15 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot
-from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLinkFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot, collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
-from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import NftMasqueradeFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import OrphanChainFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.link_leaks import IfbLinkFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
+from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks import (
+    FirewallRuleFinder,
+    NftMasqueradeFinder,
+    OrphanChainFinder,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
 DRY = GcPolicy(0, dry_run=True)

@@ -18,11 +18,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot, collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofChainFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks import SpoofChainFinder
 from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
 
 NO_OWNERS = Owners()

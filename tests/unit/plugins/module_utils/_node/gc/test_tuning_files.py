@@ -17,11 +17,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot
+from ansible_collections.cni.node.plugins.module_utils._node.gc.file_leaks import SavedValueFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot, collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files import SavedValueFinder
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Find bridges that only removed networks used."""
+"""Find what plugins make once for all containers, if only removed networks used it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,20 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.printable import plural
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux import link_change
+from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import Removal
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux import link_change, netns, rtnetlink, veth
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
+from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_rules import (
+    ExpectedRemovals,
+    SharedChains,
+    SharedTables,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import bridge_addresses
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
@@ -32,9 +41,111 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
 _LINK_LOCAL: t.Final = ipaddress.ip_network("fe80::/64")
+# The node's own network configuration: ifupdown, netplan, systemd-networkd, NetworkManager, and the scripts of Red Hat
+# and SUSE.
+_FILES: t.Final = (
+    "/etc/network/interfaces",
+    "/etc/network/interfaces.d/*",
+    "/etc/netplan/*",
+    "/run/netplan/*",
+    "/usr/lib/netplan/*",
+    *(
+        f"{top}/systemd/network/{name}"
+        for top in ("/etc", "/run", "/usr/local/lib", "/usr/lib")
+        for name in ("*", "*/*")
+    ),
+    *(f"{top}/NetworkManager/system-connections/*" for top in ("/etc", "/run", "/usr/lib")),
+    "/etc/sysconfig/network-scripts/*",
+    "/etc/sysconfig/network/*",
+)
 
 
-class Bridge(t.NamedTuple):
+class SharedResources:
+    """Finds resources that plugins make once for all containers and never remove, if only removed networks used them."""
+
+    def __init__(self, policy: GcPolicy, directory: str, removal: Removal) -> None:
+        """
+        Args:
+            directory: The conf dir of this collection.
+        """
+        self._policy = policy
+        self._directory = directory
+        self._removal = removal
+
+    def collect(self, owners: Owners, leaks: t.Iterable[Leak]) -> t.Iterator[Leak]:
+        """Collect shared resources.
+
+        Args:
+            owners: The owners in all networks of the node.
+            leaks: The leaks that have been reported before.
+        """
+        networks = self._removal.networks()
+        if not networks:
+            return
+        pending = [record for record in owners.records if self._is_pending(record, owners)]
+        live = [record for record in owners.records if record not in pending]
+        users = NetworkUsers.read(self._directory, live, self._removal.paths if self._policy.dry_run else ())
+        broken = f"an unreadable record may use it: {owners.broken[0]}" if owners.broken else ""
+        reason = broken or gc_owners.find_add_in_progress()
+        collected = {leak.subject for leak in leaks if leak.collected} if self._policy.dry_run else set()
+        bridges, view = list_bridges(networks), rtnetlink.snapshot(routes=False)
+        absent_links = {bridge.name for bridge in bridges} - {link.name for link in view.links}
+        ports = _pending_ports(pending, view) | collected
+        for leak in SharedBridges(self._policy, users, view, ports).collect(bridges, reason):
+            absent_links |= {leak.subject} if leak.collected else set()
+            yield leak
+        yield from SharedChains(self._policy, users, _list_expected(pending, collected), absent_links).collect(
+            networks, reason
+        )
+        yield from SharedTables(self._policy, users, _PendingComments(pending, collected)).collect(networks, reason)
+
+    def _is_pending(self, record: Record, owners: Owners) -> bool:
+        """Return whether a run would have deleted an attachment by now, in a dry run."""
+        return self._policy.dry_run and record.attachment.key[1:] in owners.pending_removal
+
+
+def _pending_ports(pending: t.Sequence[Record], view: View) -> set[str]:
+    """Return the ports of attachments that are pending removal."""
+    ports = {name for record in pending for name in record.node_interfaces}
+    namespaces = {netns.inode(record.attachment.netns) for record in pending} - {0}
+    unknown = [link for link in view.links if link.kind == "veth" and link.master and link.name not in ports]
+    if not namespaces or not unknown:
+        return ports
+    # A result of a version before 0.3.0 does not list its interfaces.
+    ends = veth.find_veth_ends().netns_by_ends
+    return ports | {link.name for link in unknown if netns.inode(ends.get((link.peer, link.ifindex), "")) in namespaces}
+
+
+def _list_expected(pending: t.Iterable[Record], collected: t.Iterable[str]) -> ExpectedRemovals:
+    names = [record.attachment.key[:2] for record in pending]
+    chains = {chain for name in names for chain in firewall_names.container_chains(*name)}
+    addresses = {address for record in pending for address in record.addresses}
+    subjects = [subject.split(" ") for subject in collected]
+    chains |= {words[2] for words in subjects if words[1:2] == ["nat"] and len(words) == 3}
+    addresses |= {
+        words[3]
+        for words in subjects
+        if words[1:3] == ["filter", f"{firewall_names.FORWARD_CHAIN}:"] and len(words) == 4
+    }
+    return ExpectedRemovals(frozenset(chains), frozenset(addresses))
+
+
+class _PendingComments:
+    """Comments of nftables rules, and names of chains, that are pending removal in a dry run."""
+
+    def __init__(self, pending: t.Iterable[Record], collected: t.Iterable[str]) -> None:
+        keys = [record.attachment.key for record in pending]
+        self._containers = {key[1] for key in keys}
+        self._instances = {firewall_names.instance(*key) for key in keys}
+        self._spoof_checks = {name for key in keys for name in firewall_names.spoof_names(*key[1:])}
+        self._collected = [subject.partition(": ")[2] for subject in collected if subject.startswith("nft ")]
+
+    def __call__(self, comment: str) -> bool:
+        is_pending = comment in self._containers | self._spoof_checks or comment.partition(",")[0] in self._instances
+        return is_pending or comment in self._collected
+
+
+class NamedBridge(t.NamedTuple):
     """A bridge that removed networks name.
 
     Attributes:
@@ -51,16 +162,16 @@ class Bridge(t.NamedTuple):
     gc_disabled_network: str
 
 
-def list_bridges(networks: t.Iterable[NetworkConfiguration]) -> list[Bridge]:
+def list_bridges(networks: t.Iterable[NetworkConfiguration]) -> list[NamedBridge]:
     """Return the bridges that networks name."""
-    bridges_by_name: dict[str, Bridge] = {}
+    bridges_by_name: dict[str, NamedBridge] = {}
     for network in networks:
         for plugin in all_plugins(network):
             if catalogue.find_plugin_type(plugin.type).is_bridge:
                 name, vlan = bridge_name(plugin.keys), plugin.keys.get("vlan")
-                known = bridges_by_name.get(name) or Bridge(name, (), frozenset(), frozenset(), "")
+                known = bridges_by_name.get(name) or NamedBridge(name, (), frozenset(), frozenset(), "")
                 routed = is_routed(plugin.type, plugin.keys)
-                bridges_by_name[name] = Bridge(
+                bridges_by_name[name] = NamedBridge(
                     name,
                     tuple(dict.fromkeys((*known.networks, network.name))),
                     known.vlans | ({f"{name}.{vlan}"} if vlan else frozenset()),
@@ -84,7 +195,7 @@ class SharedBridges:
         self._pending = pending
         self._links = {link.name: link for link in view.links}
 
-    def collect(self, bridges: t.Iterable[Bridge], reason: str) -> t.Iterator[Leak]:
+    def collect(self, bridges: t.Iterable[NamedBridge], reason: str) -> t.Iterator[Leak]:
         """Collect the bridges.
 
         Args:
@@ -95,7 +206,7 @@ class SharedBridges:
             if link is not None:
                 yield self._collect_bridge(bridge, link, reason)
 
-    def _collect_bridge(self, bridge: Bridge, link: Link, common_reason: str) -> Leak:
+    def _collect_bridge(self, bridge: NamedBridge, link: Link, common_reason: str) -> Leak:
         networks = f"{plural('network', len(bridge.networks))} {', '.join(bridge.networks)}"
         leak = Leak(Kind.BRIDGE, "", bridge.name, f"the removed {networks} named it")
         pairs = [self._links[name] for name in sorted(bridge.vlans) if self._is_own_pair(name, link)]
@@ -111,7 +222,7 @@ class SharedBridges:
 
         return self._policy.collect_unless(reason, leak, remove_links)
 
-    def _reason_to_keep(self, bridge: Bridge, link: Link, pairs: t.Sequence[Link]) -> str:
+    def _reason_to_keep(self, bridge: NamedBridge, link: Link, pairs: t.Sequence[Link]) -> str:
         if link.kind != "bridge":
             return f"it is not a bridge, but {link.kind or 'a physical interface'}"
         names = (bridge.name, *sorted(bridge.vlans))
@@ -143,32 +254,13 @@ class SharedBridges:
                 return f"the link {link.name} is its master"
         return ""
 
-    def _reason_by_address(self, bridge: Bridge, link: Link, pairs: t.Sequence[Link]) -> str:
+    def _reason_by_address(self, bridge: NamedBridge, link: Link, pairs: t.Sequence[Link]) -> str:
         names = {own_link.ifindex: own_link.name for own_link in (link, *pairs)}
         for address in self._view.addresses:
             interface = address.interface
             if address.link in names and interface not in bridge.gateways and interface.network != _LINK_LOCAL:
                 return f"{names[address.link]} has the address {interface}, which is not a gateway of these networks"
         return ""
-
-
-# The node's own network configuration: ifupdown, netplan, systemd-networkd, NetworkManager, and the scripts of Red Hat
-# and SUSE.
-_FILES: t.Final = (
-    "/etc/network/interfaces",
-    "/etc/network/interfaces.d/*",
-    "/etc/netplan/*",
-    "/run/netplan/*",
-    "/usr/lib/netplan/*",
-    *(
-        f"{top}/systemd/network/{name}"
-        for top in ("/etc", "/run", "/usr/local/lib", "/usr/lib")
-        for name in ("*", "*/*")
-    ),
-    *(f"{top}/NetworkManager/system-connections/*" for top in ("/etc", "/run", "/usr/lib")),
-    "/etc/sysconfig/network-scripts/*",
-    "/etc/sysconfig/network/*",
-)
 
 
 def _reason_in_files(*names: str) -> str:
@@ -192,4 +284,4 @@ def _list_files() -> list[str]:
     return [path for path in paths if not os.path.isdir(path)]
 
 
-__all__ = ("Bridge", "SharedBridges", "list_bridges")
+__all__ = ("SharedResources",)

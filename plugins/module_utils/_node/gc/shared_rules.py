@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Find iptables chains that only removed networks used."""
+"""Find chains and tables of the firewall that only removed networks used."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
+from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftTable
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
 
 
-class Group(t.NamedTuple):
+class ChainGroup(t.NamedTuple):
     """Chains that a plugin makes once for all containers of a node, and never removes.
 
     Attributes:
@@ -41,7 +42,7 @@ class Group(t.NamedTuple):
 
 _PORT_MAPPERS: t.Final = catalogue.types_where(lambda row: row.maps_ports)
 _FILTERS: t.Final = catalogue.types_where(lambda row: row.filters)
-_PORTS: t.Final = Group(
+_PORTS: t.Final = ChainGroup(
     "/".join(_PORT_MAPPERS),
     _PORT_MAPPERS,
     "nat",
@@ -52,6 +53,28 @@ _PORTS: t.Final = Group(
         r"|-A CNI-HOSTPORT-MASQ -m mark --mark \S+ -j MASQUERADE"
     ),
 )
+# Family and name of each table, and the words of which a network configuration that needs it has one: plugin types, or
+# keys whose value is true.
+_TABLES: t.Final = (
+    ("", firewall_names.PORTS_TABLE, catalogue.types_where(lambda row: row.maps_ports)),
+    ("", firewall_names.MASQUERADE_TABLE, ("ipMasq",)),
+    (firewall_names.SPOOF_FAMILY, firewall_names.SPOOF_TABLE, ("macspoofchk",)),
+)
+# The chains that the plugins make in each table, and whether they hold rules of containers. The rules of the others are
+# written again at each ADD.
+_CHAINS: t.Final = {
+    firewall_names.PORTS_TABLE: {
+        "hostports": True,
+        "hostip_hostports": True,
+        "masquerading": True,
+        "hostports_all": False,
+        "prerouting": False,
+        "output": False,
+    },
+    firewall_names.MASQUERADE_TABLE: {"masq_checks": True, "postrouting": False},
+    # Other programs may use it as well, such as ebtables.
+    firewall_names.SPOOF_TABLE: {"PREROUTING": True},
+}
 
 
 class ExpectedRemovals(t.NamedTuple):
@@ -95,7 +118,7 @@ class SharedChains:
                 if any(chain in table.rules for chain in group.chains):
                     yield from self._collect_group(group, family, table, reason)
 
-    def _collect_group(self, group: Group, family: int, table: Table, common_reason: str) -> t.Iterator[Leak]:
+    def _collect_group(self, group: ChainGroup, family: int, table: Table, common_reason: str) -> t.Iterator[Leak]:
         chains = [chain for chain in group.chains if chain in table.rules]
         name = f"{iptables.tool(family)} {group.table} {', '.join(chains)}"
         leak = Leak(Kind.SHARED_CHAIN, "", name, f"a removed network used it through the plugin {group.plugin}")
@@ -109,7 +132,7 @@ class SharedChains:
         yield self._policy.collect_unless(reason, leak, lambda: iptables.change(family, group.table, *commands))
 
     def _collect_rules_for_lost_links(
-        self, family: int, group: Group, chains: list[str], table: Table
+        self, family: int, group: ChainGroup, chains: list[str], table: Table
     ) -> t.Iterator[Leak]:
         """Collect rules for lost bridges from chains that are kept."""
         for name in sorted(self._lost_links):
@@ -120,7 +143,7 @@ class SharedChains:
                 change = functools.partial(iptables.change, family, group.table, *map(_deletion, rules))
                 yield self._policy.collect_unless("", leak, change)
 
-    def _foreign_rule(self, group: Group, chains: t.Sequence[str], table: Table) -> str:
+    def _foreign_rule(self, group: ChainGroup, chains: t.Sequence[str], table: Table) -> str:
         """Return a clause that names a rule which needs the chains, or an empty string."""
         for chain in chains:
             for rule in table.rules[chain]:
@@ -131,7 +154,7 @@ class SharedChains:
                     return f"the rule {rule} jumps to {chain}"
         return ""
 
-    def _is_own(self, group: Group, rule: str) -> bool:
+    def _is_own(self, group: ChainGroup, rule: str) -> bool:
         words = iptables.words(rule)
         if iptables.value(words, "-j") in self._expected.chains:
             return True
@@ -142,7 +165,7 @@ class SharedChains:
         return group.own.fullmatch(rule) is not None and links <= self._lost_links
 
 
-def _groups(networks: t.Iterable[NetworkConfiguration]) -> list[Group]:
+def _groups(networks: t.Iterable[NetworkConfiguration]) -> list[ChainGroup]:
     plugins = [plugin for network in networks for plugin in all_plugins(network)]
     firewalls = [plugin.keys for plugin in plugins if plugin.type in _FILTERS]
     admin = dict.fromkeys(str(keys.get("iptablesAdminChainName") or firewall_names.ADMIN_CHAIN) for keys in firewalls)
@@ -151,20 +174,20 @@ def _groups(networks: t.Iterable[NetworkConfiguration]) -> list[Group]:
     return groups + ([_isolation()] if admin else [])
 
 
-def _firewall(admin: tuple[str, ...]) -> Group:
+def _firewall(admin: tuple[str, ...]) -> ChainGroup:
     to = "|".join(map(re.escape, admin))
     own = re.compile(rf'-A {firewall_names.FORWARD_CHAIN} (?:-m comment --comment "[^"]*" )?-j (?:{to})')
-    return Group("/".join(_FILTERS), _FILTERS, "filter", (firewall_names.FORWARD_CHAIN, *admin), ("FORWARD",), own)
+    return ChainGroup("/".join(_FILTERS), _FILTERS, "filter", (firewall_names.FORWARD_CHAIN, *admin), ("FORWARD",), own)
 
 
-def _isolation() -> Group:
+def _isolation() -> ChainGroup:
     comment, (first, second) = r'(?:-m comment --comment "[^"]*" )?', firewall_names.ISOLATION_CHAINS
     own = re.compile(
         rf"-A {first} -i \S+ (?:! )?-o \S+ {comment}-j (?:DROP|{second})"
         rf"|-A {second} -o \S+ {comment}-j DROP"
         rf"|-A (?:{first}|{second}) {comment}-j RETURN"
     )
-    return Group("/".join(_FILTERS), ("same-bridge", "isolated"), "filter", (first, second), ("FORWARD",), own)
+    return ChainGroup("/".join(_FILTERS), ("same-bridge", "isolated"), "filter", (first, second), ("FORWARD",), own)
 
 
 def _deletion(rule: str) -> tuple[str, ...]:
@@ -180,4 +203,52 @@ def _links(rule: str) -> frozenset[str]:
     return frozenset(filter(None, (iptables.value(words, option) for option in ("-i", "-o"))))
 
 
-__all__ = ("ExpectedRemovals", "Group", "SharedChains")
+class SharedTables:
+    """Finds nftables tables that only removed networks used."""
+
+    def __init__(self, policy: GcPolicy, users: NetworkUsers, pending: t.Callable[[str], bool]) -> None:
+        """
+        Args:
+            pending: Returns whether rules with this comment, or a chain of this name, are pending removal in a dry run.
+        """
+        self._policy = policy
+        self._users = users
+        self._pending = pending
+
+    def collect(self, networks: t.Iterable[NetworkConfiguration], reason: str) -> t.Iterator[Leak]:
+        """Collect the tables.
+
+        Args:
+            reason: A reason to keep all of them, or an empty string.
+        """
+        plugins = [plugin for network in networks for plugin in all_plugins(network)]
+        for family, name, words in _TABLES:
+            if any(plugin.type in words or any(plugin.keys.get(word) is True for word in words) for plugin in plugins):
+                for table in nftables.tables(name, family=family):
+                    yield self._collect_table(table, words, reason)
+
+    def _collect_table(self, table: NftTable, words: tuple[str, ...], common_reason: str) -> Leak:
+        evidence = "the plugins of a removed network used it"
+        leak = Leak(Kind.SHARED_TABLE, "", f"nft {table.family} {table.name}", evidence)
+        reason = self._users.reason_to_keep(*words) or self._reason_by_content(table) or common_reason
+        leak.evidence += "" if reason else ", and no other network or rule needs it"
+        return self._policy.collect_unless(reason, leak, lambda: nftables.remove_table(table))
+
+    def _reason_by_content(self, table: NftTable) -> str:
+        """Return a clause that names a chain, rule or other object in use, or one of another program, or an empty string."""
+        known = _CHAINS[table.name]
+        foreign = [
+            *(f"the chain {chain}" for chain in table.hooks if chain not in known and not self._pending(chain)),
+            *(f"the {other}" for other in table.others),
+        ]
+        if foreign:
+            return f"it has {foreign[0]}, which the plugins did not make"
+        for rule in table.rules:
+            if known.get(rule.chain, True) and not (rule.comment and self._pending(rule.comment)):
+                return f"its chain {rule.chain} has a rule" + (
+                    f" with the comment {rule.comment}" if rule.comment else ""
+                )
+        return ""
+
+
+__all__ = ("ExpectedRemovals", "SharedChains", "SharedTables")

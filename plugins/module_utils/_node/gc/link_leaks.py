@@ -5,23 +5,66 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Find ports of bridges that no container uses any more."""
+"""Find links of the node whose container is lost."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, veth
+from ansible_collections.cni.node.plugins.module_utils._linux import ifb, netns, veth
 from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
+
+
+class IfbLinkFinder:
+    """Finds links to which the plugin bandwidth redirects the traffic of lost containers."""
+
+    scope = Scope.ALL_NETWORKS
+
+    def __init__(self, dummy: GcRun) -> None:
+        pass
+
+    def snapshot(self, node: NodeSnapshot) -> Items[str]:
+        return {name: name for name in sorted(node.link_names) if firewall_names.is_ifb(name)}
+
+    def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[str]]:
+        # Their names contain only a digest of network and container.
+        owned = {firewall_names.ifb(*record.attachment.key[:2]) for record in owners.records} if items else set()
+        unowned = [name for name in items.values() if name not in owned]
+        if not unowned:
+            return
+        for name in (name for name in ifb.names() if name in unowned):
+            leak = Leak(Kind.LINK, "", name, "no recorded attachment has a link of this name")
+            yield Suspect(leak, (name,), proof=", and no link redirects traffic to it")
+
+    def reason_to_keep(self, suspect: Suspect[str], owners: Owners) -> str:
+        return owners.reason_to_keep("", ()) or owners.add_in_progress or self._reason_by_traffic(suspect.leak.subject)
+
+    def remove(self, suspect: Suspect[str]) -> None:
+        for name in suspect.items:
+            ifb.remove(name)
+
+    def _reason_by_traffic(self, name: str) -> str:
+        if self._targets is None:
+            return "tc is not installed, so it is unknown whether a link redirects traffic to it"
+        return "a link of the node redirects traffic to it" if name in self._targets else ""
+
+    @functools.cached_property
+    def _targets(self) -> set[str] | None:
+        """The links to which other links redirect traffic, or None without tc.
+
+        They are listed after the ADDs in progress, so that they include the link of an ADD that has just ended.
+        """
+        return ifb.targets()
 
 
 class BridgePort(t.NamedTuple):
@@ -93,4 +136,8 @@ def _bridges(networks: t.Iterable[NetworkConfiguration]) -> set[str]:
     return {bridge_name(plugin.keys) for plugin in plugins if catalogue.find_plugin_type(plugin.type).is_bridge}
 
 
-__all__ = ("BridgePort", "BridgePortFinder")
+__all__ = (
+    "BridgePort",
+    "BridgePortFinder",
+    "IfbLinkFinder",
+)

@@ -44,32 +44,14 @@ class Table(t.NamedTuple):
     jumps: dict[str, list[str]]
 
 
-class Listing(t.NamedTuple):
-    """A snapshot of all tables.
+def tables(family: int) -> dict[str, Table] | None:
+    """Return the existing tables of family 4 or 6 by name; None if the tool is not installed.
 
-    Attributes:
-        tables: By family and name.
-        errors: The error of each family that could not be listed. The tool may fail on a node without IPv6.
+    Raises:
+        CniError: ``IO_FAILURE``. The tool may fail on a node without IPv6.
     """
-
-    tables: dict[tuple[int, str], Table]
-    errors: dict[int, CniError]
-
-    def table(self, family: int, name: str) -> Table:
-        return self.tables.get((family, name)) or Table({}, {})
-
-
-def listing() -> Listing:
-    """Return all tables of the families whose tool is installed."""
-    snapshot = Listing({}, {})
-    for family in FAMILIES:
-        try:
-            tables = parse(_run(f"{tool(family)}-save"))
-        except CniError as exc:
-            snapshot.errors[family] = exc
-        else:
-            snapshot.tables.update({(family, name): table for name, table in tables.items()})
-    return snapshot
+    program_name = f"{tool(family)}-save"
+    return parse(_run(program_name)) if program.find(program_name) else None
 
 
 def table(family: int, name: str) -> Table | None:
@@ -293,16 +275,15 @@ def _run(name: str, *arguments: str) -> str:
 
 __all__ = (
     "FAMILIES",
-    "Listing",
     "Table",
     "change",
     "deletion",
     "legacy_table",
-    "listing",
     "parse",
     "require_no_chain",
     "restore",
     "table",
+    "tables",
     "target",
     "tool",
     "value",

@@ -14,8 +14,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift, RuleFaults
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
 
 class AttachmentDrift(t.NamedTuple):
@@ -42,11 +42,11 @@ class AttachmentDrift(t.NamedTuple):
         return " and ".join(place for faults, place in places if faults)
 
 
-def compare(record: Record, rules: RuleDrift | None, node: NodeSnapshot) -> AttachmentDrift | None:
+def compare(record: Record, rules: RuleDrift | None, view: NodeView) -> AttachmentDrift | None:
     """Compare an attachment's record with the kernel, without running a plugin.
 
     Args:
-        node: What the node has; one snapshot serves all attachments of a run.
+        view: What the node has; one view serves all attachments of a run.
         rules: Compares the node's firewall; None skips it.
 
     Returns:
@@ -56,7 +56,7 @@ def compare(record: Record, rules: RuleDrift | None, node: NodeSnapshot) -> Atta
         CniError: The kernel cannot be read, or the record cannot be used.
     """
     network = record.network()
-    links = interface_drift.find_drift(record, network, node)
+    links = interface_drift.find_drift(record, network, view)
     faults = rules.find_drift(record, network) if rules else RuleFaults((), is_compared=False, is_whole=False)
     if links is None and not faults.is_compared:
         return None

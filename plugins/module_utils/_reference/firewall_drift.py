@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-import functools
-import threading
 import time
 import typing as t
 
@@ -20,8 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, program
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
     FIREWALLD,
     IPTABLES,
@@ -38,15 +36,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     firewall_state,
 )
 
-if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._reference.nftables_rules import NftablesView
-
-_LEGACY: t.Final = "legacy"
-
 # The time of a file may lag behind the clock.
 _CLOCK_MARGIN: t.Final = 1.0
-
-T = t.TypeVar("T")
 
 
 class PartDrift(t.NamedTuple):
@@ -105,97 +96,16 @@ class RuleFaults(t.NamedTuple):
     is_whole: bool
 
 
-class FirewallSnapshot:
-    """The rules of the node's firewall. Each table is read when it is needed for the first time.
-
-    Args:
-        with_handles: Whether rules of nftables have their handles, with which they can be removed.
-    """
-
-    def __init__(self, *, with_handles: bool = False) -> None:
-        self._with_handles = with_handles
-        self._lock = threading.Lock()
-        self._read: dict[t.Hashable, tuple[float, t.Any]] = {}
-        self._errors: dict[tuple[t.Any, ...], CniError] = {}
-
-    def iptables(self, family: int, table: str, since: float = 0.0) -> IptablesView | None:
-        """Return a table of iptables that was read at a time or later; None if the node cannot list it."""
-        return self._get((IPTABLES, family, table), since, lambda: _view(iptables.table(family, table)))
-
-    def legacy(self, family: int, table: str, since: float = 0.0) -> IptablesView | None:
-        """Return a table of the legacy iptables that the default one does not show; None as `iptables`."""
-        return self._get((_LEGACY, family, table), since, lambda: _view(iptables.legacy_table(family, table)))
-
-    def nftables(self, family: str, name: str, since: float = 0.0) -> NftablesView | None:
-        """Return the tables of nftables with a name, of one family or of all families except bridge; None as `iptables`."""
-        key = _nftables_key(family, name)
-        return self._get(key, since, lambda: _nftables_view(*key[1:], with_handles=self._with_handles))
-
-    @functools.cached_property
-    def has_firewalld(self) -> bool:
-        """Return whether firewalld is running in the node's network namespace."""
-        from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
-
-        return firewalld.is_running()
-
-    def sources(self, since: float = 0.0) -> frozenset[str] | None:
-        """Return the sources of all zones of firewalld, which is running; None as `iptables`."""
-        from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
-
-        return self._get((FIREWALLD,), since, firewalld.list_sources)
-
-    def find_error(self, part: FirewallPart) -> CniError | None:
-        """Return why the rules of a part could not be listed; None if the node just lacks the program."""
-        keys: list[tuple[t.Any, ...]] = [(IPTABLES, part.family, rule.table) for rule in part.iptables[:1]]
-        keys += [(_LEGACY, part.family, rule.table) for rule in part.iptables[:1]]
-        keys += [_nftables_key(part.nftables.family, part.nftables.name)] if part.nftables else []
-        keys += [(FIREWALLD,)] if part.sources else []
-        return next((self._errors[key] for key in keys if key in self._errors), None)
-
-    def require_listing(self, part: FirewallPart) -> None:
-        """Raise an error if a backend that may have rules of a part cannot be listed.
-
-        It may lack its program, unless the kernel has chains that show that the program was there.
-        """
-        for rule in part.iptables[:1]:
-            if self.iptables(part.family, rule.table) is None:
-                own = {each.chain for each in part.iptables if each.chain.startswith(firewall_names.CHAIN_PREFIX)}
-                iptables.require_no_chain(part.family, rule.table, own.__contains__)
-        if part.nftables and self.nftables(part.nftables.family, part.nftables.name) is None:
-            from ansible_collections.cni.node.plugins.module_utils._linux import nftables
-
-            nftables.require_no_chain(part.nftables.name)
-        if part.sources and self.has_firewalld:
-            self.sources()
-        error = self.find_error(part)
-        if error is not None and not program.is_unsupported(error):
-            raise error
-
-    def _get(self, key: tuple[t.Any, ...], since: float, read: t.Callable[[], T | None]) -> T | None:
-        with self._lock:
-            begun, snapshot = self._read.get(key, (-1.0, None))
-            if begun < since:
-                begun = time.time()
-                try:
-                    snapshot = read()
-                    self._errors.pop(key, None)
-                except CniError as exc:
-                    snapshot = None
-                    self._errors[key] = exc
-                self._read[key] = begun, snapshot
-            return t.cast("T | None", snapshot)
-
-
 class RuleDrift:
     """Compares attachments with the node's firewall.
 
     The rules are read once for all attachments of a run. They are read again only if rules seem to be missing and
-    the record of the attachment is younger than the snapshot.
+    the record of the attachment is younger than the view.
     """
 
-    def __init__(self, records: RecordStore) -> None:
+    def __init__(self, records: RecordStore, view: NodeView) -> None:
         self._records = records
-        self.snapshot = FirewallSnapshot()
+        self._view = view
 
     def find_drift(self, record: Record, network: NetworkConfiguration) -> RuleFaults:
         """Return which rules of an attachment are missing, without running a plugin.
@@ -223,42 +133,42 @@ class RuleDrift:
         return found
 
     def _compare_all(self, parts: t.Iterable[FirewallPart], since: float) -> list[PartDrift]:
-        return [drift for drift in (compare(part, self.snapshot, since) for part in parts) if drift is not None]
+        return [drift for drift in (compare(part, self._view, since) for part in parts) if drift is not None]
 
 
-def compare(part: FirewallPart, snapshot: FirewallSnapshot, since: float = 0.0) -> PartDrift | None:
+def compare(part: FirewallPart, view: NodeView, since: float = 0.0) -> PartDrift | None:
     """Compare a part with the configured backend; None if it cannot be listed.
 
     The other backends are tried as well, because an old release of a plugin ignores the choice. Whether a plugin has asked
     firewalld instead is not recorded: it has if none of its rules is there, and does so when it is called now.
     """
-    drift = _compare_backends(part, snapshot, since)
-    if drift and drift.missing and snapshot.find_error(part):
+    drift = _compare_backends(part, view, since)
+    if drift and drift.missing and view.find_error(part):
         return None  # a backend that could not be listed may have them
-    if not part.sources or (drift and not drift.lacks_all_own) or not snapshot.has_firewalld:
+    if not part.sources or (drift and not drift.lacks_all_own) or not view.has_firewalld:
         return drift
-    present = snapshot.sources(since)
+    present = view.sources(since)
     if present is None:
         return None
     return PartDrift(part, FIREWALLD, _list_lost(part, present))
 
 
-def require_comparison(part: FirewallPart, snapshot: FirewallSnapshot) -> PartDrift:
+def require_comparison(part: FirewallPart, view: NodeView) -> PartDrift:
     """Compare a part with the node before something is written.
 
     Raises:
         CniError: The backend of the part cannot be listed, or lacks a program.
     """
-    drift = _compare_backends(part, snapshot, 0.0)
-    error = snapshot.find_error(part)
+    drift = _compare_backends(part, view, 0.0)
+    error = view.find_error(part)
     # The plugin's choice is iptables. Other backends that cannot be listed do not matter: nothing is written to them.
     is_choice_open = drift is not None and bool(drift.missing) and drift.backend == NFTABLES and not part.backend
     if is_choice_open and error is not None and not program.is_unsupported(error):
         raise error
-    if part.sources and (drift is None or drift.lacks_all_own) and snapshot.has_firewalld:
-        present = snapshot.sources()
+    if part.sources and (drift is None or drift.lacks_all_own) and view.has_firewalld:
+        present = view.sources()
         if present is None:
-            raise snapshot.find_error(part) or missing_program(part)
+            raise view.find_error(part) or missing_program(part)
         return PartDrift(part, FIREWALLD, _list_lost(part, present))
     if drift is None:
         raise error or missing_program(part)
@@ -281,14 +191,14 @@ def _list_lost(part: FirewallPart, present: t.Container[str]) -> tuple[MissingRu
     return tuple((each, each.lost) for each in part.sources if each.source not in present)
 
 
-def _compare_backends(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
+def _compare_backends(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
     comparisons = [_compare_iptables, _compare_legacy] if part.iptables else []
     comparisons += [_compare_nftables] if part.nftables else []
     if part.backend == NFTABLES:
         comparisons.reverse()
     first_drift = None
     for compare_backend in comparisons:
-        drift = compare_backend(part, snapshot, since)
+        drift = compare_backend(part, view, since)
         if drift and not drift.missing:
             return drift
         first_drift = first_drift or drift
@@ -297,45 +207,27 @@ def _compare_backends(part: FirewallPart, snapshot: FirewallSnapshot, since: flo
     return first_drift
 
 
-def _compare_iptables(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
-    return _compare_tables(part, snapshot.iptables, since)
+def _compare_iptables(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
+    return _compare_tables(part, view.iptables, since)
 
 
-def _compare_legacy(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
-    return _compare_tables(part, snapshot.legacy, since)
+def _compare_legacy(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
+    return _compare_tables(part, view.legacy, since)
 
 
 def _compare_tables(
     part: FirewallPart, read: t.Callable[[int, str, float], IptablesView | None], since: float
 ) -> PartDrift | None:
-    view = read(part.family, part.iptables[0].table, since)
-    if view is None:
+    rules = read(part.family, part.iptables[0].table, since)
+    if rules is None:
         return None
-    return PartDrift(part, IPTABLES, tuple((rule, rule.lost) for rule in view.find_missing(part.iptables)))
+    return PartDrift(part, IPTABLES, tuple((rule, rule.lost) for rule in rules.find_missing(part.iptables)))
 
 
-def _compare_nftables(part: FirewallPart, snapshot: FirewallSnapshot, since: float) -> PartDrift | None:
+def _compare_nftables(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
     table = part.nftables
-    view = snapshot.nftables(table.family, table.name, since) if table else None
-    return PartDrift(part, NFTABLES, tuple(view.drift(table))) if table and view else None
+    rules = view.nftables(table.family, table.name, since) if table else None
+    return PartDrift(part, NFTABLES, tuple(rules.drift(table))) if table and rules else None
 
 
-def _nftables_key(family: str, name: str) -> tuple[str, str, str]:
-    return NFTABLES, family if family == firewall_names.SPOOF_FAMILY else "", name
-
-
-def _view(table: iptables.Table | None) -> IptablesView | None:
-    return None if table is None else IptablesView(table)
-
-
-def _nftables_view(family: str, name: str, *, with_handles: bool) -> NftablesView | None:
-    # A node whose rules are all in iptables does not need them.
-    from ansible_collections.cni.node.plugins.module_utils._linux import nftables
-    from ansible_collections.cni.node.plugins.module_utils._reference.nftables_rules import NftablesView
-
-    if not nftables.is_installed():
-        return None
-    return NftablesView(nftables.tables(name, family=family, with_handles=with_handles))
-
-
-__all__ = ("FirewallSnapshot", "PartDrift", "RuleDrift", "compare", "missing_program", "require_comparison")
+__all__ = ("PartDrift", "RuleDrift", "compare", "missing_program", "require_comparison")

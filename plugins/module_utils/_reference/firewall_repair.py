@@ -13,14 +13,14 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
-from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, iptables
-from ansible_collections.cni.node.plugins.module_utils._reference import iptables_rules
+from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, iptables, program
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import (
-    FirewallSnapshot,
     PartDrift,
     compare,
     require_comparison,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
     FIREWALLD,
     IPTABLES,
@@ -45,9 +45,9 @@ def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniErr
     Returns:
         The parts with rules that could not be written, each with an error.
     """
-    snapshot = FirewallSnapshot()
+    view = NodeView()
     zoned = [part for part in parts if part.sources]
-    drifts, unlisted = _compare_all(zoned, snapshot) if zoned and snapshot.has_firewalld else ([], [])
+    drifts, unlisted = _compare_all(zoned, view) if zoned and view.has_firewalld else ([], [])
     in_zones = [drift for drift in drifts if drift.backend == FIREWALLD]
     failed = [*unlisted, *_put_back_sources([drift for drift in in_zones if drift.missing])]
     done = {id(drift.part) for drift in in_zones} | {id(part) for part, dummy in unlisted}
@@ -70,7 +70,7 @@ def _put_back_sources(drifts: t.Sequence[PartDrift]) -> list[tuple[FirewallPart,
             firewalld.add_sources(zone, sources)
         except CniError as exc:
             error = exc
-    after = FirewallSnapshot()
+    after = NodeView()
     return [(drift.part, error) for drift in drifts if (compare(drift.part, after) or drift).missing]
 
 
@@ -87,14 +87,14 @@ def _tool(part: FirewallPart) -> t.Hashable:
 
 
 def _compare_all(
-    parts: t.Iterable[FirewallPart], snapshot: FirewallSnapshot
+    parts: t.Iterable[FirewallPart], view: NodeView
 ) -> tuple[list[PartDrift], list[tuple[FirewallPart, CniError]]]:
     """Return the drift of parts, and those whose backend cannot be listed, each with an error."""
     drifts: list[PartDrift] = []
     unlisted: list[tuple[FirewallPart, CniError]] = []
     for part in parts:
         try:
-            drifts.append(require_comparison(part, snapshot))
+            drifts.append(require_comparison(part, view))
         except Exception as exc:
             unlisted.append((part, as_error(exc)))
     return drifts, unlisted
@@ -103,18 +103,18 @@ def _compare_all(
 def _put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
     error: CniError | None = None
     for _attempt in range(_ATTEMPTS):
-        snapshot = FirewallSnapshot()
-        drifts, unlisted = _compare_all(parts, snapshot)
+        view = NodeView()
+        drifts, unlisted = _compare_all(parts, view)
         if unlisted:  # any number of them would fail alike
             listed = [drift.part for drift in drifts]
             return [*unlisted, *(_put_back(listed) if listed else [])]
         missing = [drift for drift in drifts if drift.missing]
         if not missing:
-            _remove_duplicates(parts, snapshot)
+            _remove_duplicates(parts, view)
             return []
         parts = [drift.part for drift in missing]
         try:
-            if not _apply(missing, snapshot):
+            if not _apply(missing, view):
                 error = CniError(Code.UNSUPPORTED_FIELD, "the record does not tell how its rules were written")
                 break
         except Exception as exc:
@@ -136,11 +136,11 @@ def take_back(parts: t.Sequence[FirewallPart]) -> None:
         CniError: ``IO_FAILURE``, also if a backend that may have some of them cannot be listed.
     """
     for attempt in range(_ATTEMPTS_TO_REMOVE):
-        snapshot = FirewallSnapshot(with_handles=True)
+        view = NodeView(with_handles=True)
         for part in parts:
-            snapshot.require_listing(part)
+            _require_listing(part, view)
         try:
-            _remove_present(parts, snapshot)
+            _remove_present(parts, view)
             break
         except CniError as exc:
             if exc.details == OUT_OF_TIME or attempt + 1 == _ATTEMPTS_TO_REMOVE:
@@ -148,37 +148,57 @@ def take_back(parts: t.Sequence[FirewallPart]) -> None:
     _forget_flows(parts)
 
 
-def _remove_present(parts: t.Sequence[FirewallPart], snapshot: FirewallSnapshot) -> None:
+def _require_listing(part: FirewallPart, view: NodeView) -> None:
+    """Raise an error if a backend that may have rules of a part cannot be listed.
+
+    It may lack its program, unless the kernel has chains that show that the program was there.
+    """
+    for rule in part.iptables[:1]:
+        if view.iptables(part.family, rule.table) is None:
+            own = {each.chain for each in part.iptables if each.chain.startswith(firewall_names.CHAIN_PREFIX)}
+            iptables.require_no_chain(part.family, rule.table, own.__contains__)
+    if part.nftables and view.nftables(part.nftables.family, part.nftables.name) is None:
+        from ansible_collections.cni.node.plugins.module_utils._linux import nftables
+
+        nftables.require_no_chain(part.nftables.name)
+    if part.sources and view.has_firewalld:
+        view.sources()
+    error = view.find_error(part)
+    if error is not None and not program.is_unsupported(error):
+        raise error
+
+
+def _remove_present(parts: t.Sequence[FirewallPart], view: NodeView) -> None:
     for family, table in _places(parts):
-        view = snapshot.iptables(family, table)
-        if view is not None:
+        present = view.iptables(family, table)
+        if present is not None:
             rules = [rule for rule in _rules(parts, family, table) if not rule.is_shared]
-            _restore(family, {table: iptables_rules.plan_removal(view, rules)})
-    _take_back_nftables([part.nftables for part in parts if part.nftables], snapshot)
-    _take_back_sources([source for part in parts for source in part.sources], snapshot)
+            _restore(family, {table: iptables_rules.plan_removal(present, rules)})
+    _take_back_nftables([part.nftables for part in parts if part.nftables], view)
+    _take_back_sources([source for part in parts for source in part.sources], view)
 
 
-def _take_back_sources(sources: t.Sequence[ZoneSource], snapshot: FirewallSnapshot) -> None:
-    if sources and snapshot.has_firewalld:
+def _take_back_sources(sources: t.Sequence[ZoneSource], view: NodeView) -> None:
+    if sources and view.has_firewalld:
         from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
 
-        present = snapshot.sources() or ()  # what cannot be listed was an error before
+        present = view.sources() or ()  # what cannot be listed was an error before
         for zone, own in _by_zone(source for source in sources if source.source in present).items():
             firewalld.remove_sources(zone, own)
 
 
-def _apply(drifts: t.Sequence[PartDrift], snapshot: FirewallSnapshot) -> bool:
+def _apply(drifts: t.Sequence[PartDrift], view: NodeView) -> bool:
     """Write the missing rules; return whether there was anything to write."""
     parts = [drift.part for drift in drifts if drift.backend == IPTABLES]
     scripts: dict[int, dict[str, list[str]]] = {}
     for family, table in _places(parts):
-        view = snapshot.iptables(family, table)
-        commands = iptables_rules.plan(view, _rules(parts, family, table)) if view else []
+        present = view.iptables(family, table)
+        commands = iptables_rules.plan(present, _rules(parts, family, table)) if present else []
         if commands:
             scripts.setdefault(family, {})[table] = commands
     for family, tables in scripts.items():
         _restore(family, tables)
-    commands = _plan_nftables([drift.part.nftables for drift in drifts if drift.backend == NFTABLES], snapshot)
+    commands = _plan_nftables([drift.part.nftables for drift in drifts if drift.backend == NFTABLES], view)
     if commands:
         from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 
@@ -210,11 +230,11 @@ def _restore(family: int, tables: t.Mapping[str, t.Sequence[str]]) -> None:
         iptables.restore(family, tables)
 
 
-def _remove_duplicates(parts: t.Sequence[FirewallPart], snapshot: FirewallSnapshot) -> None:
+def _remove_duplicates(parts: t.Sequence[FirewallPart], view: NodeView) -> None:
     """Remove the second one of rules that a plugin has added at the same time."""
     for family, table in _places(parts):
-        view = snapshot.iptables(family, table)
-        commands = iptables_rules.plan_without_duplicates(view, _rules(parts, family, table)) if view else []
+        present = view.iptables(family, table)
+        commands = iptables_rules.plan_without_duplicates(present, _rules(parts, family, table)) if present else []
         try:
             _restore(family, {table: commands})
         except CniError:  # another run has removed it; a second rule does no harm
@@ -229,23 +249,23 @@ def _by_name(tables: t.Iterable[NftablesTable | None]) -> dict[tuple[str, str], 
     return grouped
 
 
-def _plan_nftables(tables: t.Iterable[NftablesTable | None], snapshot: FirewallSnapshot) -> list[str]:
+def _plan_nftables(tables: t.Iterable[NftablesTable | None], view: NodeView) -> list[str]:
     commands: list[str] = []
     for (family, name), group in _by_name(tables).items():
         from ansible_collections.cni.node.plugins.module_utils._reference import nftables_rules
 
-        view = snapshot.nftables(family, name)
-        commands += nftables_rules.plan(view, group) if view else []
+        present = view.nftables(family, name)
+        commands += nftables_rules.plan(present, group) if present else []
     return commands
 
 
-def _take_back_nftables(tables: t.Iterable[NftablesTable], snapshot: FirewallSnapshot) -> None:
+def _take_back_nftables(tables: t.Iterable[NftablesTable], view: NodeView) -> None:
     for (family, name), group in _by_name(tables).items():
         from ansible_collections.cni.node.plugins.module_utils._linux import nftables
         from ansible_collections.cni.node.plugins.module_utils._reference import nftables_rules
 
-        view = snapshot.nftables(family, name)
-        commands = nftables_rules.plan_removal(view, group) if view else []
+        present = view.nftables(family, name)
+        commands = nftables_rules.plan_removal(present, group) if present else []
         if commands:
             nftables.change(commands)
 

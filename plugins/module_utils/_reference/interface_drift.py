@@ -17,19 +17,19 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import NoExe
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state import facts, interfaces
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift, compare
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Resource, State
 
 
-def find_drift(record: Record, network: NetworkConfiguration, snapshot: NodeSnapshot) -> LinkDrift | None:
+def find_drift(record: Record, network: NetworkConfiguration, view: NodeView) -> LinkDrift | None:
     """Compare the kernel with the state that follows from a record, without running a plugin.
 
     Args:
         network: The configuration in the record.
-        snapshot: What the node has. Whatever seems to be missing in it is looked for again.
+        view: What the node has. Whatever seems to be missing in it is looked for again.
 
     Returns:
         None if CHECK is disabled or the result cannot be compared with the kernel.
@@ -37,10 +37,10 @@ def find_drift(record: Record, network: NetworkConfiguration, snapshot: NodeSnap
     Raises:
         CniError: ``IO_FAILURE``; ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
     """
-    state = expected_state(record, network, snapshot.lease_dir)
+    state = expected_state(record, network, view.lease_dir)
     if state is None:
         return None
-    return compare(state, record.attachment.netns, snapshot)
+    return compare(state, record.attachment.netns, view)
 
 
 def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str) -> State | None:

@@ -19,12 +19,17 @@ class NftablesView:
     """The tables of one name in all families, in which rules are looked up."""
 
     def __init__(self, tables: t.Iterable[NftTable]) -> None:
-        self._tables = {table.family: table for table in tables}
+        self.tables = tuple(tables)
+        self._tables = {table.family: table for table in self.tables}
         self._reached: dict[tuple[str, str], frozenset[str]] = {}
         self._rules: dict[tuple[str, str], list[NftRule]] = {}
-        for table in self._tables.values():
-            for rule in (rule for rule in table.rules if rule.comment):
-                self._rules.setdefault((table.family, rule.comment.partition(",")[0]), []).append(rule)
+        for rule in self.commented:
+            self._rules.setdefault((rule.family, rule.comment.partition(",")[0]), []).append(rule)
+
+    @property
+    def commented(self) -> list[NftRule]:
+        """All rules with a comment, which names their owner."""
+        return [rule for table in self.tables for rule in table.rules if rule.comment]
 
     def drift(self, table: NftablesTable) -> list[tuple[NftablesRule, str]]:
         """Return each rule that is missing or not reached, with a message."""

@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.group_commit import
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule, NftTable
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 
 class SpoofCheck(t.NamedTuple):
@@ -65,16 +66,19 @@ class SpoofCheck(t.NamedTuple):
         return [rule for rule in self.rules if rule.chain not in self.chains]
 
 
-def listing() -> list[SpoofCheck]:
+def listing(view: NodeView) -> list[SpoofCheck]:
     """Return the checks of all containers that only the plugin bridge has written.
 
     Chains with a rule from elsewhere, or with a jump from such a rule, are omitted.
 
+    Args:
+        view: A view with handles.
+
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    tables = nftables.tables(firewall_names.SPOOF_TABLE, family=firewall_names.SPOOF_FAMILY)
-    return [check for table in tables for check in _checks(table)]
+    present = view.require_nftables(firewall_names.SPOOF_FAMILY, firewall_names.SPOOF_TABLE)
+    return [check for table in present.tables for check in _checks(table)] if present else []
 
 
 def remove(checks: t.Sequence[SpoofCheck]) -> dict[int, Exception]:

@@ -13,8 +13,8 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift, interface_repair
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import (
@@ -40,7 +40,7 @@ class Repaired:
         self.item = attachment("net", namespace, **keys)
         engine.add(self.item)
         self.record = engine.record(self.item)
-        self.snapshot = NodeSnapshot()
+        self.snapshot = NodeView()
         self._namespace = namespace
         assert self.drift() == ((), (), ())
 
@@ -77,7 +77,7 @@ class Repaired:
         links = self.links()
         for command in commands.split("; "):
             self.run(command)
-        self.snapshot = NodeSnapshot()
+        self.snapshot = NodeView()
         found = self.drift()
         named = [*found.inside, *found.on_node]
         assert named == [message.format(**self.words) for message in messages]
@@ -394,7 +394,7 @@ def test_a_bridge_that_does_not_filter_vlans_any_more_is_left_alone(
 ) -> None:
     repaired = Repaired(node, engine, blue, {**BRIDGE, "vlan": 97})
     repaired.run("ip link set cni0 type bridge vlan_filtering 0")
-    repaired.snapshot = NodeSnapshot()
+    repaired.snapshot = NodeView()
     drift = repaired.drift()
     assert drift.on_node == ("interface cni0 of the node does not filter VLANs",)
     assert not any(difference.is_repairable for difference in drift.differences)
@@ -417,7 +417,7 @@ def test_drift_of_a_vrf_is_repaired(node: EngineNode, engine: Engine, blue: Name
 def test_resources_that_only_add_can_make_are_not_repaired(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
     repaired.run("inside ip link delete eth0")
-    repaired.snapshot = NodeSnapshot()
+    repaired.snapshot = NodeView()
     drift = repaired.drift()
     assert drift.inside == ("interface eth0 is gone",)
     assert not any(difference.is_repairable for difference in drift.differences)
@@ -429,14 +429,14 @@ def test_resources_that_only_add_can_make_are_not_repaired(node: EngineNode, eng
 def test_another_link_with_the_same_name_is_not_changed(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     repaired = Repaired(node, engine, blue, BRIDGE)
     repaired.run("ip link delete cni0")
-    repaired.snapshot = NodeSnapshot()
+    repaired.snapshot = NodeView()
     differences = repaired.drift().differences
     repaired.run("ip link add cni0 type ifb")
     before = ip("link", "show", "cni0")
     failed = interface_repair.repair(repaired.record, differences)
     assert "another link has the name cni0, and is not a bridge" in str(failed.errors[0])
     assert ip("link", "show", "cni0") == before
-    repaired.snapshot = NodeSnapshot()
+    repaired.snapshot = NodeView()
     assert repaired.drift().on_node[0] == "interface cni0 of the node is not a bridge"
 
 
@@ -491,7 +491,7 @@ def test_a_bridge_with_another_address_is_not_changed(node: EngineNode, engine: 
     repaired = Repaired(node, engine, blue, BRIDGE)
     repaired.run("ip address replace 10.7.0.1/16 dev cni0")
     repaired.run("ip address delete 10.1.0.1/16 dev cni0")
-    repaired.snapshot = NodeSnapshot()
+    repaired.snapshot = NodeView()
     drift = repaired.drift()
     assert drift.on_node == ("address 10.1.0.1/16 of interface cni0 of the node is missing, which has 10.7.0.1/16",)
     assert not any(difference.is_repairable for difference in drift.differences)
@@ -504,7 +504,7 @@ def test_everything_except_rates_is_repaired_without_the_library(
     repaired.run("tc qdisc delete dev {host} root")
     repaired.run("ip link set cni0 down")
     monkeypatch.setitem(__import__("sys").modules, "pyroute2", None)
-    repaired.snapshot = NodeSnapshot()
+    repaired.snapshot = NodeView()
     partly = interface_repair.repair(repaired.record, repaired.drift().differences)
     assert "interface cni0 of the node is down" in partly.done
     (error,) = partly.errors

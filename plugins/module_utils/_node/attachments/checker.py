@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
     from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
-    from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
+    from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 
 class Checker:
@@ -34,7 +34,7 @@ class Checker:
 
     def forget_node(self) -> None:
         """Read the node's links and firewall again for the next comparison."""
-        for name in ("_rules", "_node"):
+        for name in ("_rules", "_view"):
             self.__dict__.pop(name, None)
 
     def kernel_matches(self, record: Record) -> bool:
@@ -88,7 +88,7 @@ class Checker:
         # A run that checks no attachment does not load it.
         from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
 
-        drift = compare(record, self._rules if rules else None, self._node)
+        drift = compare(record, self._rules if rules else None, self._view)
         if drift and drift.faults:
             where = f"looked for {drift.places(record.attachment.netns)}"
             raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(drift.faults), where)
@@ -98,13 +98,13 @@ class Checker:
     def _rules(self) -> RuleDrift:
         from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 
-        return RuleDrift(self._runtime.records)
+        return RuleDrift(self._runtime.records, self._view)
 
     @functools.cached_property
-    def _node(self) -> NodeSnapshot:
-        from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
+    def _view(self) -> NodeView:
+        from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
-        return NodeSnapshot(self._runtime.paths.lease_dir)
+        return NodeView(self._runtime.paths.lease_dir)
 
     def _check(self, record: Record, compared: AttachmentDrift | None) -> CheckReport:
         if self._policy.check == Check.DRIFT:

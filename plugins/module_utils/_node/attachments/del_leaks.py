@@ -195,9 +195,10 @@ def _find_checks(searches: t.Sequence[_Search]) -> dict[int, Exception]:
     if not own:
         return {}
     from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
+    from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
     try:
-        checks = spoof_checks.listing()
+        checks = spoof_checks.listing(NodeView(with_handles=True))
     except CniError as exc:
         return dict.fromkeys(own, exc)
     for search in own.values():

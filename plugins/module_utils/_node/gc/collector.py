@@ -32,14 +32,15 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.file_leaks impor
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     Finder,
     GcRun,
-    NodeSnapshot,
     Scope,
     call_once,
     collect_each,
     collect_leaks,
+    list_firewall,
     list_items,
+    look_again,
+    read_node,
     report_errors,
-    take_new_snapshot,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.link_leaks import BridgePortFinder, IfbLinkFinder
@@ -57,6 +58,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks impor
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_resources import SharedResources
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 # In the order of collection: links come before the chains that are kept while their link exists. A new kind of leak is one
 # more class here. Attachments (records.py) and leases are not in it: each directory of leases has its finder.
@@ -105,10 +107,10 @@ class Collector:
     def collect(self, names: t.Sequence[str]) -> list[Leak]:
         """Collect the leaks of these networks, or of all, and this collection's own leaked files."""
         # Firewall rules are listed before records are read: an unrecorded rule that appears later may be that of an ADD.
-        node = NodeSnapshot()
-        leaks = node.list_firewall()
+        view = read_node()
+        leaks, unlisted = list_firewall(view)
         records, unreadable = self._records.read_all()
-        all_names = self._network_names(records, node)
+        all_names = self._network_names(records, view)
         locks = _lock_names(records, {*all_names, *names})
         own_files = OwnFiles(self._cache_dir, self._networks.path, locks, self._policy)
         checked = list(dict.fromkeys(names)) or all_names
@@ -120,13 +122,13 @@ class Collector:
             not names,
             self._configurations(records, names),
             tuple(self._networks.networks.values()),
-            node.unlisted,
+            unlisted,
         )
         finders = [make(run) for make in FINDERS]
         with self._exclusive():
-            self._collect_networks(checked, run, _select_by_scope(finders, Scope.NETWORK), node, not unreadable)
+            self._collect_networks(checked, run, _select_by_scope(finders, Scope.NETWORK), view, not unreadable)
             scopes = (Scope.NODE, Scope.ALL_NETWORKS) if run.all_networks else (Scope.NODE,)
-            self._collect_node(run, _select_by_scope(finders, *scopes), node)
+            self._collect_node(run, _select_by_scope(finders, *scopes), view)
             self._collect_shared(run)
         reported = {leak.subject for leak in leaks}
         leaks += [leak for leak in unreadable if leak.subject not in reported and not names]
@@ -145,13 +147,13 @@ class Collector:
         with report_errors(run.leaks, "", "all networks", "some checks of this collection's own files did not finish"):
             run.leaks.extend(own_files.collect(removed_paths))
 
-    def _network_names(self, records: t.Iterable[Record], node: NodeSnapshot) -> list[str]:
+    def _network_names(self, records: t.Iterable[Record], view: NodeView) -> list[str]:
         recorded = {record.attachment.network for record in records}
         # Other programs may have made such directories or comments.
         named = {
             *host_local.networks(self._paths.lease_dir),
             *(name for name, path in self._data_dirs.items() if name in host_local.networks(path)),
-            *rule_leaks.list_networks(node),
+            *rule_leaks.list_networks(view),
         }
         return sorted({*self._networks.networks, *recorded, *filter(is_name, named)})
 
@@ -173,7 +175,7 @@ class Collector:
         names: t.Iterable[str],
         run: GcRun,
         finders: t.Sequence[Finder[t.Any]],
-        node: NodeSnapshot,
+        view: NodeView,
         may_run_plugins: bool,
     ) -> None:
         """Collect leaks that name their network.
@@ -181,13 +183,13 @@ class Collector:
         Args:
             may_run_plugins: Whether plugins may run GC: only if all records are readable, so that all valid attachments are known.
         """
-        listed = list_items(finders, node, run)
+        listed = list_items(finders, view, run)
         for name in names:
             part = functools.partial(report_errors, run.leaks, name, name, "some checks of this network did not finish")
             with part(), contextlib.nullcontext() if run.policy.dry_run else self._runtime.exclusion.lock_network(name):
                 owners = self._records.collect(name, run.leaks)
                 before = len(run.leaks)
-                read_again = call_once(functools.partial(take_new_snapshot, owners))
+                read_again = call_once(functools.partial(look_again, owners))
                 collect_each(listed, owners, read_again, run, part)
                 # Only now: a rule that leads to an address must not outlive its lease. Results list leases first.
                 rules, run.leaks[before:] = run.leaks[before:], []
@@ -209,7 +211,7 @@ class Collector:
             with lease_directory.hold(path) as directory:
                 if directory is not None:
                     finder = LeaseFinder(run.policy, directory, network is not None, reason, doubt)
-                    items, read_again = finder.snapshot(), functools.partial(take_new_snapshot, owners)
+                    items, read_again = finder.snapshot(), functools.partial(look_again, owners)
                     with finder.lock(owners, self._timeout):
                         run.leaks.extend(collect_leaks(finder, items, owners, read_again, run.policy))
 
@@ -233,21 +235,21 @@ class Collector:
                 self._runtime, network, owners.live | self._records.read_elsewhere(owners.network)
             )
 
-    def _collect_node(self, run: GcRun, finders: t.Sequence[Finder[t.Any]], node: NodeSnapshot) -> None:
+    def _collect_node(self, run: GcRun, finders: t.Sequence[Finder[t.Any]], view: NodeView) -> None:
         """Collect leaks that do not name their network."""
         part = functools.partial(
             report_errors, run.leaks, "", "all networks", "some checks of the whole node did not finish"
         )
         if run.list_collected() and not run.policy.dry_run:
-            node = NodeSnapshot()
+            view = read_node()
         with part():
-            listed = list_items(finders, node, run)
+            listed = list_items(finders, view, run)
             collect_each(listed, self._records.read_owners(), call_once(self._read_owners_again), run, part)
 
-    def _read_owners_again(self) -> tuple[Owners, NodeSnapshot]:
+    def _read_owners_again(self) -> tuple[Owners, NodeView]:
         """Read the owners again: an ADD that has ended in the meantime has been recorded."""
         reason = gc_owners.find_add_in_progress()
-        return dataclasses.replace(self._records.read_owners(), add_in_progress=reason), NodeSnapshot()
+        return dataclasses.replace(self._records.read_owners(), add_in_progress=reason), read_node()
 
     def _collect_shared(self, run: GcRun) -> None:
         """Collect resources that all containers of the node share, if only removed networks used them."""

@@ -13,11 +13,12 @@ import contextlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname, is_name
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
 from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease, LeaseDirectory
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import TuningFile
 
 
@@ -42,8 +43,8 @@ class LeaseFinder:
         self._doubt = doubt
         self._changed = 0.0
 
-    def snapshot(self, node: NodeSnapshot | None = None) -> Items[Lease]:
-        del node  # these are files
+    def snapshot(self, view: NodeView | None = None) -> Items[Lease]:
+        del view  # these are files
         return {lease: lease for lease in self._directory.leases()}
 
     def find(self, items: Items[Lease], owners: Owners) -> t.Iterator[Suspect[Lease]]:
@@ -114,8 +115,8 @@ class SavedValueFinder:
             *(saved_values.directories(each, default, is_trusted=each in run.current) for each in run.configurations)
         )
 
-    def snapshot(self, node: NodeSnapshot) -> Items[TuningFile]:
-        del node  # these are files
+    def snapshot(self, view: NodeView) -> Items[TuningFile]:
+        del view  # these are files
         return {file: file for path in sorted(self._directories) for file in saved_values.listing(path)}
 
     def find(self, items: Items[TuningFile], owners: Owners) -> t.Iterator[Suspect[TuningFile]]:

@@ -12,76 +12,26 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
-import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, nftables, program
-from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, spoof_checks
-from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
+# Where plugins have rules of single containers in nftables: family and name.
+_NFT_TABLES: t.Final = (
+    ("", firewall_names.MASQUERADE_TABLE),
+    ("", firewall_names.PORTS_TABLE),
+    (firewall_names.SPOOF_FAMILY, firewall_names.SPOOF_TABLE),
+)
 Item = t.TypeVar("Item")
-# The items of one kind, by an identity that two snapshots have in common.
+# The items of one kind, by an identity that two listings have in common.
 Items = t.Mapping[t.Hashable, Item]
-
-
-class NodeSnapshot:
-    """The node's firewall and links at one moment. Each part is listed once, when it is first needed.
-
-    Attributes:
-        unlisted: Why rules of containers may exist that `list_firewall` could not list, or an empty string.
-    """
-
-    unlisted = ""
-
-    @functools.cached_property
-    def iptables(self) -> iptables.Listing:
-        return iptables.listing()
-
-    @functools.cached_property
-    def nft_rules(self) -> list[NftRule]:
-        return nftables.rules(firewall_names.MASQUERADE_TABLE, firewall_names.PORTS_TABLE)
-
-    @functools.cached_property
-    def spoof_checks(self) -> list[SpoofCheck]:
-        return spoof_checks.listing()
-
-    @functools.cached_property
-    def link_names(self) -> frozenset[str]:
-        return frozenset(name for dummy, name in socket.if_nameindex())
-
-    def list_firewall(self) -> list[Leak]:
-        """List the whole firewall now. Return an entry for each part that cannot be listed; it counts as empty."""
-        errors = list(self.iptables.errors.values())
-        failures = {iptables.tool(family): f"its chains: {exc}" for family, exc in self.iptables.errors.items()}
-        for part in ("nft_rules", "spoof_checks"):
-            try:
-                getattr(self, part)
-            except CniError as exc:
-                setattr(self, part, [])
-                errors.append(exc)
-                failures.setdefault("nft", f"its rules: {exc}")
-        errors = [error for error in errors if not program.is_unsupported(error)]
-        self.unlisted = str(errors[0]) if errors else _find_missing_program()
-        return [Leak(Kind.CHAIN, "", tool, f"cannot list {failure}") for tool, failure in failures.items()]
-
-
-def _find_missing_program() -> str:
-    """Return which program is missing although the kernel has chains of plugins, or an empty string."""
-    try:
-        for family in iptables.FAMILIES:
-            iptables.require_no_chain(family, nat.TABLE, firewall_names.is_container_chain)
-            iptables.require_no_chain(family, "filter", firewall_names.FORWARD_CHAIN.__eq__)
-        for table in (firewall_names.MASQUERADE_TABLE, firewall_names.PORTS_TABLE):
-            nftables.require_no_chain(table)
-    except CniError as exc:
-        return str(exc)
-    return ""
 
 
 class GcRun(t.NamedTuple):
@@ -113,6 +63,50 @@ class GcRun(t.NamedTuple):
             kinds: The kinds to include; all by default.
         """
         return {leak.subject for leak in self.leaks if leak.collected and (not kinds or leak.kind in kinds)}
+
+
+def read_node() -> NodeView:
+    """Return a view of the node's present state, which lists tables without making them."""
+    return NodeView(with_handles=True, all_tables=True)
+
+
+def list_firewall(view: NodeView) -> tuple[list[Leak], str]:
+    """List the whole firewall now. What cannot be listed counts as empty.
+
+    Returns:
+        An entry for each program that cannot list something, and why rules of containers may exist that are not listed, or an
+        empty string.
+    """
+    listings: list[tuple[str, str, t.Callable[[], object]]] = [
+        (iptables.tool(family), "chains", functools.partial(view.require_iptables, family, nat.TABLE))
+        for family in iptables.FAMILIES
+    ]
+    listings += [("nft", "rules", functools.partial(view.require_nftables, *place)) for place in _NFT_TABLES]
+    errors: list[CniError] = []
+    failures: dict[str, str] = {}
+    for tool, what, read in listings:
+        try:
+            read()
+        except CniError as exc:
+            errors.append(exc)
+            failures.setdefault(tool, f"its {what}: {exc}")
+    view.accept_unlisted()
+    errors = [error for error in errors if not program.is_unsupported(error)]
+    entries = [Leak(Kind.CHAIN, "", tool, f"cannot list {failure}") for tool, failure in failures.items()]
+    return entries, str(errors[0]) if errors else _find_missing_program()
+
+
+def _find_missing_program() -> str:
+    """Return which program is missing although the kernel has chains of plugins, or an empty string."""
+    try:
+        for family in iptables.FAMILIES:
+            iptables.require_no_chain(family, nat.TABLE, firewall_names.is_container_chain)
+            iptables.require_no_chain(family, "filter", firewall_names.FORWARD_CHAIN.__eq__)
+        for table in (firewall_names.MASQUERADE_TABLE, firewall_names.PORTS_TABLE):
+            nftables.require_no_chain(table)
+    except CniError as exc:
+        return str(exc)
+    return ""
 
 
 class Suspect(t.Generic[Item]):
@@ -156,13 +150,13 @@ class Scope(enum.Enum):
 class Finder(t.Protocol[Item]):
     """A kind of leak.
 
-    The collector takes a snapshot, reads the owners and calls `find`. If there are suspects, it repeats all three: a leak
+    The collector lists the items, reads the owners and calls `find`. If there are suspects, it repeats all three: a leak
     has no owner both times. It removes a leak unless there is a reason to keep it.
     """
 
     scope: Scope
 
-    def snapshot(self, node: NodeSnapshot) -> Items[Item]:
+    def snapshot(self, view: NodeView) -> Items[Item]:
         """Return all items of this kind that the node has."""
 
     def find(self, items: Items[Item], owners: Owners) -> t.Iterator[Suspect[Item]]:
@@ -179,7 +173,7 @@ class Finder(t.Protocol[Item]):
         """
 
 
-ReadAgain = t.Callable[[], tuple[Owners, NodeSnapshot]]
+ReadAgain = t.Callable[[], tuple[Owners, NodeView]]
 Listed = list[tuple[Finder[t.Any], Items[t.Any]]]
 # Makes a function run at its first call only, so that finders share the second look.
 call_once: t.Final = functools.lru_cache(maxsize=None)
@@ -200,8 +194,8 @@ def collect_leaks(
     """
     if next(finder.find(items, owners), None) is None:
         return
-    owners, node = read_again()
-    current = finder.snapshot(node)
+    owners, view = read_again()
+    current = finder.snapshot(view)
     for suspect in finder.find({key: current[key] for key in items if key in current}, owners):
         reason = finder.reason_to_keep(suspect, owners)
         suspect.leak.proofs = suspect.proofs(reason)
@@ -209,12 +203,12 @@ def collect_leaks(
         yield policy.collect_unless(reason, suspect.leak, functools.partial(finder.remove, suspect))
 
 
-def list_items(finders: t.Iterable[Finder[t.Any]], node: NodeSnapshot, run: GcRun) -> Listed:
+def list_items(finders: t.Iterable[Finder[t.Any]], view: NodeView, run: GcRun) -> Listed:
     """Return finders with their items. A finder whose items cannot be listed is reported and left out."""
     listed: Listed = []
     for finder in finders:
         with report_errors(run.leaks, "", "all networks", "some checks of the whole node did not finish"):
-            listed.append((finder, finder.snapshot(node)))
+            listed.append((finder, finder.snapshot(view)))
     return listed
 
 
@@ -239,9 +233,9 @@ def report_errors(leaks: list[Leak], network: str, subject: str, evidence: str) 
             leaks.append(entry)
 
 
-def take_new_snapshot(owners: Owners) -> tuple[Owners, NodeSnapshot]:
-    """Return the same owners, which do not change while their network is locked, and a new snapshot."""
-    return owners, NodeSnapshot()
+def look_again(owners: Owners) -> tuple[Owners, NodeView]:
+    """Return the same owners, which do not change while their network is locked, and a new view."""
+    return owners, read_node()
 
 
 __all__ = (
@@ -249,13 +243,14 @@ __all__ = (
     "GcRun",
     "Item",
     "Items",
-    "NodeSnapshot",
     "Scope",
     "Suspect",
     "call_once",
     "collect_each",
     "collect_leaks",
+    "list_firewall",
     "list_items",
+    "look_again",
+    "read_node",
     "report_errors",
-    "take_new_snapshot",
 )

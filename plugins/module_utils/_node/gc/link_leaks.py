@@ -17,11 +17,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import ifb, netns, veth
 from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
 
@@ -33,8 +34,8 @@ class IfbLinkFinder:
     def __init__(self, dummy: GcRun) -> None:
         pass
 
-    def snapshot(self, node: NodeSnapshot) -> Items[str]:
-        return {name: name for name in sorted(node.link_names) if firewall_names.is_ifb(name)}
+    def snapshot(self, view: NodeView) -> Items[str]:
+        return {name: name for name in sorted(view.link_names) if firewall_names.is_ifb(name)}
 
     def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[str]]:
         # Their names contain only a digest of network and container.
@@ -92,8 +93,8 @@ class BridgePortFinder:
     def __init__(self, run: GcRun) -> None:
         self._bridges = _bridges(run.configurations)
 
-    def snapshot(self, node: NodeSnapshot) -> Items[str]:
-        names = sorted(node.link_names) if self._bridges else ()
+    def snapshot(self, view: NodeView) -> Items[str]:
+        names = sorted(view.link_names) if self._bridges else ()
         return {name: name for name in names if own_links.HOST_END.fullmatch(name)}
 
     def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[BridgePort]]:

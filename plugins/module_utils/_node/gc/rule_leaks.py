@@ -18,11 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, 
 from ansible_collections.cni.node.plugins.module_utils._linux.nat import Rule
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, spoof_checks
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_names import FORWARD_CHAIN
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import ContainerAddress
 from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import address_rules
@@ -30,6 +31,12 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.forwardi
 _FILTER: t.Final = "filter"
 _UDP: t.Final = "udp"
 _FAMILIES: t.Final = {"ip": 4, "ip6": 6}
+
+
+def _list_nft_rules(view: NodeView, table: str) -> list[NftRule]:
+    """Return the rules with comments in the tables of nftables with a name."""
+    present = view.require_nftables("", table)
+    return present.commented if present else []
 
 
 class ContainerRule(t.NamedTuple):
@@ -48,8 +55,8 @@ class IptablesRuleFinder:
     def __init__(self, run: GcRun) -> None:
         self._networks = run.networks
 
-    def snapshot(self, node: NodeSnapshot) -> Items[ContainerRule]:
-        return {item: item for item in _list_rules(node) if item.network in self._networks}
+    def snapshot(self, view: NodeView) -> Items[ContainerRule]:
+        return {item: item for item in _list_rules(view) if item.network in self._networks}
 
     def find(self, items: Items[ContainerRule], owners: Owners) -> t.Iterator[Suspect[ContainerRule]]:
         by_chain: dict[tuple[str, int, str], list[ContainerRule]] = {}
@@ -69,16 +76,15 @@ class IptablesRuleFinder:
             nat.remove(item.rule)
 
 
-def list_networks(node: NodeSnapshot) -> set[str]:
+def list_networks(view: NodeView) -> set[str]:
     """Return the networks that the comments of containers' rules name."""
-    comments = (rule.comment for rule in node.nft_rules if rule.table == firewall_names.MASQUERADE_TABLE)
+    comments = (rule.comment for rule in _list_nft_rules(view, firewall_names.MASQUERADE_TABLE))
     named = filter(None, map(firewall_names.parse_instance, comments))
-    return {item.network for item in _list_rules(node)}.union(network for dummy, network, dummy in named)
+    return {item.network for item in _list_rules(view)}.union(network for dummy, network, dummy in named)
 
 
-def _list_rules(node: NodeSnapshot) -> t.Iterator[ContainerRule]:
-    for family in iptables.FAMILIES:
-        table = node.iptables.table(family, nat.TABLE)
+def _list_rules(view: NodeView) -> t.Iterator[ContainerRule]:
+    for family, table in view.list_tables(nat.TABLE):
         for rule in nat.rules_leading_to(family, table, firewall_names.ENTRANCES, firewall_names.CHAIN_PREFIX):
             named = firewall_names.owner(rule.comment)
             if named:
@@ -102,11 +108,10 @@ class OrphanChainFinder:
     def __init__(self, run: GcRun) -> None:
         self._run = run
 
-    def snapshot(self, node: NodeSnapshot) -> Items[OrphanChain]:
-        tables = {family: node.iptables.table(family, nat.TABLE) for family in iptables.FAMILIES}
+    def snapshot(self, view: NodeView) -> Items[OrphanChain]:
         return {
             (family, name): OrphanChain(family, name, rules)
-            for family, table in tables.items()
+            for family, table in view.list_tables(nat.TABLE)
             for name, rules in table.rules.items()
             if firewall_names.is_container_chain(name) and name not in table.jumps
         }
@@ -160,9 +165,8 @@ class FirewallRuleFinder:
     def __init__(self, dummy: GcRun) -> None:
         pass
 
-    def snapshot(self, node: NodeSnapshot) -> Items[AddressRules]:
-        tables = {family: node.iptables.table(family, _FILTER) for family in iptables.FAMILIES}
-        return {pair: pair for family, table in tables.items() for pair in _pairs(family, table)}
+    def snapshot(self, view: NodeView) -> Items[AddressRules]:
+        return {pair: pair for family, table in view.list_tables(_FILTER) for pair in _pairs(family, table)}
 
     def find(self, items: Items[AddressRules], owners: Owners) -> t.Iterator[Suspect[AddressRules]]:
         recorded = {address for record in owners.records for address in record.addresses} if items else set()
@@ -213,8 +217,8 @@ class _NftRuleFinder:
     def __init__(self, dummy: GcRun) -> None:
         pass
 
-    def snapshot(self, node: NodeSnapshot) -> Items[NftRule]:
-        return {_identity(rule): rule for rule in node.nft_rules if rule.table == self.table}
+    def snapshot(self, view: NodeView) -> Items[NftRule]:
+        return {_identity(rule): rule for rule in _list_nft_rules(view, self.table)}
 
     def reason_to_keep(self, suspect: Suspect[NftRule], owners: Owners) -> str:
         addresses = [address for rule in suspect.items for address in rule.addresses]
@@ -282,8 +286,8 @@ class SpoofChainFinder:
     def __init__(self, run: GcRun) -> None:
         self._run = run
 
-    def snapshot(self, node: NodeSnapshot) -> Items[SpoofCheck]:
-        return {(check.owner, check.chains, check.rules): check for check in node.spoof_checks}
+    def snapshot(self, view: NodeView) -> Items[SpoofCheck]:
+        return {(check.owner, check.chains, check.rules): check for check in spoof_checks.listing(view)}
 
     def find(self, items: Items[SpoofCheck], owners: Owners) -> t.Iterator[Suspect[SpoofCheck]]:
         owned = _spoof_chains(owners) if items else set()

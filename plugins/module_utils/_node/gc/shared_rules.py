@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftTable
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
@@ -110,11 +111,9 @@ class SharedChains:
         Args:
             reason: A reason to keep all of them, or an empty string.
         """
-        groups = _groups(networks)
-        listing = iptables.listing() if groups else iptables.Listing({}, {})
-        for group in groups:
-            for family in iptables.FAMILIES:
-                table = listing.table(family, group.table)
+        view = read_node()
+        for group in _groups(networks):
+            for family, table in view.list_tables(group.table):
                 if any(chain in table.rules for chain in group.chains):
                     yield from self._collect_group(group, family, table, reason)
 

@@ -38,7 +38,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.attachment_dri
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, NEVER
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 # Seconds: no plugin is run.
 _NO_TIME: t.Final = 0.0
@@ -231,11 +231,12 @@ def _add_drift(
     described: t.Iterable[JsonObject], records: t.Iterable[Record], store: RecordStore, lease_dir: str
 ) -> None:
     """Add the differences between kernel and record to the descriptions of attachments."""
-    rules, node = RuleDrift(store), NodeSnapshot(lease_dir)
+    view = NodeView(lease_dir)
+    rules = RuleDrift(store, view)
     for facts, record in zip(described, records):
         if facts["netns_state"] == "present" and not facts["interrupted"]:
             with contextlib.suppress(Exception):  # the drift of a record that cannot be compared is unknown
-                compared = compare(record, rules, node)
+                compared = compare(record, rules, view)
                 facts["drift"] = list(compared.faults) if compared else None
 
 

@@ -29,17 +29,16 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_resul
 )
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import (
-    FirewallSnapshot,
     PartDrift,
     compare,
     missing_program,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import (
     UnreadableRules,
     firewall_state,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
@@ -50,17 +49,6 @@ _BETWEEN_PLUGINS: t.Final = 0.5
 _BUSY: t.Final = "a plugin is running for its container"
 
 IsAttached = t.Callable[[Record], bool]
-
-
-class _Snapshot(t.NamedTuple):
-    """The firewall and the links of the node, each read once for all attachments."""
-
-    firewall: FirewallSnapshot
-    node: NodeSnapshot
-
-    @classmethod
-    def take(cls, lease_dir: str) -> _Snapshot:
-        return cls(FirewallSnapshot(), NodeSnapshot(lease_dir))
 
 
 class _Item:
@@ -138,7 +126,7 @@ class Repairer:
 
     def repair(self, targets: t.Sequence[Target]) -> list[Repair]:
         """Repair attachments; an error of one is part of its result, such as ``TRY_AGAIN`` if another repair does not end."""
-        found = _compare_all(targets, _Snapshot.take(self._lease_dir))
+        found = _compare_all(targets, NodeView(self._lease_dir))
         if self._dry_run or not any(isinstance(item, _Item) and item.commands for item in found):
             return [item if isinstance(item, Repair) else _predict(item) for item in found]
         with contextlib.ExitStack() as stack:
@@ -149,14 +137,14 @@ class Repairer:
                 stack.enter_context(lock)
             except CniError as exc:
                 return [item if isinstance(item, Repair) else _leave(item, exc) for item in found]
-            now = _Snapshot.take(self._lease_dir)  # another repair may have ended
+            now = NodeView(self._lease_dir)  # another repair may have ended
             found = [_look_again(item, now) if isinstance(item, _Item) else item for item in found]
             written = self._put_back([item for item in found if isinstance(item, _Item) and item.commands])
             foreign = [item for item in written if item.lost_parts and not item.record.is_own]
             if foreign:
                 time.sleep(_BETWEEN_PLUGINS)
                 self._undo_repairs(foreign)
-            after = _Snapshot.take(self._lease_dir)
+            after = NodeView(self._lease_dir)
             return [item if isinstance(item, Repair) else _result(item, after) for item in found]
 
     def _put_back(self, items: t.Sequence[_Item]) -> list[_Item]:
@@ -223,12 +211,12 @@ def _take_back_leases(item: _Item) -> None:
         interface_repair.take_back_leases(item.record, item.differences)
 
 
-def _compare_all(targets: t.Iterable[Target], snapshot: _Snapshot) -> list[_Item | Repair]:
+def _compare_all(targets: t.Iterable[Target], view: NodeView) -> list[_Item | Repair]:
     """Return each attachment with its drift, or a result if it is left alone."""
-    return [_compare(target, snapshot) for target in targets]
+    return [_compare(target, view) for target in targets]
 
 
-def _compare(target: Target, snapshot: _Snapshot) -> _Item | Repair:
+def _compare(target: Target, view: NodeView) -> _Item | Repair:
     record = target.record
     reason = reason_to_skip(record)
     if reason:
@@ -236,14 +224,10 @@ def _compare(target: Target, snapshot: _Snapshot) -> _Item | Repair:
     try:
         network = record.network()
         parts = firewall_state(record, network)
-        drifts = [compare(part, snapshot.firewall) for part in parts]
-        errors = [
-            snapshot.firewall.find_error(part) or missing_program(part)
-            for part, drift in zip(parts, drifts)
-            if drift is None
-        ]
+        drifts = [compare(part, view) for part in parts]
+        errors = [view.find_error(part) or missing_program(part) for part, drift in zip(parts, drifts) if drift is None]
         unlisted = next((f"its rules cannot be compared: {error}" for error in errors), "")
-        links = interface_drift.find_drift(record, network, snapshot.node)
+        links = interface_drift.find_drift(record, network, view)
         return _Item(target, [drift for drift in drifts if drift is not None], links, unlisted)
     except UnreadableRules as exc:
         return Repair(record, reason=f"its rules cannot be compared: {exc}")
@@ -280,7 +264,7 @@ def _leave(item: _Item, error: CniError) -> Repair:
     return Repair(item.record, item.drift, item.drift, (), item.lacks_library, item.unlisted, error, is_deferred=True)
 
 
-def _result(item: _Item, after: _Snapshot) -> Repair:
+def _result(item: _Item, after: NodeView) -> Repair:
     if not item.commands or item.reason:
         reason = item.reason or item.unlisted
         library, is_deferred = item.lacks_library, reason == _BUSY and not item.record.is_own
@@ -295,7 +279,7 @@ def _result(item: _Item, after: _Snapshot) -> Repair:
     return result._replace(rules_error=rules_error)
 
 
-def _look_again(item: _Item, after: _Snapshot) -> _Item | Repair:
+def _look_again(item: _Item, after: NodeView) -> _Item | Repair:
     """Return an attachment with the drift that remains, or a result if it cannot be compared any more.
 
     What was not written is not compared again.
@@ -304,9 +288,9 @@ def _look_again(item: _Item, after: _Snapshot) -> _Item | Repair:
     try:
         if item.lost_parts:
             # What cannot be listed any more may still be missing.
-            parts = [compare(part.part, after.firewall) or part for part in parts]
+            parts = [compare(part.part, after) or part for part in parts]
         if item.differences:
-            links = interface_drift.find_drift(item.record, item.record.network(), after.node) or links
+            links = interface_drift.find_drift(item.record, item.record.network(), after) or links
     except Exception as exc:  # its namespace may be gone by now
         return Repair(item.record, item.drift, item.drift, error=as_error(exc))
     return _Item(Target(item.record, item.resources), parts, links, item.unlisted)

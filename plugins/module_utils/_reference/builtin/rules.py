@@ -24,11 +24,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference import (
     spoof_checks,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import (
-    FirewallSnapshot,
-    require_comparison,
-)
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import require_comparison
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_removal import Removal
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import ContainerAddress, FirewallPart
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import container_address
 
@@ -96,7 +94,7 @@ def remove_spoof_checks(attachment: Attachment) -> None:
 def _remove_spoof_checks(owners: t.Sequence[str]) -> dict[int, Exception]:
     """Remove the checks of several containers by their owners, and return the errors by their numbers."""
     numbers = {owner: number for number, owner in enumerate(owners)}
-    own = [check for check in spoof_checks.listing() if check.owner in numbers]
+    own = [check for check in spoof_checks.listing(NodeView(with_handles=True)) if check.owner in numbers]
     errors = spoof_checks.remove(own)
     return {numbers[own[position].owner]: error for position, error in errors.items()}
 
@@ -123,11 +121,11 @@ def _take_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Except
 
 def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
     """Compare the rules of several attachments with one listing, and return the errors by their numbers."""
-    snapshot = FirewallSnapshot()
+    view = NodeView()
     errors: dict[int, Exception] = {}
     for number, group in enumerate(groups):
         try:
-            drifts = [require_comparison(part, snapshot) for part in group]
+            drifts = [require_comparison(part, view) for part in group]
         except CniError as exc:
             # A runtime that takes this for drift would make the attachment anew, without rules.
             errors[number] = CniError(Code.NOT_AVAILABLE, exc.msg, exc.details)

@@ -9,11 +9,9 @@
 
 from __future__ import annotations
 
-import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
-from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans, qdiscs, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
@@ -84,75 +82,4 @@ class LiveNode:
         return lease_directory.find(directory, address)
 
 
-T = t.TypeVar("T")
-
-
-class NodeSnapshot:
-    """Reads each kind of object once, for all attachments of a run.
-
-    What is missing in a snapshot may exist by now: `LiveNode` knows.
-
-    Attributes:
-        lease_dir: Default of ``dataDir`` of host-local.
-    """
-
-    def __init__(self, lease_dir: str = NODE_PATHS.lease_dir) -> None:
-        self.lease_dir = lease_dir
-        self._lock = threading.Lock()
-        self._read: dict[str, t.Any] = {}
-
-    def link(self, name: str) -> Link | None:
-        return self._once("links", _links)[0].get(name)
-
-    def link_by_index(self, ifindex: int) -> Link | None:
-        return self._once("links", _links)[1].get(ifindex)
-
-    def vlans(self, ifindex: int) -> PortVlans:
-        return self._once("VLANs", bridge_vlans.read).get(ifindex, PortVlans())
-
-    def addresses(self, ifindex: int) -> t.Collection[IpInterface]:
-        return self._once("addresses", _addresses).get(ifindex, ())
-
-    def routes(self, ifindex: int) -> t.Collection[Route]:
-        return self._once("routes", _routes).get(ifindex, ())
-
-    def token_bucket(self, ifindex: int) -> TokenBucket | None:
-        return self._once("token buckets", qdiscs.token_buckets).get(ifindex)
-
-    def redirects(self, ifindex: int) -> t.Collection[int]:
-        return qdiscs.redirects(ifindex)  # the kernel lists them for one link only
-
-    def setting(self, path: str) -> str | None:
-        return self._once(path, lambda: sysctl.read_at(path))
-
-    def lease(self, directory: str, address: str) -> Lease | None:
-        # A directory may have thousands of leases of other attachments.
-        return lease_directory.find(directory, address)
-
-    def _once(self, what: str, read: t.Callable[[], T]) -> T:
-        with self._lock:
-            if what not in self._read:
-                self._read[what] = read()
-            return t.cast(T, self._read[what])
-
-
-def _links() -> tuple[dict[str, Link], dict[int, Link]]:
-    links = rtnetlink.links()
-    return {link.name: link for link in links}, {link.ifindex: link for link in links}
-
-
-def _addresses() -> dict[int, set[IpInterface]]:
-    addresses: dict[int, set[IpInterface]] = {}
-    for address in rtnetlink.addresses():
-        addresses.setdefault(address.link, set()).add(address.interface)
-    return addresses
-
-
-def _routes() -> dict[int, list[Route]]:
-    routes: dict[int, list[Route]] = {}
-    for route in rtnetlink.routes():
-        routes.setdefault(route.link, []).append(route)
-    return routes
-
-
-__all__ = ("LiveNode", "Node", "NodeSnapshot")
+__all__ = ("LiveNode", "Node")

@@ -37,7 +37,7 @@ Tools = t.Callable[..., pathlib.Path]
 
 
 def entrances() -> list[nat.Rule]:
-    return nat.rules_leading_to(4, iptables.listing().table(4, nat.TABLE), (HOOK, "CNI-HOSTPORT-DNAT"), "CNI-")
+    return nat.rules_leading_to(4, (iptables.tables(4) or {})[nat.TABLE], (HOOK, "CNI-HOSTPORT-DNAT"), "CNI-")
 
 
 @pytest.fixture

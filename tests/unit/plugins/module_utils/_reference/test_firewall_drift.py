@@ -22,6 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 EMPTY = "*nat\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n"
 LOST = "the masquerade rule of 10.1.0.2 is gone"
@@ -49,7 +50,7 @@ class Firewall:
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory
         self.records = RecordStore(str(directory / "results"))
-        self.drift = RuleDrift(self.records)
+        self.drift = RuleDrift(self.records, NodeView())
 
     def prints(self, rules: str, tool: str = "iptables-save", status: int = 0) -> None:
         (self._directory / f"{tool}.out").write_text(rules, encoding="utf-8")
@@ -101,7 +102,7 @@ def test_a_masquerade_rule_of_old_releases_has_the_network_instead_of_the_addres
     firewall.prints(rules(source="10.1.0.0/16"))
     assert firewall.lost() == ()
     firewall.prints(rules(source="10.1.0.3/32"))
-    firewall.drift = RuleDrift(firewall.records)
+    firewall.drift = RuleDrift(firewall.records, NodeView())
     assert firewall.lost() == (LOST,)
 
 
@@ -135,10 +136,10 @@ def test_rules_of_a_backend_that_cannot_be_read_are_not_compared(firewall: Firew
     firewall.prints(EMPTY)
     assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) is None
     firewall.prints('{"nftables": []}', tool="nft")
-    firewall.drift = RuleDrift(firewall.records)
+    firewall.drift = RuleDrift(firewall.records, NodeView())
     assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) == (LOST,)
     firewall.prints(rules())
-    firewall.drift = RuleDrift(firewall.records)
+    firewall.drift = RuleDrift(firewall.records, NodeView())
     assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) == ()
 
 

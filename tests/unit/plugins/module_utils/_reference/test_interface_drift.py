@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlan
 from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, Rule, View
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 MAC = "02:00:00:00:00:01"
 # The number by which the node knows the network namespace.
@@ -81,7 +81,7 @@ class DriftedKernel:
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
         given = RESULT if result is None else result
         drift = interface_drift.find_drift(
-            Record(attachment, network.content, Result(given["cniVersion"], given)), network, NodeSnapshot()
+            Record(attachment, network.content, Result(given["cniVersion"], given)), network, NodeView()
         )
         return (*drift.inside, *drift.on_node) if drift else None
 

@@ -21,13 +21,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     Finder,
     GcRun,
     Items,
-    NodeSnapshot,
     Scope,
     Suspect,
     collect_leaks,
+    read_node,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 POLICY = GcPolicy(0, dry_run=False)
 DRY = GcPolicy(0, dry_run=True)
@@ -43,8 +44,8 @@ class ListedNames:
         self._kept = kept
         self.removed: list[str] = []
 
-    def snapshot(self, node: NodeSnapshot) -> Items[str]:
-        del node
+    def snapshot(self, view: NodeView) -> Items[str]:
+        del view
         return {name: name for name in self._snapshots.pop(0).split()}
 
     def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[str]]:
@@ -66,8 +67,8 @@ def owners_of(*names: str, add: str = "") -> Owners:
 
 
 def collect(finder: ListedNames, first: Owners, later: Owners, policy: GcPolicy = POLICY) -> dict[str, str]:
-    items = finder.snapshot(NodeSnapshot())
-    leaks = collect_leaks(finder, items, first, lambda: (later, NodeSnapshot()), policy)
+    items = finder.snapshot(read_node())
+    leaks = collect_leaks(finder, items, first, lambda: (later, read_node()), policy)
     return {leak.subject: leak.action for leak in leaks}
 
 
@@ -99,8 +100,8 @@ def test_reasons_to_keep_come_from_the_second_search() -> None:
 
 def test_the_evidence_ends_with_the_reason_to_keep_or_with_the_proof() -> None:
     finder = ListedNames("a b", "a b", kept="a")
-    items, known = finder.snapshot(NodeSnapshot()), owners_of()
-    leaks = collect_leaks(finder, items, known, lambda: (known, NodeSnapshot()), POLICY)
+    items, known = finder.snapshot(read_node()), owners_of()
+    leaks = collect_leaks(finder, items, known, lambda: (known, read_node()), POLICY)
     assert [leak.evidence for leak in leaks] == ["no record, but it is kept", "no record, and no use"]
 
 

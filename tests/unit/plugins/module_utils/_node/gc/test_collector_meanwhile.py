@@ -29,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot, collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, collect_leaks, read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import KEPT, REMOVED, GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.link_leaks import BridgePortFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
@@ -93,8 +93,8 @@ def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Scripte
 
 
 def collect(finder: Finder[t.Any], owners: Owners = NO_OWNERS) -> list[Leak]:
-    items = finder.snapshot(NodeSnapshot())
-    return list(collect_leaks(finder, items, owners, lambda: (owners, NodeSnapshot()), POLICY))
+    items = finder.snapshot(read_node())
+    return list(collect_leaks(finder, items, owners, lambda: (owners, read_node()), POLICY))
 
 
 def subjects(leaks: t.Iterable[Leak]) -> list[str]:

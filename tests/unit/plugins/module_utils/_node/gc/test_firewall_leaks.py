@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot, collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, collect_leaks, read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.link_leaks import IfbLinkFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
@@ -57,8 +57,8 @@ def owners(
 
 def collect(finder: Finder[t.Any], known: Owners) -> list[Leak]:
     again = dataclasses.replace(known, add_in_progress=gc_owners.find_add_in_progress())
-    items = finder.snapshot(NodeSnapshot())
-    return list(collect_leaks(finder, items, known, lambda: (again, NodeSnapshot()), DRY))
+    items = finder.snapshot(read_node())
+    return list(collect_leaks(finder, items, known, lambda: (again, read_node()), DRY))
 
 
 class PrintingTools:

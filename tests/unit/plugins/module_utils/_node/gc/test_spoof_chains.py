@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot, collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, collect_leaks, read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks import SpoofChainFinder
@@ -93,13 +93,13 @@ def table(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Table:
 
 
 def owners() -> list[tuple[str, int]]:
-    return [(check.owner, len(check.rules)) for check in spoof_checks.listing()]
+    return [(check.owner, len(check.rules)) for check in spoof_checks.listing(read_node())]
 
 
 def test_a_spoof_check_consists_of_its_chains_and_the_rules_in_them_and_to_them(table: Table) -> None:
     table.has(*check("blue-eth0", "vethblue"), *check("a-b-eth0", "vetha", 10))
     assert owners() == [("a-b-eth0", 4), ("blue-eth0", 4)]
-    first, second = spoof_checks.listing()
+    first, second = spoof_checks.listing(read_node())
     assert (first.container_ids, second.container_ids) == (["a", "a-b"], ["blue"])
     assert "vethblue" in second.words
     second.remove()
@@ -148,8 +148,8 @@ def findings(table: Table, owners: Owners, *removed_links: str) -> list[tuple[st
     run = GcRun(GcPolicy(0, dry_run=True), NODE_PATHS, [])
     run.leaks.extend(Leak(Kind.LINK, "", name, "", "removed") for name in removed_links)
     finder = SpoofChainFinder(run)
-    items = finder.snapshot(NodeSnapshot())
-    leaks = collect_leaks(finder, items, owners, lambda: (owners, NodeSnapshot()), run.policy)
+    items = finder.snapshot(read_node())
+    leaks = collect_leaks(finder, items, owners, lambda: (owners, read_node()), run.policy)
     return [(leak.subject.rpartition("iface-")[2], leak.action) for leak in leaks]
 
 
@@ -173,7 +173,7 @@ def test_a_spoof_check_that_is_made_or_changed_meanwhile_is_ignored(table: Table
     table.has(*check("lost-eth0", "vetha"), *check("back-eth0", "vethb", 10))
     policy = GcPolicy(0, dry_run=False)
     finder = SpoofChainFinder(GcRun(policy, NODE_PATHS, []))
-    items = finder.snapshot(NodeSnapshot())
+    items = finder.snapshot(read_node())
     table.has(*check("lost-eth0", "vetha"), *check("back-eth0", "vethc", 20), *check("new-eth0", "vethd", 30))
-    leaks = collect_leaks(finder, items, NO_OWNERS, lambda: (NO_OWNERS, NodeSnapshot()), policy)
+    leaks = collect_leaks(finder, items, NO_OWNERS, lambda: (NO_OWNERS, read_node()), policy)
     assert [leak.subject for leak in leaks] == ["nft bridge nat cni-br-iface-lost-eth0"]

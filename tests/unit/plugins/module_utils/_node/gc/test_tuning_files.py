@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.gc.file_leaks import SavedValueFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot, collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, collect_leaks, read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 
@@ -37,7 +37,7 @@ def saved(tmp_path: pathlib.Path) -> pathlib.Path:
 def collect(saved: pathlib.Path, first: Owners, later: Owners, min_age: float = 60) -> list[Leak]:
     policy = GcPolicy(min_age, dry_run=False)
     finder = SavedValueFinder(GcRun(policy, NodePaths(tuning_dir=str(saved.parent)), []))
-    return list(collect_leaks(finder, finder.snapshot(NodeSnapshot()), first, lambda: (later, NodeSnapshot()), policy))
+    return list(collect_leaks(finder, finder.snapshot(read_node()), first, lambda: (later, read_node()), policy))
 
 
 def test_the_file_of_a_lost_container_is_removed(saved: pathlib.Path) -> None:
@@ -92,6 +92,6 @@ def test_a_record_leads_to_no_directory_outside_of_those_of_plugins(
         configurations=(network,),
         current=(network,) if is_current else (),
     )
-    files = {file.path for file in SavedValueFinder(run).snapshot(NodeSnapshot()).values()}
+    files = {file.path for file in SavedValueFinder(run).snapshot(read_node()).values()}
     default = f"{tmp_path}/run/cni/tuning/blue_eth0.json"
     assert files == {default, *([f"{tmp_path}/{data_dir}/blue_eth0.json"] if is_followed else [])}

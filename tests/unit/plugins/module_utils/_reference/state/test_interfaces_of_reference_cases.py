@@ -16,8 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import expected_state
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import NodeSnapshot
 from ansible_collections.cni.node.tests.support.check_each import check_each
 from ansible_collections.cni.node.tests.support.reference_cases import Situation, situations
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.recorded_kernel import (
@@ -43,7 +43,7 @@ def test_the_recorded_kernel_has_no_drift(monkeypatch: pytest.MonkeyPatch) -> No
     def check(situation: Situation) -> None:
         RecordedKernel(situation).install(monkeypatch)
         for record in situation.records:
-            drift = interface_drift.find_drift(record, record.network(), NodeSnapshot())
+            drift = interface_drift.find_drift(record, record.network(), NodeView())
             assert drift is None or drift == ((), (), ())
 
     check_each(UNPREPARED, check)
@@ -76,7 +76,7 @@ def test_each_missing_resource_is_drift(monkeypatch: pytest.MonkeyPatch) -> None
                 kernel = RecordedKernel(situation)
                 kernel.install(monkeypatch)
                 remove(kernel, record.attachment.netns.rpartition("/")[2] if resource.inside else HOST, resource)
-                drift = interface_drift.find_drift(record, record.network(), NodeSnapshot())
+                drift = interface_drift.find_drift(record, record.network(), NodeView())
                 assert drift is not None
                 assert any(difference.inside == resource.inside for difference in drift.differences), resource
                 assert drift.inside or drift.on_node

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 import typing as t
@@ -112,4 +113,19 @@ def divide(
     return {**first, **{middle + number: exc for number, exc in second.items()}}
 
 
-__all__ = ("GroupCommit", "divide")
+def commit_together(apply: t.Callable[[t.Sequence[T]], object], items: t.Sequence[T]) -> dict[int, Exception]:
+    """Apply items all at once; if that fails, each half, until those that fail are known. Return the errors by their numbers.
+
+    Args:
+        apply: Applies items, or raises an error; it is called again with some of them.
+    """
+    if not items:
+        return {}
+    try:
+        apply(items)
+    except CniError as exc:
+        return divide(functools.partial(commit_together, apply), items, exc)
+    return {}
+
+
+__all__ = ("GroupCommit", "commit_together", "divide")

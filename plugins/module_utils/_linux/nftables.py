@@ -119,18 +119,6 @@ def _read_tables(names: t.Collection[str], family: str) -> list[NftTable]:
     return [_table(*pair) for pair in _pairs(family) if pair[1] in names]
 
 
-def rules(*names: str, with_handles: bool = True) -> list[NftRule]:
-    """Return the rules with comments in the tables with these names; none if nft is not installed.
-
-    Args:
-        with_handles: As for `tables`.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    return [rule for table in tables(*names, with_handles=with_handles) for rule in table.rules if rule.comment]
-
-
 def remove(*rules: NftRule) -> None:
     """Remove rules in one transaction.
 
@@ -367,6 +355,5 @@ __all__ = (
     "remove_chains",
     "remove_table",
     "require_no_chain",
-    "rules",
     "tables",
 )

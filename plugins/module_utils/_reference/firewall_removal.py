@@ -14,8 +14,10 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import divide
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, nftables, program
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables, program
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_rules import NAT, plan_removal
 
 MASQUERADE: t.Final = "masquerade"
 PORTS: t.Final = "ports"
@@ -68,10 +70,11 @@ def remove(removals: t.Sequence[Removal]) -> dict[int, Exception]:
     Returns:
         The errors of removals that failed, by their numbers.
     """
+    view = NodeView()
     try:
         for family in iptables.FAMILIES:
-            _remove_from_iptables(family, removals)
-        _remove_from_nftables(removals)
+            _remove_from_iptables(view, family, removals)
+        _remove_from_nftables(view, removals)
     except _Unlisted as exc:
         others = [number for number in range(len(removals)) if number not in exc.numbers]
         rest = remove([removals[number] for number in others]) if others else {}
@@ -84,39 +87,37 @@ def remove(removals: t.Sequence[Removal]) -> dict[int, Exception]:
     return {}
 
 
-def _remove_from_iptables(family: int, removals: t.Sequence[Removal]) -> None:
+def _remove_from_iptables(view: NodeView, family: int, removals: t.Sequence[Removal]) -> None:
     own = frozenset(number for number, removal in enumerate(removals) if removal.has_family(family))
     try:
-        table = iptables.table(family, nat.TABLE) if own else None
-        if table is None and own:
-            iptables.require_no_chain(family, nat.TABLE, {removals[number].chain for number in own}.__contains__)
+        present = view.require_iptables(family, NAT) if own else None
+        if present is None and own:
+            iptables.require_no_chain(family, NAT, {removals[number].chain for number in own}.__contains__)
     except CniError as exc:
         if program.is_unsupported(exc):  # a node may have a tool that its kernel does not support
             return
         raise _Unlisted(exc, own) from exc
-    if table is None:
+    if present is None:
         return
     # The interfaces of a container share its chain.
     by_chain: dict[str, list[Removal]] = {}
     for removal in (removals[number] for number in sorted(own)):
         by_chain.setdefault(removal.chain, []).append(removal)
-    commands = [command for chain, each in by_chain.items() for command in _plan_iptables(table, chain, each)]
+    commands = [command for chain, each in by_chain.items() for command in _plan_iptables(present.table, chain, each)]
     if commands:
-        iptables.restore(family, {nat.TABLE: commands})
+        iptables.restore(family, {NAT: commands})
 
 
-def _plan_iptables(table: iptables.Table, chain: str, removals: t.Sequence[Removal]) -> t.Iterator[str]:
-    """Yield the commands that remove the jumps to a container's chain, and the chain if no other jump is left.
+def _plan_iptables(table: iptables.Table, chain: str, removals: t.Sequence[Removal]) -> list[str]:
+    """Return the commands that remove the jumps to a container's chain, and the chain if no other jump is left.
 
-    A jump that plugins have written twice, because they ran at the same time, is removed twice.
+    A jump that plugins have written twice, because they ran at the same time, is removed twice. A chain to which a rule was
+    lost is removed as well.
     """
     if chain not in table.rules:
-        return
-    jumps = table.jumps.get(chain, [])
-    own = [line for line in jumps if any(_is_own(line, removal) for removal in removals)]
-    yield from map(iptables.deletion, own)
-    if len(own) == len(jumps):  # also a chain to which a rule was lost
-        yield from (f"-F {chain}", f"-X {chain}")
+        return []
+    jumps = table.jumps.get(chain, ())
+    return plan_removal(table, [line for line in jumps if any(_is_own(line, each) for each in removals)], [chain])
 
 
 def _is_own(line: str, removal: Removal) -> bool:
@@ -132,12 +133,12 @@ def _is_own(line: str, removal: Removal) -> bool:
     return address in removal.addresses or (bool(removal.addresses) and not is_host)
 
 
-def _remove_from_nftables(removals: t.Sequence[Removal]) -> None:
+def _remove_from_nftables(view: NodeView, removals: t.Sequence[Removal]) -> None:
     commands: dict[str, None] = {}
     for kind, name in ((MASQUERADE, firewall_names.MASQUERADE_TABLE), (PORTS, firewall_names.PORTS_TABLE)):
         own = {removal.owner: removal for removal in removals if removal.kind == kind}
         try:
-            rules = _find_in_nftables(name, own) if own else []
+            rules = _find_in_nftables(view, name, own) if own else []
             if own:
                 nftables.require_no_chain(name)
         except CniError as exc:
@@ -152,18 +153,20 @@ def _remove_from_nftables(removals: t.Sequence[Removal]) -> None:
         nftables.change(commands)
 
 
-def _find_in_nftables(name: str, removals: t.Mapping[str, Removal]) -> list[nftables.NftRule]:
+def _find_in_nftables(view: NodeView, name: str, removals: t.Mapping[str, Removal]) -> list[nftables.NftRule]:
     """Return the rules of removals, by their owners, in the tables with a name, each with its handle."""
+    found = _find_rules(view, name, removals)
+    return found if all(rule.handle for rule in found) else _find_rules(NodeView(with_handles=True), name, removals)
 
-    def find(*, with_handles: bool) -> list[nftables.NftRule]:
-        owned = (
-            (rule, removals.get(rule.comment.partition(",")[0]))
-            for rule in nftables.rules(name, with_handles=with_handles)
-        )
-        return [rule for rule, removal in owned if removal is not None and _has_address(rule, removal)]
 
-    found = find(with_handles=False)
-    return found if all(rule.handle for rule in found) else find(with_handles=True)
+def _find_rules(view: NodeView, name: str, removals: t.Mapping[str, Removal]) -> list[nftables.NftRule]:
+    present = view.require_nftables("", name)
+    owned = (
+        (rule, removal)
+        for owner, removal in removals.items()
+        for rule in (present.find_owned(owner) if present else ())
+    )
+    return [rule for rule, removal in owned if _has_address(rule, removal)]
 
 
 def _has_address(rule: nftables.NftRule, removal: Removal) -> bool:

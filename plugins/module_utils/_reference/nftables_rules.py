@@ -22,9 +22,9 @@ class NftablesView:
         self.tables = tuple(tables)
         self._tables = {table.family: table for table in self.tables}
         self._reached: dict[tuple[str, str], frozenset[str]] = {}
-        self._rules: dict[tuple[str, str], list[NftRule]] = {}
+        self._by_owner: dict[str, list[NftRule]] = {}
         for rule in self.commented:
-            self._rules.setdefault((rule.family, rule.comment.partition(",")[0]), []).append(rule)
+            self._by_owner.setdefault(rule.comment.partition(",")[0], []).append(rule)
 
     @property
     def commented(self) -> list[NftRule]:
@@ -42,8 +42,12 @@ class NftablesView:
 
     def find_all(self, family: str, rule: NftablesRule) -> t.Iterator[NftRule]:
         """Yield each copy of the rule in the kernel: plugins that run at the same time write it twice."""
-        own = self._rules.get((family, rule.owner.partition(",")[0]), ())
-        return (present for present in own if _is_same(rule, present))
+        own = self.find_owned(rule.owner.partition(",")[0])
+        return (present for present in own if present.family == family and _is_same(rule, present))
+
+    def find_owned(self, owner: str) -> list[NftRule]:
+        """Return the rules of an owner: those whose comment, up to the first comma, is this text."""
+        return self._by_owner.get(owner, [])
 
     def has_chain(self, family: str, chain: str) -> bool:
         return family in self._tables and chain in self._tables[family].hooks

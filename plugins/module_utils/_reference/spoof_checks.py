@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.group_commit import divide
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import commit_together
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule, NftTable
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
@@ -87,15 +86,13 @@ def remove(checks: t.Sequence[SpoofCheck]) -> dict[int, Exception]:
     Returns:
         The errors of those that could not be removed, by their numbers.
     """
-    if not checks:
-        return {}
+    return commit_together(_remove, checks)
+
+
+def _remove(checks: t.Sequence[SpoofCheck]) -> None:
     chains = dict.fromkeys(chain for check in checks for chain in check.chains)
     jumps = {rule.handle: rule for check in checks for rule in check.jumps}
-    try:
-        nftables.remove_chains(checks[0].table, list(chains), list(jumps.values()))
-    except CniError as exc:
-        return divide(remove, checks, exc)
-    return {}
+    nftables.remove_chains(checks[0].table, list(chains), list(jumps.values()))
 
 
 def _checks(table: NftTable) -> list[SpoofCheck]:

@@ -13,7 +13,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, divide
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, commit_together
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
@@ -21,17 +21,23 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.leaked_masquerading import masquerades
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values
 from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import TuningFile
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
+    from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
     from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
 
 # Keys of a configuration with which a DEL without a network namespace leaks firewall rules.
+MASQUERADES: t.Final = "ipMasq"
 _CHECKS_MACS: t.Final = "macspoofchk"
-_WORDS: t.Final = ("ipMasq", _CHECKS_MACS, saved_values.PLUGIN)
+_WORDS: t.Final = (MASQUERADES, _CHECKS_MACS, saved_values.PLUGIN)
+
+
+def masquerades(network: NetworkConfiguration) -> bool:
+    """Return whether a plugin of a network masquerades addresses."""
+    return any(plugin.keys.get(MASQUERADES) is True for plugin in network.plugins)
 
 
 def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths) -> None:
@@ -113,7 +119,7 @@ class _Search:
     def spoof_owner(self) -> str:
         return firewall_names.spoof_owner(*self.record.attachment.key[1:])
 
-    def leave_to(self, owners: Owners) -> None:
+    def leave_to(self, owners: RecordedNames) -> None:
         """Leave alone what may belong to another attachment."""
         key = self.record.attachment.key
         self.files = [file for file in self.files if not owners.has(file.owner, key)]
@@ -121,7 +127,7 @@ class _Search:
         self.checks = [] if owners.has(self.spoof_owner, key) else self.checks
 
 
-class Owners:
+class RecordedNames:
     """The names under which attachments own rules and files, by all records of a node."""
 
     def __init__(self, records: AllRecords) -> None:
@@ -144,18 +150,19 @@ def _names(key: Key) -> tuple[str, str, str]:
 
 def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
     """List rules and read records once for all searches, remove what was leaked, and return the errors by their numbers."""
-    errors = {**_find_rules(searches), **_find_checks(searches)}
+    may_have_rules = any(each.backends is not None or each.checks_macs for each in searches)
+    errors = _find_in_firewall(searches) if may_have_rules else {}
     leaking = {
         number: each
         for number, each in enumerate(searches)
         if number not in errors and (each.files or each.rules or each.checks)
     }
-    owners: dict[tuple[str, str], Owners] = {}
+    owners: dict[tuple[str, str], RecordedNames] = {}
     for number, search in leaking.items():
         try:
             place = search.records.directory, search.state_dir
             if place not in owners:
-                owners[place] = Owners(AllRecords(search.records, search.state_dir))
+                owners[place] = RecordedNames(AllRecords(search.records, search.state_dir))
             search.leave_to(owners[place])
             for file in search.files:
                 file.remove()
@@ -168,37 +175,38 @@ def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
     return errors
 
 
-def _find_rules(searches: t.Sequence[_Search]) -> dict[int, Exception]:
+def _find_in_firewall(searches: t.Sequence[_Search]) -> dict[int, Exception]:
+    from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+
+    view = NodeView(with_handles=True)
+    return {**_find_rules(view, searches), **_find_checks(view, searches)}
+
+
+def _find_rules(view: NodeView, searches: t.Sequence[_Search]) -> dict[int, Exception]:
     own = {number: search for number, search in enumerate(searches) if search.backends is not None}
     if not own:
         return {}
-    from ansible_collections.cni.node.plugins.module_utils._linux import nftables
-
     try:
-        rules = nftables.rules(firewall_names.MASQUERADE_TABLE)
+        present = view.require_nftables("", firewall_names.MASQUERADE_TABLE)
     except CniError as exc:
         # A node with iptables may have nft, too.
         is_unsupported = program.is_unsupported(exc)
         return {
             number: exc for number, each in own.items() if not is_unsupported or "nftables" in (each.backends or ())
         }
-    by_owner: dict[str, list[NftRule]] = {}
-    for rule in rules:
-        by_owner.setdefault(rule.comment.partition(",")[0], []).append(rule)
     for search in own.values():
-        search.rules = by_owner.get(search.instance, [])
+        search.rules = present.find_owned(search.instance) if present else []
     return {}
 
 
-def _find_checks(searches: t.Sequence[_Search]) -> dict[int, Exception]:
+def _find_checks(view: NodeView, searches: t.Sequence[_Search]) -> dict[int, Exception]:
     own = {number: search for number, search in enumerate(searches) if search.checks_macs}
     if not own:
         return {}
     from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
-    from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
     try:
-        checks = spoof_checks.listing(NodeView(with_handles=True))
+        checks = spoof_checks.listing(view)
     except CniError as exc:
         return dict.fromkeys(own, exc)
     for search in own.values():
@@ -207,16 +215,12 @@ def _find_checks(searches: t.Sequence[_Search]) -> dict[int, Exception]:
 
 
 def _remove_rules(rules: t.Sequence[t.Sequence[NftRule]]) -> dict[int, Exception]:
-    """Remove the rules of attachments in one transaction; if it fails, those of each half, until those that fail are known."""
+    """Remove the rules of attachments together, and return the errors by their numbers."""
     if not rules:
         return {}
     from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 
-    try:
-        nftables.remove(*(rule for own in rules for rule in own))
-    except CniError as exc:
-        return divide(_remove_rules, rules, exc)
-    return {}
+    return commit_together(lambda own: nftables.remove(*(rule for each in own for rule in each)), rules)
 
 
 def _remove_checks(checks: t.Mapping[int, t.Sequence[SpoofCheck]]) -> dict[int, Exception]:
@@ -231,4 +235,4 @@ def _remove_checks(checks: t.Mapping[int, t.Sequence[SpoofCheck]]) -> dict[int, 
 
 _SEARCHES: t.Final = GroupCommit(_remove_all)
 
-__all__ = ("remove_del_leaks",)
+__all__ = ("MASQUERADES", "masquerades", "remove_del_leaks")

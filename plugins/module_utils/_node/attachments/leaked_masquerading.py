@@ -15,19 +15,15 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, divide
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, commit_together
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, program
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-
-_MASQUERADES: t.Final = "ipMasq"
-
-
-def masquerades(network: NetworkConfiguration) -> bool:
-    """Return whether a plugin of a network masquerades addresses."""
-    return any(plugin.keys.get(_MASQUERADES) is True for plugin in network.plugins)
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, program
+from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import MASQUERADES, masquerades
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, owned_rules
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_rules import ContainerJump
 
 
 def remove_leaked_rules(record: Record, records: RecordStore) -> int:
@@ -43,7 +39,7 @@ def remove_leaked_rules(record: Record, records: RecordStore) -> int:
     Raises:
         CniError: A rule or a record cannot be read, or a rule cannot be removed.
     """
-    if _MASQUERADES.encode() not in record.config:
+    if MASQUERADES.encode() not in record.config:
         return 0
     try:
         if not masquerades(record.network()):
@@ -81,34 +77,23 @@ class _Search:
         """Return whether rules of a family may have been leaked. An interrupted ADD has recorded no addresses."""
         return family in (self.required or iptables.FAMILIES)
 
-    def plan(self, table: iptables.Table, lines: t.Sequence[str], family: int) -> tuple[list[str], int]:
+    def plan(self, table: Table, jumps: t.Sequence[ContainerJump]) -> tuple[list[str], int]:
         """Return the commands that remove leaked rules and then the chain that nothing jumps to any more, and the number of rules.
 
         Args:
-            lines: The rules that name the container and the network.
+            jumps: The rules that name the container and the network.
         """
         chain = firewall_names.masquerade_chain(*self.names)
         is_orphaned = chain in table.rules and chain not in table.jumps
-        if not lines and not is_orphaned:
+        if not jumps and not is_orphaned:
             return [], 0
         key = self.record.attachment.key
         others = [each for each in self.records.read_container(self.record.attachment) if each.attachment.key != key]
         in_use = {address for other in others for address in other.addresses}
-        leaked = {line: rule for line in lines if (rule := nat.parse(family, line)).address not in in_use}
-        removed = [line for line in lines if line in leaked]
-        chains = dict.fromkeys(rule.target for rule in leaked.values())
-        unused = [each for each in chains if _is_unused(each, table, leaked)]
-        unused += [chain] if is_orphaned and not others else []
-        commands = [
-            *map(iptables.deletion, removed),
-            *(f"{option} {each}" for each in unused for option in ("-F", "-X")),
-        ]
-        return commands, len(removed)
-
-
-def _is_unused(chain: str, table: iptables.Table, removed: t.Collection[str]) -> bool:
-    """Return whether the chain of a container has no jump to it but removed ones."""
-    return firewall_names.is_container_chain(chain) and all(line in removed for line in table.jumps.get(chain, ()))
+        leaked = [jump for jump in jumps if jump.address not in in_use]
+        chains = dict.fromkeys(jump.target for jump in leaked if firewall_names.is_container_chain(jump.target))
+        chains.update({chain: None} if is_orphaned and not others else {})
+        return owned_rules.plan_removal(table, [jump.line for jump in leaked], chains), len(leaked)
 
 
 def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
@@ -116,65 +101,48 @@ def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
 
     A node without IPv6 may have the tool for IPv6.
     """
-    errors: dict[int, Exception] = {}
+    view, errors = NodeView(), dict[int, Exception]()
     for family in iptables.FAMILIES:
         own = {number: each for number, each in enumerate(searches) if each.has_family(family) and number not in errors}
         try:
-            table = iptables.table(family, nat.TABLE) if own else None
+            present = view.require_iptables(family, owned_rules.NAT) if own else None
         except CniError as exc:
             is_unsupported = program.is_unsupported(exc)
             errors.update(
                 {number: exc for number, each in own.items() if not is_unsupported or family in each.required}
             )
             continue
-        if table is not None:
-            errors.update(_remove_from(table, family, own))
+        if present is not None:
+            errors.update(_remove_from(present.table, family, own))
     return errors
 
 
-def _remove_from(table: iptables.Table, family: int, searches: t.Mapping[int, _Search]) -> dict[int, Exception]:
+def _remove_from(table: Table, family: int, searches: t.Mapping[int, _Search]) -> dict[int, Exception]:
     errors: dict[int, Exception] = {}
-    lines = _by_owner(table, {each.names for each in searches.values()})
+    jumps: dict[tuple[str, str], list[ContainerJump]] = {}
+    names = {each.names for each in searches.values()}
+    for jump in owned_rules.find_jumps(family, table, firewall_names.MASQUERADE_HOOK, names):
+        jumps.setdefault((jump.network, jump.container_id), []).append(jump)
     planned: dict[int, tuple[list[str], int]] = {}
     for number, search in searches.items():
         try:
-            planned[number] = search.plan(table, lines.get(search.names, ()), family)
+            planned[number] = search.plan(table, jumps.get(search.names, ()))
         except CniError as exc:
             errors[number] = exc
     planned = {number: plan for number, plan in planned.items() if plan[0]}
-    commands = [commands for commands, dummy in planned.values()]
     numbers = list(planned)
-    errors.update({numbers[position]: exc for position, exc in _restore(family, commands).items()})
+    failed = commit_together(functools.partial(_restore, family), [commands for commands, dummy in planned.values()])
+    errors.update({numbers[position]: exc for position, exc in failed.items()})
     for number, (dummy, removed) in planned.items():
         searches[number].removed += 0 if number in errors else removed
     return errors
 
 
-def _by_owner(table: iptables.Table, names: t.Collection[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
-    """Return the rules that masquerade, by the network and the container in their comments."""
-    lines: dict[tuple[str, str], list[str]] = {}
-    for line in table.rules.get(firewall_names.MASQUERADE_HOOK, ()):
-        owner = firewall_names.owner_in(line)
-        if (
-            owner
-            and owner in names
-            and firewall_names.owner(iptables.value(iptables.words(line), "--comment")) == owner
-        ):
-            lines.setdefault(owner, []).append(line)
-    return lines
-
-
-def _restore(family: int, planned: t.Sequence[t.Sequence[str]]) -> dict[int, Exception]:
-    """Apply the commands of all searches in one transaction; if it fails, those of each half, until those that fail are known."""
-    if not planned:
-        return {}
-    try:
-        iptables.restore(family, {nat.TABLE: [command for commands in planned for command in commands]})
-    except CniError as exc:
-        return divide(functools.partial(_restore, family), planned, exc)
-    return {}
+def _restore(family: int, planned: t.Sequence[t.Sequence[str]]) -> None:
+    """Apply the commands of all searches in one transaction."""
+    iptables.restore(family, {owned_rules.NAT: [command for commands in planned for command in commands]})
 
 
 _SEARCHES: t.Final = GroupCommit(_remove_all)
 
-__all__ = ("masquerades", "remove_leaked_rules")
+__all__ = ("remove_leaked_rules",)

@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.leaked_masquerading import remove_leaked_rules
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare, remove_host_end
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import (
@@ -71,6 +70,11 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
     Raises:
         CniError: A leak cannot be removed.
     """
+    # A run without a DEL does not load it.
+    from ansible_collections.cni.node.plugins.module_utils._node.attachments.leaked_masquerading import (
+        remove_leaked_rules,
+    )
+
     if error is None:
         remove_host_end(record, AllRecords(runtime.records, runtime.paths.state_dir))
     leaked_rules = remove_leaked_rules(record, runtime.records)

@@ -17,11 +17,12 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, nftables, program
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables, program
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_rules import NAT
 
 # Where plugins have rules of single containers in nftables: family and name.
 _NFT_TABLES: t.Final = (
@@ -78,7 +79,7 @@ def list_firewall(view: NodeView) -> tuple[list[Leak], str]:
         empty string.
     """
     listings: list[tuple[str, str, t.Callable[[], object]]] = [
-        (iptables.tool(family), "chains", functools.partial(view.require_iptables, family, nat.TABLE))
+        (iptables.tool(family), "chains", functools.partial(view.require_iptables, family, NAT))
         for family in iptables.FAMILIES
     ]
     listings += [("nft", "rules", functools.partial(view.require_nftables, *place)) for place in _NFT_TABLES]
@@ -100,7 +101,7 @@ def _find_missing_program() -> str:
     """Return which program is missing although the kernel has chains of plugins, or an empty string."""
     try:
         for family in iptables.FAMILIES:
-            iptables.require_no_chain(family, nat.TABLE, firewall_names.is_container_chain)
+            iptables.require_no_chain(family, NAT, firewall_names.is_container_chain)
             iptables.require_no_chain(family, "filter", firewall_names.FORWARD_CHAIN.__eq__)
         for table in (firewall_names.MASQUERADE_TABLE, firewall_names.PORTS_TABLE):
             nftables.require_no_chain(table)

@@ -9,42 +9,31 @@
 
 from __future__ import annotations
 
-import collections
-import ipaddress
 import socket
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, iptables, nat, nftables
-from ansible_collections.cni.node.plugins.module_utils._linux.nat import Rule
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, spoof_checks
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, owned_rules, spoof_checks
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_names import FORWARD_CHAIN
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_rules import (
+    AddressRules,
+    ContainerJump,
+    OrphanChain,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import ContainerAddress
-from ansible_collections.cni.node.plugins.module_utils._reference.state.forwarding import address_rules
-
-_FILTER: t.Final = "filter"
-_UDP: t.Final = "udp"
-_FAMILIES: t.Final = {"ip": 4, "ip6": 6}
 
 
-def _list_nft_rules(view: NodeView, table: str) -> list[NftRule]:
-    """Return the rules with comments in the tables of nftables with a name."""
-    present = view.require_nftables("", table)
-    return present.commented if present else []
-
-
-class ContainerRule(t.NamedTuple):
-    """A rule that jumps to the chain of a container, and the names in its comment."""
-
-    network: str
-    container_id: str
-    rule: Rule
+def list_networks(view: NodeView) -> set[str]:
+    """Return the networks that the comments of containers' rules name."""
+    comments = (rule.comment for rule in owned_rules.list_nftables(view, firewall_names.MASQUERADE_TABLE))
+    named = filter(None, map(firewall_names.parse_instance, comments))
+    return {jump.network for jump in owned_rules.list_jumps(view)}.union(network for dummy, network, dummy in named)
 
 
 class IptablesRuleFinder:
@@ -55,46 +44,25 @@ class IptablesRuleFinder:
     def __init__(self, run: GcRun) -> None:
         self._networks = run.networks
 
-    def snapshot(self, view: NodeView) -> Items[ContainerRule]:
-        return {item: item for item in _list_rules(view) if item.network in self._networks}
+    def snapshot(self, view: NodeView) -> Items[ContainerJump]:
+        return {jump: jump for jump in owned_rules.list_jumps(view) if jump.network in self._networks}
 
-    def find(self, items: Items[ContainerRule], owners: Owners) -> t.Iterator[Suspect[ContainerRule]]:
-        by_chain: dict[tuple[str, int, str], list[ContainerRule]] = {}
-        for item in items.values():
-            if item.network == owners.network and not owners.has_container(item.container_id):
-                by_chain.setdefault((item.container_id, item.rule.family, item.rule.target), []).append(item)
-        for (container_id, family, chain), rules in by_chain.items():
+    def find(self, items: Items[ContainerJump], owners: Owners) -> t.Iterator[Suspect[ContainerJump]]:
+        by_chain: dict[tuple[str, int, str], list[ContainerJump]] = {}
+        for jump in items.values():
+            if jump.network == owners.network and not owners.has_container(jump.container_id):
+                by_chain.setdefault((jump.container_id, jump.family, jump.target), []).append(jump)
+        for (container_id, family, chain), jumps in by_chain.items():
             evidence = f"no runtime has a record of container {container_id}, which its comment names"
             leak = Leak(Kind.CHAIN, owners.network, f"{iptables.tool(family)} nat {chain}", evidence)
-            yield Suspect(leak, tuple(rules), container_id=container_id)
+            yield Suspect(leak, tuple(jumps), container_id=container_id)
 
-    def reason_to_keep(self, suspect: Suspect[ContainerRule], owners: Owners) -> str:
-        return owners.reason_to_keep(suspect.container_id, [item.rule.address for item in suspect.items])
+    def reason_to_keep(self, suspect: Suspect[ContainerJump], owners: Owners) -> str:
+        return owners.reason_to_keep(suspect.container_id, [jump.address for jump in suspect.items])
 
-    def remove(self, suspect: Suspect[ContainerRule]) -> None:
-        for item in suspect.items:
-            nat.remove(item.rule)
-
-
-def list_networks(view: NodeView) -> set[str]:
-    """Return the networks that the comments of containers' rules name."""
-    comments = (rule.comment for rule in _list_nft_rules(view, firewall_names.MASQUERADE_TABLE))
-    named = filter(None, map(firewall_names.parse_instance, comments))
-    return {item.network for item in _list_rules(view)}.union(network for dummy, network, dummy in named)
-
-
-def _list_rules(view: NodeView) -> t.Iterator[ContainerRule]:
-    for family, table in view.list_tables(nat.TABLE):
-        for rule in nat.rules_leading_to(family, table, firewall_names.ENTRANCES, firewall_names.CHAIN_PREFIX):
-            named = firewall_names.owner(rule.comment)
-            if named:
-                yield ContainerRule(*named, rule)
-
-
-class OrphanChain(t.NamedTuple):
-    family: int
-    name: str
-    rules: t.Sequence[str]
+    def remove(self, suspect: Suspect[ContainerJump]) -> None:
+        for jump in suspect.items:
+            jump.remove()
 
 
 class OrphanChainFinder:
@@ -109,52 +77,30 @@ class OrphanChainFinder:
         self._run = run
 
     def snapshot(self, view: NodeView) -> Items[OrphanChain]:
-        return {
-            (family, name): OrphanChain(family, name, rules)
-            for family, table in view.list_tables(nat.TABLE)
-            for name, rules in table.rules.items()
-            if firewall_names.is_container_chain(name) and name not in table.jumps
-        }
+        return {(chain.family, chain.name): chain for chain in owned_rules.list_orphan_chains(view)}
 
     def find(self, items: Items[OrphanChain], owners: Owners) -> t.Iterator[Suspect[OrphanChain]]:
         owned = self._chains_of_owners(owners) if items else set()
         for chain in items.values():
-            network, container_id = _owner(chain)
+            network, container_id = chain.owner
             if chain.name not in owned and (self._run.all_networks or network in self._run.networks):
-                subject = f"{iptables.tool(chain.family)} {nat.TABLE} {chain.name}"
+                subject = f"{iptables.tool(chain.family)} {owned_rules.NAT} {chain.name}"
                 evidence = "no rule jumps to it, and no recorded attachment has a chain of this name"
                 yield Suspect(Leak(Kind.CHAIN, network, subject, evidence), (chain,), container_id=container_id)
 
     def reason_to_keep(self, suspect: Suspect[OrphanChain], owners: Owners) -> str:
-        addresses = nat.destinations(suspect.items[0].rules)
+        addresses = suspect.items[0].addresses
         return owners.reason_to_keep(suspect.container_id, addresses) or owners.add_in_progress
 
     def remove(self, suspect: Suspect[OrphanChain]) -> None:
         for chain in suspect.items:
-            nat.remove_chain(chain.family, chain.name, chain.rules)
+            chain.remove()
 
     def _chains_of_owners(self, owners: Owners) -> set[str]:
         """Return the names of all attachments' chains. Attachments in `valid_attachments` may be of any checked network."""
         names = {record.attachment.key[:2] for record in owners.records}
         names |= {(network, container_id) for network in self._run.networks for container_id, dummy in owners.live}
         return {chain for name in names for chain in firewall_names.container_chains(*name)}
-
-
-def _owner(chain: OrphanChain) -> tuple[str, str]:
-    """Return network and container from a comment if the digest in the chain's name confirms them, or empty strings."""
-    for rule in chain.rules:
-        named = firewall_names.owner(iptables.value(iptables.words(rule), "--comment"))
-        if named and firewall_names.masquerade_chain(*named) == chain.name:
-            return named
-    return "", ""
-
-
-class AddressRules(t.NamedTuple):
-    """The two rules that the plugin firewall makes for an address, each as often as it is there."""
-
-    address: str
-    family: int
-    rules: tuple[str, ...]
 
 
 class FirewallRuleFinder:
@@ -166,13 +112,13 @@ class FirewallRuleFinder:
         pass
 
     def snapshot(self, view: NodeView) -> Items[AddressRules]:
-        return {pair: pair for family, table in view.list_tables(_FILTER) for pair in _pairs(family, table)}
+        return {pair: pair for pair in owned_rules.list_address_rules(view)}
 
     def find(self, items: Items[AddressRules], owners: Owners) -> t.Iterator[Suspect[AddressRules]]:
         recorded = {address for record in owners.records for address in record.addresses} if items else set()
         for pair in items.values():
             if pair.address not in recorded:
-                subject = f"{iptables.tool(pair.family)} {_FILTER} {FORWARD_CHAIN}: {pair.address}"
+                subject = f"{iptables.tool(pair.family)} {owned_rules.FILTER} {FORWARD_CHAIN}: {pair.address}"
                 leak = Leak(Kind.RULE, "", subject, "no runtime has a record of an attachment with this address")
                 yield Suspect(leak, (pair,), proof=", and the address is not in use")
 
@@ -184,21 +130,7 @@ class FirewallRuleFinder:
 
     def remove(self, suspect: Suspect[AddressRules]) -> None:
         for pair in suspect.items:
-            iptables.change(pair.family, _FILTER, *(("-D", *rule.split()[1:]) for rule in pair.rules))
-
-
-def _pairs(family: int, table: iptables.Table) -> t.Iterator[AddressRules]:
-    """Yield the two rules of each address that has both. A single rule may have been added by hand."""
-    present = collections.Counter(table.rules.get(FORWARD_CHAIN, ()))
-    for source in (iptables.value(iptables.words(line), "-s") for line in present):
-        try:
-            address = ipaddress.ip_interface(source).ip
-        except ValueError:
-            continue
-        host = ContainerAddress(str(address), "", family, address.max_prefixlen)
-        to, from_ = (rule.line for rule in address_rules(host))
-        if to in present and from_ in present:
-            yield AddressRules(host.address, family, (to,) * present[to] + (from_,) * present[from_])
+            pair.remove()
 
 
 def _reason_by_incomplete_add(owners: Owners) -> str:
@@ -218,15 +150,14 @@ class _NftRuleFinder:
         pass
 
     def snapshot(self, view: NodeView) -> Items[NftRule]:
-        return {_identity(rule): rule for rule in _list_nft_rules(view, self.table)}
+        return {_identity(rule): rule for rule in owned_rules.list_nftables(view, self.table)}
 
     def reason_to_keep(self, suspect: Suspect[NftRule], owners: Owners) -> str:
         addresses = [address for rule in suspect.items for address in rule.addresses]
         return owners.reason_to_keep(suspect.container_id, addresses)
 
     def remove(self, suspect: Suspect[NftRule]) -> None:
-        for rule in suspect.items:
-            nftables.remove(rule)
+        owned_rules.remove_nftables(suspect.items)
 
 
 class NftMasqueradeFinder(_NftRuleFinder):
@@ -251,13 +182,6 @@ class NftPortMappingFinder(_NftRuleFinder):
 
     def find(self, items: Items[NftRule], owners: Owners) -> t.Iterator[Suspect[NftRule]]:
         return _by_owner([rule for rule in items.values() if not owners.has_container(rule.comment)], owners.network)
-
-    def remove(self, suspect: Suspect[NftRule]) -> None:
-        super().remove(suspect)
-        for rule in (rule for rule in suspect.items if _UDP in rule.values):
-            # The ports of the node and of the container; no other flow leads to the container's address.
-            ports = [value for value in rule.values if isinstance(value, int)]
-            conntrack.forget_udp(_FAMILIES.get(rule.family, 4), ports, rule.addresses)
 
 
 def _by_owner(rules: t.Iterable[NftRule], network: str) -> t.Iterator[Suspect[NftRule]]:
@@ -317,13 +241,10 @@ def _spoof_chains(owners: Owners) -> set[str]:
 
 
 __all__ = (
-    "AddressRules",
-    "ContainerRule",
     "FirewallRuleFinder",
     "IptablesRuleFinder",
     "NftMasqueradeFinder",
     "NftPortMappingFinder",
-    "OrphanChain",
     "OrphanChainFinder",
     "SpoofChainFinder",
     "list_networks",

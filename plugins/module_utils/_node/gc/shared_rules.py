@@ -126,9 +126,11 @@ class SharedChains:
             yield from self._collect_rules_for_lost_links(family, group, chains, table)
         leak.evidence += "" if reason else ", and no other network or rule needs it"
         jumps = [rule for chain in chains for rule in table.jumps.get(chain, ()) if _chain(rule) not in chains]
-        commands = [_deletion(rule) for rule in jumps]
-        commands += [(option, chain) for option in ("-F", "-X") for chain in chains]
-        yield self._policy.collect_unless(reason, leak, lambda: iptables.change(family, group.table, *commands))
+        commands = [
+            *map(iptables.deletion, jumps),
+            *(f"{option} {chain}" for option in ("-F", "-X") for chain in chains),
+        ]
+        yield self._policy.collect_unless(reason, leak, lambda: iptables.restore(family, {group.table: commands}))
 
     def _collect_rules_for_lost_links(
         self, family: int, group: ChainGroup, chains: list[str], table: Table
@@ -139,8 +141,8 @@ class SharedChains:
             if rules:
                 subject = f"{iptables.tool(family)} {group.table} {', '.join(chains)}: {name}"
                 leak = Leak(Kind.RULE, "", subject, f"the bridge {name} of a removed network is gone")
-                change = functools.partial(iptables.change, family, group.table, *map(_deletion, rules))
-                yield self._policy.collect_unless("", leak, change)
+                tables = {group.table: [iptables.deletion(rule) for rule in rules]}
+                yield self._policy.collect_unless("", leak, functools.partial(iptables.restore, family, tables))
 
     def _foreign_rule(self, group: ChainGroup, chains: t.Sequence[str], table: Table) -> str:
         """Return a clause that names a rule which needs the chains, or an empty string."""
@@ -187,10 +189,6 @@ def _isolation() -> ChainGroup:
         rf"|-A (?:{first}|{second}) {comment}-j RETURN"
     )
     return ChainGroup("/".join(_FILTERS), ("same-bridge", "isolated"), "filter", (first, second), ("FORWARD",), own)
-
-
-def _deletion(rule: str) -> tuple[str, ...]:
-    return ("-D", *iptables.words(rule)[1:])
 
 
 def _chain(rule: str) -> str:

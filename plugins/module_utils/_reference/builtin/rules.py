@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, divide
+from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, commit_together
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
@@ -111,12 +111,8 @@ def _put_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Excepti
 
 
 def _take_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
-    """Remove the rules of several attachments; if that fails, those of each half, until those that fail are known."""
-    try:
-        firewall_repair.take_back([part for group in groups for part in group])
-    except CniError as exc:
-        return divide(_take_back, groups, exc)
-    return {}
+    """Remove the rules of several attachments, and return the errors by their numbers."""
+    return commit_together(lambda own: firewall_repair.take_back([part for group in own for part in group]), groups)
 
 
 def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:

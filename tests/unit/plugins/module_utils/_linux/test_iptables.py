@@ -58,7 +58,22 @@ def test_output_that_is_not_a_complete_listing_is_an_error(output: str) -> None:
 
 def test_a_change_without_the_program_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "find", lambda dummy: None)
-    assert error_of(iptables.change, 4, "nat", ["-F", "CNI-1"]).msg == "iptables-restore is not installed"
+    assert error_of(iptables.restore, 4, {"nat": ["-F CNI-1"]}).msg == "iptables-restore is not installed"
+
+
+@pytest.mark.parametrize(
+    ("rule", "deletion"),
+    [
+        ('-o eth0 -m comment --comment "a \\"b\\"" -j CNI-1', '-D A -o eth0 -m comment --comment "a \\"b\\"" -j CNI-1'),
+        (
+            '-o a"b -m comment --comment "a \\"b\\"" -j CNI-1',
+            '-D "A" "-o" "a\\"b" "-m" "comment" "--comment" "a \\"b\\"" "-j" "CNI-1"',
+        ),
+    ],
+    ids=["a quoted comment", "a quote in the name of an interface"],
+)
+def test_a_rule_is_deleted_as_it_is_printed_unless_that_would_be_misread(rule: str, deletion: str) -> None:
+    assert iptables.deletion(f"-A A {rule}") == deletion
 
 
 def test_a_table_that_the_tool_cannot_show_is_empty() -> None:

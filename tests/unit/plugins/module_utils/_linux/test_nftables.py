@@ -47,17 +47,20 @@ def _nft(*entries: JsonObject) -> str:
     return json.dumps({"nftables": [{"metainfo": {}}, *entries]})
 
 
-def test_rules_with_comments_come_with_their_containers_addresses(prints: t.Callable[..., None]) -> None:
+def test_rules_come_with_their_comments_and_their_containers_addresses(prints: t.Callable[..., None]) -> None:
     tables = _nft({"table": {"family": "ip", "name": "hosts"}}, {"table": {"family": "ip6", "name": "other"}})
     listed = _nft(rule(4, "blue", DAEMON, OUTSIDE, DNAT), rule(5))
     prints("nft", **{"-j_list_tables": tables, "-j_list_table_ip_hosts": listed})
-    (entry,) = nftables.rules("hosts")
-    assert (entry.handle, entry.comment, entry.addresses) == (4, "blue", ("10.1.0.2",))
-    assert nftables.rules("none") == []
+    (table,) = nftables.tables("hosts")
+    assert [(entry.handle, entry.comment, entry.addresses) for entry in table.rules] == [
+        (4, "blue", ("10.1.0.2",)),
+        (5, "", ()),
+    ]
+    assert nftables.tables("none") == []
 
 
 def test_a_node_without_the_tool_has_no_rules(prints: t.Callable[..., None]) -> None:
-    assert nftables.rules("hosts") == []
+    assert nftables.tables("hosts") == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,7 @@ def test_a_node_without_the_tool_has_no_rules(prints: t.Callable[..., None]) -> 
 )
 def test_output_that_is_not_a_listing_is_an_error(prints: t.Callable[..., None], output: str, problem: str) -> None:
     prints("nft", **{"-j_list_tables": output})
-    error = error_of(nftables.rules, "hosts")
+    error = error_of(nftables.tables, "hosts")
     assert (error.code, problem in error.msg) == (Code.IO_FAILURE, True)
 
 

@@ -12,7 +12,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
+from ansible_collections.cni.node.plugins.module_utils._reference import owned_rules
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_rules import ContainerJump
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
 HOOK = "POSTROUTING"
@@ -36,8 +40,12 @@ COMMIT
 Tools = t.Callable[..., pathlib.Path]
 
 
-def entrances() -> list[nat.Rule]:
-    return nat.rules_leading_to(4, (iptables.tables(4) or {})[nat.TABLE], (HOOK, "CNI-HOSTPORT-DNAT"), "CNI-")
+def jumps() -> list[ContainerJump]:
+    return list(owned_rules.list_jumps(NodeView(all_tables=True)))
+
+
+def masquerade_jumps() -> list[ContainerJump]:
+    return list(owned_rules.find_jumps(4, (iptables.tables(4) or {})["nat"], HOOK))
 
 
 @pytest.fixture
@@ -58,40 +66,50 @@ def tools(program_dir: pathlib.Path) -> Tools:
     return install
 
 
-def test_rules_of_postrouting_are_read_with_their_comments(tools: Tools) -> None:
+def test_jumps_from_a_chain_are_read_with_the_owners_in_their_comments(tools: Tools) -> None:
     tools()
-    first, second, last = nat.rules(4, HOOK)
-    assert (first.address, first.target, first.comment) == ("10.1.0.2", CHAIN, COMMENT)
+    first, second = masquerade_jumps()
+    assert (first.address, first.target, first.network, first.container_id) == ("10.1.0.2", CHAIN, "net", "blue")
     assert (second.source, second.family) == ("10.1.0.3/32", 4)
-    assert (last.address, last.target, last.comment) == ("", "MASQUERADE", "")
+    table = (iptables.tables(4) or {})["nat"]
+    assert list(owned_rules.find_jumps(4, table, HOOK, {("net", "blue")})) == [first, second]
+    assert list(owned_rules.find_jumps(4, table, HOOK, {("net", "red")})) == []
 
 
 COMMANDS = f"""\
 iptables-save -t nat
 iptables-restore -w --noflush
 *nat
-"-D" "POSTROUTING" "-s" "10.1.0.2/32" "-m" "comment" "--comment" "{QUOTED}" "-j" "{CHAIN}"
+-D POSTROUTING -s 10.1.0.2/32 -m comment --comment "{QUOTED}" -j {CHAIN}
 """
+FIRST = next(line for line in SAVED.splitlines() if line.startswith("-A POSTROUTING"))
 
 
 def test_a_chain_is_removed_together_with_its_last_jump(tools: Tools) -> None:
     log = tools()
-    rule = nat.rules(4, HOOK)[0]
+    jump = jumps()[0]
     log.unlink()
-    nat.remove(rule)
+    jump.remove()
     assert log.read_text(encoding="utf-8") == f"{COMMANDS}COMMIT\n"
-    tools(saved=f"*nat\n-A POSTROUTING -s 10.1.0.2/32 -j {CHAIN}\nCOMMIT\n")
+    tools(saved=f"*nat\n{FIRST}\nCOMMIT\n")
     log.unlink()
-    nat.remove(rule)
-    assert log.read_text(encoding="utf-8") == f'{COMMANDS}"-F" "{CHAIN}"\n"-X" "{CHAIN}"\nCOMMIT\n'
+    jump.remove()
+    assert log.read_text(encoding="utf-8") == f"{COMMANDS}-F {CHAIN}\n-X {CHAIN}\nCOMMIT\n"
+
+
+def test_a_chain_to_which_a_rule_of_another_chain_jumps_is_kept(tools: Tools) -> None:
+    log = tools(saved=f"*nat\n{FIRST}\n-A OUTPUT -j {CHAIN}\nCOMMIT\n")
+    jump = jumps()[0]
+    log.unlink()
+    jump.remove()
+    assert log.read_text(encoding="utf-8") == f"{COMMANDS}COMMIT\n"
 
 
 def test_a_rule_that_is_there_twice_is_removed_twice(tools: Tools) -> None:
-    first = next(line for line in SAVED.splitlines() if line.startswith("-A POSTROUTING"))
-    log = tools(saved=f"*nat\n{first}\n{first}\nCOMMIT\n")
-    nat.remove(nat.rules(4, HOOK)[0])
+    log = tools(saved=f"*nat\n{FIRST}\n{FIRST}\nCOMMIT\n")
+    jumps()[0].remove()
     written = log.read_text(encoding="utf-8")
-    assert (written.count('"-D"'), written.count('"-X"')) == (2, 1)
+    assert (written.count("-D "), written.count("-X ")) == (2, 1)
 
 
 MAPPED = """\
@@ -99,7 +117,7 @@ MAPPED = """\
 -A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \\"net\\" id: \\"red\\"" -m multiport --dports 8080 -j CNI-DN-1
 -A CNI-DN-1 -s 10.1.0.0/16 -p tcp -m tcp --dport 8080 -j CNI-HOSTPORT-SETMARK
 -A CNI-DN-1 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 10.1.0.9:80
--A CNI-HOSTPORT-DNAT -p tcp -m comment --comment six -m multiport --dports 8080 -j CNI-DN-2
+-A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \\"net\\" id: \\"six\\"" -m multiport --dports 8080 -j CNI-DN-2
 -A CNI-DN-2 -p tcp -m tcp --dport 8080 -j DNAT --to-destination [fd00:1::9]:80
 COMMIT
 """
@@ -107,26 +125,22 @@ COMMIT
 
 def test_jumps_to_the_chains_of_containers_have_the_containers_address(tools: Tools) -> None:
     tools(saved=SAVED + MAPPED)
-    rules = [(rule.chain, rule.target, rule.address, rule.comment) for rule in entrances()]
-    assert rules == [
-        ("POSTROUTING", CHAIN, "10.1.0.2", COMMENT),
-        ("POSTROUTING", CHAIN, "10.1.0.3", COMMENT),
-        ("CNI-HOSTPORT-DNAT", "CNI-DN-1", "10.1.0.9", 'dnat name: "net" id: "red"'),
+    found = [(jump.line.split(" ")[1], jump.target, jump.address, jump.container_id) for jump in jumps()]
+    assert found == [
+        ("POSTROUTING", CHAIN, "10.1.0.2", "blue"),
+        ("POSTROUTING", CHAIN, "10.1.0.3", "blue"),
+        ("CNI-HOSTPORT-DNAT", "CNI-DN-1", "10.1.0.9", "red"),
         ("CNI-HOSTPORT-DNAT", "CNI-DN-2", "fd00:1::9", "six"),
     ]
 
 
 def test_a_chain_of_port_mappings_is_removed_with_its_last_rule(tools: Tools) -> None:
-    tools(saved=MAPPED)
-    rule = entrances()[0]
-    log = tools(saved=f"*nat\n-A POSTROUTING -s 10.1.0.9/32 -j {rule.target}\nCOMMIT\n")
+    log = tools(saved=MAPPED)
+    jump = jumps()[0]
     log.unlink()
-    nat.remove(rule)
-    assert [line.split()[0] for line in log.read_text(encoding="utf-8").splitlines() if line[0] == '"'] == [
-        '"-D"',
-        '"-F"',
-        '"-X"',
-    ]
+    jump.remove()
+    options = [line.split()[0] for line in log.read_text(encoding="utf-8").splitlines() if line[0] == "-"]
+    assert options == ["-D", "-F", "-X"]
 
 
 FOREIGN = f"""\
@@ -140,24 +154,31 @@ lines" -j ACCEPT
 
 def test_foreign_rules_are_skipped_and_their_comments_are_not_parsed(tools: Tools) -> None:
     tools(saved=SAVED)
-    expected = entrances()
+    expected = jumps(), masquerade_jumps()
     tools(saved=SAVED.replace("-A POSTROUTING", f"{FOREIGN}-A POSTROUTING", 1))
-    assert entrances() == expected
-    assert [rule.target for rule in nat.rules(4, HOOK)][:3] == ["ACCEPT", "MASQUERADE", "MASQUERADE"]
+    assert (jumps(), masquerade_jumps()) == expected
 
 
-def test_a_node_without_the_tool_has_no_rules(tools: Tools) -> None:
-    tools()
-    assert nat.rules(6, HOOK) == []
-
-
-def test_the_error_of_a_failed_tool_has_its_output(tools: Tools) -> None:
+def test_a_table_that_cannot_be_listed_has_no_jumps_and_the_error_has_the_output_of_the_tool(tools: Tools) -> None:
     tools(status=4)
-    error = error_of(nat.rules, 4, HOOK)
+    view = NodeView()
+    assert list(owned_rules.list_jumps(view)) == []
+    error = error_of(view.require_iptables, 4, "nat")
     assert (error.code, error.msg, error.details) == (Code.IO_FAILURE, "iptables-save -t nat failed", "no")
 
 
 def test_a_tool_that_cannot_be_run_is_an_error(tools: Tools) -> None:
     path = tools().with_name("iptables-save")
     path.write_bytes(b"\x7fELF, or so")
-    assert error_of(nat.rules, 4, HOOK).msg.startswith("iptables-save cannot be run: ")
+    assert error_of(NodeView().require_iptables, 4, "nat").msg.startswith("iptables-save cannot be run: ")
+
+
+def test_rules_of_nftables_are_removed_in_one_transaction(tools: Tools) -> None:
+    log = tools()
+    path = log.with_name("nft")
+    path.write_text(f'#!/bin/sh\necho "nft $*" >>{log}\ncat >>{log}\n', encoding="utf-8")
+    path.chmod(0o755)
+    rules = [NftRule("ip", "cni_hostport", "hostports", handle, "blue", (), frozenset()) for handle in (7, 8)]
+    owned_rules.remove_nftables(rules)
+    deletions = "".join(f"delete rule ip cni_hostport hostports handle {handle}\n" for handle in (7, 8))
+    assert log.read_text(encoding="utf-8") == f"nft -f -\n{deletions}"

@@ -36,7 +36,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     call_once,
     collect_each,
     collect_leaks,
-    list_firewall,
     list_items,
     look_again,
     read_node,
@@ -108,7 +107,7 @@ class Collector:
         """Collect the leaks of these networks, or of all, and this collection's own leaked files."""
         # Firewall rules are listed before records are read: an unrecorded rule that appears later may be that of an ADD.
         view = read_node()
-        leaks, unlisted = list_firewall(view)
+        leaks, unlisted = rule_leaks.list_firewall(view)
         records, unreadable = self._records.read_all()
         all_names = self._network_names(records, view)
         locks = _lock_names(records, {*all_names, *names})

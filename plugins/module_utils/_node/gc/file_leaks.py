@@ -13,7 +13,7 @@ import contextlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname, is_name
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import FinderBase, GcRun, Items, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
@@ -96,20 +96,20 @@ def _suspect(lease: Lease, owners: Owners) -> Suspect[Lease]:
     elif not _names_container(lease):
         # The content may be confidential.
         leak.evidence = "it does not hold a container ID"
-    return Suspect(leak, (lease,), proof=", and its address is not in use")
+    return Suspect(leak, (lease,), proof="its address is not in use")
 
 
 def _names_container(lease: Lease) -> bool:
     return is_name(lease.container_id) and is_ifname(lease.ifname or "eth0")
 
 
-class SavedValueFinder:
+class SavedValueFinder(FinderBase[TuningFile]):
     """Finds files in which the plugin tuning keeps the earlier values of lost containers' interfaces."""
 
     scope = Scope.ALL_NETWORKS
 
     def __init__(self, run: GcRun) -> None:
-        self._policy = run.policy
+        super().__init__(run)
         default = run.paths.tuning_dir
         self._directories = {default}.union(
             *(saved_values.directories(each, default, is_trusted=each in run.current) for each in run.configurations)
@@ -128,12 +128,8 @@ class SavedValueFinder:
 
     def reason_to_keep(self, suspect: Suspect[TuningFile], owners: Owners) -> str:
         file = suspect.items[0]
-        reasons = (owners.reason_to_keep(container_id, ()) for container_id in file.container_ids)
-        return self._policy.reason_for_age(file.changed) or next(filter(None, reasons), "") or owners.add_in_progress
-
-    def remove(self, suspect: Suspect[TuningFile]) -> None:
-        for file in suspect.items:
-            file.remove()
+        age = self._run.policy.reason_for_age(file.changed)
+        return age or owners.reason_to_keep_any(file.container_ids) or owners.add_in_progress
 
 
 __all__ = (

@@ -14,23 +14,21 @@ import enum
 import functools
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables, program
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.owned_rules import NAT
 
-# Where plugins have rules of single containers in nftables: family and name.
-_NFT_TABLES: t.Final = (
-    ("", firewall_names.MASQUERADE_TABLE),
-    ("", firewall_names.PORTS_TABLE),
-    (firewall_names.SPOOF_FAMILY, firewall_names.SPOOF_TABLE),
-)
+
+class _Removable(t.Protocol):
+    def remove(self) -> None:
+        """Remove the item; errors as `Finder.remove`."""
+
+
 Item = t.TypeVar("Item")
+RemovableItem = t.TypeVar("RemovableItem", bound=_Removable)
 # The items of one kind, by an identity that two listings have in common.
 Items = t.Mapping[t.Hashable, Item]
 
@@ -71,52 +69,13 @@ def read_node() -> NodeView:
     return NodeView(with_handles=True, all_tables=True)
 
 
-def list_firewall(view: NodeView) -> tuple[list[Leak], str]:
-    """List the whole firewall now. What cannot be listed counts as empty.
-
-    Returns:
-        An entry for each program that cannot list something, and why rules of containers may exist that are not listed, or an
-        empty string.
-    """
-    listings: list[tuple[str, str, t.Callable[[], object]]] = [
-        (iptables.tool(family), "chains", functools.partial(view.require_iptables, family, NAT))
-        for family in iptables.FAMILIES
-    ]
-    listings += [("nft", "rules", functools.partial(view.require_nftables, *place)) for place in _NFT_TABLES]
-    errors: list[CniError] = []
-    failures: dict[str, str] = {}
-    for tool, what, read in listings:
-        try:
-            read()
-        except CniError as exc:
-            errors.append(exc)
-            failures.setdefault(tool, f"its {what}: {exc}")
-    view.accept_unlisted()
-    errors = [error for error in errors if not program.is_unsupported(error)]
-    entries = [Leak(Kind.CHAIN, "", tool, f"cannot list {failure}") for tool, failure in failures.items()]
-    return entries, str(errors[0]) if errors else _find_missing_program()
-
-
-def _find_missing_program() -> str:
-    """Return which program is missing although the kernel has chains of plugins, or an empty string."""
-    try:
-        for family in iptables.FAMILIES:
-            iptables.require_no_chain(family, NAT, firewall_names.is_container_chain)
-            iptables.require_no_chain(family, "filter", firewall_names.FORWARD_CHAIN.__eq__)
-        for table in (firewall_names.MASQUERADE_TABLE, firewall_names.PORTS_TABLE):
-            nftables.require_no_chain(table)
-    except CniError as exc:
-        return str(exc)
-    return ""
-
-
 class Suspect(t.Generic[Item]):
     """Items without an owner that are reported and removed together."""
 
     def __init__(self, leak: Leak, items: tuple[Item, ...], proof: str = "", container_id: str = "") -> None:
         """
         Args:
-            proof: Added to the evidence when there is no reason to keep them.
+            proof: A second fact, which holds if there is no reason to keep them; or an empty string.
             container_id: The container that the items name, or an empty string.
         """
         self.leak = leak
@@ -124,14 +83,15 @@ class Suspect(t.Generic[Item]):
         self.proof = proof
         self.container_id = container_id
 
-    def proofs(self, reason: str) -> tuple[str, ...]:
-        """Return the facts that make the items a leak.
+    def set_proofs(self, reason: str) -> None:
+        """Set the facts that make the items a leak.
 
         Args:
             reason: The reason to keep them, or an empty string.
         """
-        first, second = self.leak.evidence, self.proof.removeprefix(", and ")
-        return (first, second) if second and not reason else (first,)
+        second = (self.proof,) if self.proof and not reason else ()
+        self.leak.proofs = (self.leak.evidence, *second)
+        self.leak.evidence = ", and ".join(self.leak.proofs)
 
 
 class Scope(enum.Enum):
@@ -174,6 +134,17 @@ class Finder(t.Protocol[Item]):
         """
 
 
+class FinderBase(t.Generic[RemovableItem]):
+    """The common part of finders whose items remove themselves."""
+
+    def __init__(self, run: GcRun) -> None:
+        self._run = run
+
+    def remove(self, suspect: Suspect[RemovableItem]) -> None:
+        for item in suspect.items:
+            item.remove()
+
+
 ReadAgain = t.Callable[[], tuple[Owners, NodeView]]
 Listed = list[tuple[Finder[t.Any], Items[t.Any]]]
 # Makes a function run at its first call only, so that finders share the second look.
@@ -199,8 +170,7 @@ def collect_leaks(
     current = finder.snapshot(view)
     for suspect in finder.find({key: current[key] for key in items if key in current}, owners):
         reason = finder.reason_to_keep(suspect, owners)
-        suspect.leak.proofs = suspect.proofs(reason)
-        suspect.leak.evidence += "" if reason else suspect.proof
+        suspect.set_proofs(reason)
         yield policy.collect_unless(reason, suspect.leak, functools.partial(finder.remove, suspect))
 
 
@@ -241,6 +211,7 @@ def look_again(owners: Owners) -> tuple[Owners, NodeView]:
 
 __all__ = (
     "Finder",
+    "FinderBase",
     "GcRun",
     "Item",
     "Items",
@@ -249,7 +220,6 @@ __all__ = (
     "call_once",
     "collect_each",
     "collect_leaks",
-    "list_firewall",
     "list_items",
     "look_again",
     "read_node",

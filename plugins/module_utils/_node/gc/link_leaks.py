@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import ifb, netns, veth
 from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import FinderBase, GcRun, Items, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
@@ -45,7 +45,7 @@ class IfbLinkFinder:
             return
         for name in (name for name in ifb.names() if name in unowned):
             leak = Leak(Kind.LINK, "", name, "no recorded attachment has a link of this name")
-            yield Suspect(leak, (name,), proof=", and no link redirects traffic to it")
+            yield Suspect(leak, (name,), proof="no link redirects traffic to it")
 
     def reason_to_keep(self, suspect: Suspect[str], owners: Owners) -> str:
         return owners.reason_to_keep("", ()) or owners.add_in_progress or self._reason_by_traffic(suspect.leak.subject)
@@ -80,8 +80,11 @@ class BridgePort(t.NamedTuple):
     netns: str
     netns_error: CniError | None
 
+    def remove(self) -> None:
+        veth.remove(self.veth)
 
-class BridgePortFinder:
+
+class BridgePortFinder(FinderBase[BridgePort]):
     """Finds ports of the networks' bridges whose other end is unreachable.
 
     The kernel removes a pair with the network namespace of either end. A namespace without a name and without a process
@@ -91,6 +94,7 @@ class BridgePortFinder:
     scope = Scope.NODE
 
     def __init__(self, run: GcRun) -> None:
+        super().__init__(run)
         self._bridges = _bridges(run.configurations)
 
     def snapshot(self, view: NodeView) -> Items[str]:
@@ -107,7 +111,7 @@ class BridgePortFinder:
             # Results of versions before 0.3.0 do not name the node's end. In a dry run, DEL has not removed it either.
             if netns.inode(port.netns) not in attached:
                 evidence = f"no runtime has a record of this port of {port.veth.master}"
-                proof = ", and its other end is in no network namespace that has a name or a process"
+                proof = "its other end is in no network namespace that has a name or a process"
                 yield Suspect(Leak(Kind.LINK, "", port.veth.name, evidence), (port,), proof)
 
     def reason_to_keep(self, suspect: Suspect[BridgePort], owners: Owners) -> str:
@@ -118,10 +122,6 @@ class BridgePortFinder:
             return reason or f"its other end is in the network namespace {port.netns}"
         where = "its other end may be in a network namespace that cannot be inspected"
         return f"{where}: {port.netns_error}" if port.netns_error else ""
-
-    def remove(self, suspect: Suspect[BridgePort]) -> None:
-        for port in suspect.items:
-            veth.remove(port.veth)
 
     def _ports(self, names: t.Collection[str]) -> list[BridgePort]:
         ports = [port for port in veth.veths() if port.master in self._bridges and port.name in names]

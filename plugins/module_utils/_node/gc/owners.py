@@ -118,6 +118,11 @@ class Owners:
             return f"there is a network namespace named {container_id}"
         return self._reason_by_address(list(addresses))
 
+    def reason_to_keep_any(self, container_ids: t.Iterable[str]) -> str:
+        """Return the first reason to keep an item that names one of these containers, or an empty string."""
+        reasons = (self.reason_to_keep(container_id, ()) for container_id in container_ids)
+        return next(filter(None, reasons), "")
+
     def _reason_by_address(self, addresses: t.Sequence[str]) -> str:
         """Return a clause with the network namespace in which an address is or may be in use, or an empty string."""
         for address in addresses:

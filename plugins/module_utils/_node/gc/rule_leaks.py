@@ -9,24 +9,74 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables, program
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import FinderBase, GcRun, Items, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, owned_rules, spoof_checks
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_names import FORWARD_CHAIN
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.owned_rules import (
+    FILTER,
+    NAT,
     AddressRules,
     ContainerJump,
     OrphanChain,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
+
+# Where plugins have rules of single containers in nftables: family and name.
+_NFT_TABLES: t.Final = (
+    ("", firewall_names.MASQUERADE_TABLE),
+    ("", firewall_names.PORTS_TABLE),
+    (firewall_names.SPOOF_FAMILY, firewall_names.SPOOF_TABLE),
+)
+
+
+def list_firewall(view: NodeView) -> tuple[list[Leak], str]:
+    """List the whole firewall now. What cannot be listed counts as empty.
+
+    Returns:
+        An entry for each program that cannot list something, and why rules of containers may exist that are not listed, or an
+        empty string.
+    """
+    listings: list[tuple[str, str, t.Callable[[], object]]] = [
+        (iptables.tool(family), "chains", functools.partial(view.require_iptables, family, NAT))
+        for family in iptables.FAMILIES
+    ]
+    listings += [("nft", "rules", functools.partial(view.require_nftables, *place)) for place in _NFT_TABLES]
+    errors: list[CniError] = []
+    failures: dict[str, str] = {}
+    for tool, what, read in listings:
+        try:
+            read()
+        except CniError as exc:
+            errors.append(exc)
+            failures.setdefault(tool, f"its {what}: {exc}")
+    view.accept_unlisted()
+    errors = [error for error in errors if not program.is_unsupported(error)]
+    entries = [Leak(Kind.CHAIN, "", tool, f"cannot list {failure}") for tool, failure in failures.items()]
+    return entries, str(errors[0]) if errors else _find_missing_program()
+
+
+def _find_missing_program() -> str:
+    """Return which program is missing although the kernel has chains of plugins, or an empty string."""
+    try:
+        for family in iptables.FAMILIES:
+            iptables.require_no_chain(family, NAT, firewall_names.is_container_chain)
+            iptables.require_no_chain(family, FILTER, FORWARD_CHAIN.__eq__)
+        for table in (firewall_names.MASQUERADE_TABLE, firewall_names.PORTS_TABLE):
+            nftables.require_no_chain(table)
+    except CniError as exc:
+        return str(exc)
+    return ""
 
 
 def list_networks(view: NodeView) -> set[str]:
@@ -36,16 +86,13 @@ def list_networks(view: NodeView) -> set[str]:
     return {jump.network for jump in owned_rules.list_jumps(view)}.union(network for dummy, network, dummy in named)
 
 
-class IptablesRuleFinder:
+class IptablesRuleFinder(FinderBase[ContainerJump]):
     """Finds iptables chains that masquerade or map ports for a lost container, by the rules that jump to them."""
 
     scope = Scope.NETWORK
 
-    def __init__(self, run: GcRun) -> None:
-        self._networks = run.networks
-
     def snapshot(self, view: NodeView) -> Items[ContainerJump]:
-        return {jump: jump for jump in owned_rules.list_jumps(view) if jump.network in self._networks}
+        return {jump: jump for jump in owned_rules.list_jumps(view) if jump.network in self._run.networks}
 
     def find(self, items: Items[ContainerJump], owners: Owners) -> t.Iterator[Suspect[ContainerJump]]:
         by_chain: dict[tuple[str, int, str], list[ContainerJump]] = {}
@@ -54,27 +101,20 @@ class IptablesRuleFinder:
                 by_chain.setdefault((jump.container_id, jump.family, jump.target), []).append(jump)
         for (container_id, family, chain), jumps in by_chain.items():
             evidence = f"no runtime has a record of container {container_id}, which its comment names"
-            leak = Leak(Kind.CHAIN, owners.network, f"{iptables.tool(family)} nat {chain}", evidence)
+            leak = Leak(Kind.CHAIN, owners.network, f"{iptables.tool(family)} {NAT} {chain}", evidence)
             yield Suspect(leak, tuple(jumps), container_id=container_id)
 
     def reason_to_keep(self, suspect: Suspect[ContainerJump], owners: Owners) -> str:
         return owners.reason_to_keep(suspect.container_id, [jump.address for jump in suspect.items])
 
-    def remove(self, suspect: Suspect[ContainerJump]) -> None:
-        for jump in suspect.items:
-            jump.remove()
 
-
-class OrphanChainFinder:
+class OrphanChainFinder(FinderBase[OrphanChain]):
     """Finds iptables chains of lost containers that no rule jumps to.
 
     Such a chain has no effect. If a container owns it, the missing rule is drift.
     """
 
     scope = Scope.NODE
-
-    def __init__(self, run: GcRun) -> None:
-        self._run = run
 
     def snapshot(self, view: NodeView) -> Items[OrphanChain]:
         return {(chain.family, chain.name): chain for chain in owned_rules.list_orphan_chains(view)}
@@ -84,17 +124,13 @@ class OrphanChainFinder:
         for chain in items.values():
             network, container_id = chain.owner
             if chain.name not in owned and (self._run.all_networks or network in self._run.networks):
-                subject = f"{iptables.tool(chain.family)} {owned_rules.NAT} {chain.name}"
+                subject = f"{iptables.tool(chain.family)} {NAT} {chain.name}"
                 evidence = "no rule jumps to it, and no recorded attachment has a chain of this name"
                 yield Suspect(Leak(Kind.CHAIN, network, subject, evidence), (chain,), container_id=container_id)
 
     def reason_to_keep(self, suspect: Suspect[OrphanChain], owners: Owners) -> str:
         addresses = suspect.items[0].addresses
         return owners.reason_to_keep(suspect.container_id, addresses) or owners.add_in_progress
-
-    def remove(self, suspect: Suspect[OrphanChain]) -> None:
-        for chain in suspect.items:
-            chain.remove()
 
     def _chains_of_owners(self, owners: Owners) -> set[str]:
         """Return the names of all attachments' chains. Attachments in `valid_attachments` may be of any checked network."""
@@ -103,13 +139,10 @@ class OrphanChainFinder:
         return {chain for name in names for chain in firewall_names.container_chains(*name)}
 
 
-class FirewallRuleFinder:
+class FirewallRuleFinder(FinderBase[AddressRules]):
     """Finds rules of the plugin firewall for addresses that no attachment has."""
 
     scope = Scope.ALL_NETWORKS
-
-    def __init__(self, dummy: GcRun) -> None:
-        pass
 
     def snapshot(self, view: NodeView) -> Items[AddressRules]:
         return {pair: pair for pair in owned_rules.list_address_rules(view)}
@@ -118,19 +151,15 @@ class FirewallRuleFinder:
         recorded = {address for record in owners.records for address in record.addresses} if items else set()
         for pair in items.values():
             if pair.address not in recorded:
-                subject = f"{iptables.tool(pair.family)} {owned_rules.FILTER} {FORWARD_CHAIN}: {pair.address}"
+                subject = f"{iptables.tool(pair.family)} {FILTER} {FORWARD_CHAIN}: {pair.address}"
                 leak = Leak(Kind.RULE, "", subject, "no runtime has a record of an attachment with this address")
-                yield Suspect(leak, (pair,), proof=", and the address is not in use")
+                yield Suspect(leak, (pair,), proof="the address is not in use")
 
     def reason_to_keep(self, suspect: Suspect[AddressRules], owners: Owners) -> str:
         # The next container with the address gets the same rules: an ADD that began just now may have made them.
         addresses = [pair.address for pair in suspect.items]
         reason = owners.reason_to_keep("", addresses) or _reason_by_incomplete_add(owners)
         return reason or gc_owners.find_add_in_progress()
-
-    def remove(self, suspect: Suspect[AddressRules]) -> None:
-        for pair in suspect.items:
-            pair.remove()
 
 
 def _reason_by_incomplete_add(owners: Owners) -> str:
@@ -202,13 +231,10 @@ def _identity(rule: NftRule) -> tuple[t.Any, ...]:
     return rule.family, rule.chain, rule.handle, rule.comment, rule.addresses
 
 
-class SpoofChainFinder:
+class SpoofChainFinder(FinderBase[SpoofCheck]):
     """Finds nftables chains that check the MAC address of a lost container's traffic (``macspoofchk`` of bridge)."""
 
     scope = Scope.ALL_NETWORKS
-
-    def __init__(self, run: GcRun) -> None:
-        self._run = run
 
     def snapshot(self, view: NodeView) -> Items[SpoofCheck]:
         return {(check.owner, check.chains, check.rules): check for check in spoof_checks.listing(view)}
@@ -222,12 +248,7 @@ class SpoofChainFinder:
 
     def reason_to_keep(self, suspect: Suspect[SpoofCheck], owners: Owners) -> str:
         check = suspect.items[0]
-        reasons = (owners.reason_to_keep(container_id, ()) for container_id in check.container_ids)
-        return next(filter(None, reasons), "") or self._existing_link(check) or owners.add_in_progress
-
-    def remove(self, suspect: Suspect[SpoofCheck]) -> None:
-        for check in suspect.items:
-            check.remove()
+        return owners.reason_to_keep_any(check.container_ids) or self._existing_link(check) or owners.add_in_progress
 
     def _existing_link(self, check: SpoofCheck) -> str:
         """Return a clause that names the link whose traffic is checked, or an empty string. Collected links do not count."""
@@ -247,5 +268,6 @@ __all__ = (
     "NftPortMappingFinder",
     "OrphanChainFinder",
     "SpoofChainFinder",
+    "list_firewall",
     "list_networks",
 )

@@ -51,7 +51,7 @@ class ListedNames:
     def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[str]]:
         for name in items.values():
             if not owners.has(name):
-                yield Suspect(Leak(Kind.RULE, "", name, "no record"), (name,), ", and no use")
+                yield Suspect(Leak(Kind.RULE, "", name, "no record"), (name,), "no use")
 
     def reason_to_keep(self, suspect: Suspect[str], owners: Owners) -> str:
         return owners.add_in_progress or ("it is kept" if suspect.leak.subject == self._kept else "")

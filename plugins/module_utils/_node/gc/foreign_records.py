@@ -66,7 +66,7 @@ class ForeignRecords:
         """Return the attachments to release of which no record has been checked."""
         return sorted(self._policy.release - self._release.found)
 
-    def check(self, record: Record, store: RecordStore, loss: str) -> Leak | None:
+    def collect_if_lost(self, record: Record, store: RecordStore, loss: str) -> Leak | None:
         """Collect an attachment if it is lost; return the finding, or None if nothing shows that it is lost.
 
         Args:
@@ -81,7 +81,7 @@ class ForeignRecords:
         leak = Leak(Kind.RECORD, record.attachment.network, path, evidence, proofs=verdict.proofs or (loss,))
         return self._collect(record, store, leak, verdict.reason)
 
-    def check_interrupted(self, record: Record, store: RecordStore, leak: Leak) -> Leak:
+    def collect_interrupted(self, record: Record, store: RecordStore, leak: Leak) -> Leak:
         """Finish a DEL that a run of this collection has begun, if the attachment is still lost."""
         record = record.with_netns_of_result()
         verdict = self._judge(record, store.path_of(record.attachment.key))

@@ -27,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.foreign_records 
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Names, Owners, ValidAttachments
 
-Check = t.Callable[[Record], t.Optional[Leak]]
+Collect = t.Callable[[Record], t.Optional[Leak]]
 
 
 class RecordCollector:
@@ -77,48 +77,38 @@ class RecordCollector:
         leaks += [_unreadable(Kind.RECORD, network, *error) for error in broken.items()]
         leaks += [_unreadable(Kind.INTENT, network, *error) for error in broken_intents.items()]
         foreign_keys = {record.attachment.key for record in elsewhere}
-        live = self._collect_each(own, intents, foreign_keys, leaks) | self._collect_elsewhere(elsewhere, leaks)
+        work = [*self._list_own(own, intents, foreign_keys), *self._list_elsewhere(elsewhere)]
+        live = _collect_each(work, leaks)
         records = (*own, *elsewhere, *intents.values())
         pending = {record.attachment.key[1:] for record in records} - live if self._policy.dry_run else set()
         self._pending_removal |= {(network, *names) for names in pending}
         return self._owners(network, live | self._valid.names(network), pending, broken, records)
 
-    def _collect_each(
-        self, own: t.Sequence[Record], intents: t.Mapping[Key, Record], elsewhere: t.Container[Key], leaks: list[Leak]
-    ) -> set[Names]:
-        """Collect the lost attachments in the own directory; return those that remain.
+    def _list_own(
+        self, own: t.Iterable[Record], intents: t.Mapping[Key, Record], elsewhere: t.Container[Key]
+    ) -> t.Iterator[tuple[Record, Collect]]:
+        """Yield the records and intents in the own directory, each with what collects it.
 
         Args:
             elsewhere: The attachments that other runtimes record in their own directories.
         """
-        recorded = {record.attachment.key for record in own}
-        checks: list[tuple[Record, Check]] = [
-            *((record, functools.partial(self._check, intent=intents.get(record.attachment.key))) for record in own),
-            *(
-                (intent, self._check_intent)
-                for key, intent in intents.items()
-                # A foreign DEL that was begun for a record elsewhere is finished with that record.
-                if key not in recorded and not (key in elsewhere and self._foreign.is_checked_elsewhere(intent))
-            ),
-        ]
-        live: set[Names] = set()
-        for record, check in checks:
-            if record.attachment.key not in self._removed:
-                leak = _check_safely(record, check)
-                if leak is None or leak.action != DELETED:
-                    live.add(record.attachment.key[1:])
-                leaks += [leak] if leak else []
-        return live
+        recorded = set()
+        for record in own:
+            key = record.attachment.key
+            recorded.add(key)
+            if key not in self._removed:
+                yield record, functools.partial(self._collect_if_lost, intent=intents.get(key))
+        for key, intent in intents.items():
+            # A foreign DEL that was begun for a record elsewhere is finished with that record.
+            is_finished_elsewhere = key in elsewhere and self._foreign.is_checked_elsewhere(intent)
+            if key not in recorded and key not in self._removed and not is_finished_elsewhere:
+                yield intent, self._collect_intent
 
-    def _collect_elsewhere(self, records: t.Sequence[Record], leaks: list[Leak]) -> set[Names]:
-        """Collect the lost attachments in the directories of other runtimes; return those that remain."""
-        live: set[Names] = set()
+    def _list_elsewhere(self, records: t.Iterable[Record]) -> t.Iterator[tuple[Record, Collect]]:
+        """Yield the records in the directories of other runtimes, each with what collects it."""
         for record in records:
             is_checked = self._foreign.is_checked_elsewhere(record)
-            leak = _check_safely(record, self._check_elsewhere) if is_checked else None
-            live |= {record.attachment.key[1:]} if leak is None or leak.action != DELETED else set()
-            leaks += [leak] if leak else []
-        return live
+            yield record, self._collect_foreign if is_checked else _keep
 
     def find_unknown_releases(self) -> list[Key]:
         """Return the attachments to release of which no record has been checked."""
@@ -164,12 +154,12 @@ class RecordCollector:
         disabled = tuple(config for config in checked if config.disable_gc)
         return dataclasses.replace(owners, gc_disabled_networks=disabled, netns_dir=self._runtime.paths.netns_dir)
 
-    def _check(self, record: Record, intent: Record | None) -> Leak | None:
+    def _collect_if_lost(self, record: Record, intent: Record | None) -> Leak | None:
         if intent is not None:
-            return self._check_intent(record, intent)
+            return self._collect_intent(record, intent)
         loss = self._reason_if_lost(record)
         if not record.is_own:
-            return self._foreign.check(record, self._runtime.records, loss)
+            return self._foreign.collect_if_lost(record, self._runtime.records, loss)
         reason = loss or self._reason_if_invalid(record)
         if not reason:
             return None
@@ -177,11 +167,11 @@ class RecordCollector:
         leak = Leak(Kind.RECORD, attachment.network, path, f"the {attachment}: {reason}", proofs=(reason,))
         return self._delete(record, leak, "" if loss else self._policy.reason_for_age(modification_time(path)))
 
-    def _check_elsewhere(self, record: Record) -> Leak | None:
+    def _collect_foreign(self, record: Record) -> Leak | None:
         store = self._all_records.find_store(record)
-        return self._foreign.check(record, store, self._reason_if_lost(record)) if store else None
+        return self._foreign.collect_if_lost(record, store, self._reason_if_lost(record)) if store else None
 
-    def _check_intent(self, record: Record, intent: Record | None = None) -> Leak:
+    def _collect_intent(self, record: Record, intent: Record | None = None) -> Leak:
         """Finish an interrupted operation. The network is locked, so no run is executing it."""
         begun, attachment = intent or record, record.attachment
         path = self._runtime.intents.path_of(attachment.key)
@@ -191,7 +181,7 @@ class RecordCollector:
             leak.evidence += f", and {self._runtime.records.path_of(attachment.key)} records that it was completed"
             return self._policy.collect_unless("", leak, lambda: self._runtime.intents.remove(attachment.key))
         if intent is not None and not record.is_own:
-            return self._foreign.check_interrupted(record, self._runtime.records, leak)
+            return self._foreign.collect_interrupted(record, self._runtime.records, leak)
         reason = ""
         if begun.restoration is not None:
             reason = "cni-node-restore.service will restore it"
@@ -236,14 +226,30 @@ class RecordCollector:
         return "valid_attachments does not list it" if is_invalid else ""
 
 
-def _check_safely(record: Record, check: Check) -> Leak | None:
-    """Return the leak that a check reports, or None. After an error, return a failed leak: the attachment counts as live."""
+def _collect_each(work: t.Iterable[tuple[Record, Collect]], leaks: list[Leak]) -> set[Names]:
+    """Collect lost attachments; return those that remain."""
+    live: set[Names] = set()
+    for record, collect in work:
+        leak = _collect_safely(record, collect)
+        if leak is not None:
+            leaks.append(leak)
+        if leak is None or leak.action != DELETED:
+            live.add(record.attachment.key[1:])
+    return live
+
+
+def _collect_safely(record: Record, collect: Collect) -> Leak | None:
+    """Return the leak, or None. After an error, return a failed leak: the attachment counts as live."""
     try:
-        return check(record)
+        return collect(record)
     except Exception as exc:
         kind = Kind.INTENT if record.command else Kind.RECORD
         evidence = f"the {record.attachment}: it could not be checked"
         return Leak(kind, record.attachment.network, str(record.attachment), evidence).fail(as_error(exc))
+
+
+def _keep(dummy: Record) -> None:
+    """Collect nothing."""
 
 
 def _unreadable(kind: Kind, network: str, path: str, error: CniError) -> Leak:

@@ -23,7 +23,7 @@ MASQUERADE: t.Final = "masquerade"
 PORTS: t.Final = "ports"
 
 
-class Removal(t.NamedTuple):
+class RuleRemoval(t.NamedTuple):
     """The rules of one attachment that are to be removed.
 
     Attributes:
@@ -62,7 +62,7 @@ class _Unlisted(Exception):
         self.numbers = numbers
 
 
-def remove(removals: t.Sequence[Removal]) -> dict[int, Exception]:
+def remove(removals: t.Sequence[RuleRemoval]) -> dict[int, Exception]:
     """Remove rules, those of each tool in one transaction.
 
     If a transaction fails, the removals are divided until those that fail are known.
@@ -87,7 +87,7 @@ def remove(removals: t.Sequence[Removal]) -> dict[int, Exception]:
     return {}
 
 
-def _remove_from_iptables(view: NodeView, family: int, removals: t.Sequence[Removal]) -> None:
+def _remove_from_iptables(view: NodeView, family: int, removals: t.Sequence[RuleRemoval]) -> None:
     own = frozenset(number for number, removal in enumerate(removals) if removal.has_family(family))
     try:
         present = view.require_iptables(family, NAT) if own else None
@@ -100,7 +100,7 @@ def _remove_from_iptables(view: NodeView, family: int, removals: t.Sequence[Remo
     if present is None:
         return
     # The interfaces of a container share its chain.
-    by_chain: dict[str, list[Removal]] = {}
+    by_chain: dict[str, list[RuleRemoval]] = {}
     for removal in (removals[number] for number in sorted(own)):
         by_chain.setdefault(removal.chain, []).append(removal)
     commands = [command for chain, each in by_chain.items() for command in _plan_iptables(present.table, chain, each)]
@@ -108,7 +108,7 @@ def _remove_from_iptables(view: NodeView, family: int, removals: t.Sequence[Remo
         iptables.restore(family, {NAT: commands})
 
 
-def _plan_iptables(table: iptables.Table, chain: str, removals: t.Sequence[Removal]) -> list[str]:
+def _plan_iptables(table: iptables.Table, chain: str, removals: t.Sequence[RuleRemoval]) -> list[str]:
     """Return the commands that remove the jumps to a container's chain, and the chain if no other jump is left.
 
     A jump that plugins have written twice, because they ran at the same time, is removed twice. A chain to which a rule was
@@ -120,7 +120,7 @@ def _plan_iptables(table: iptables.Table, chain: str, removals: t.Sequence[Remov
     return plan_removal(table, [line for line in jumps if any(_is_own(line, each) for each in removals)], [chain])
 
 
-def _is_own(line: str, removal: Removal) -> bool:
+def _is_own(line: str, removal: RuleRemoval) -> bool:
     """Return whether a jump to the container's chain belongs to the attachment: its interfaces share the chain."""
     if removal.addresses is None:
         return True
@@ -133,7 +133,7 @@ def _is_own(line: str, removal: Removal) -> bool:
     return address in removal.addresses or (bool(removal.addresses) and not is_host)
 
 
-def _remove_from_nftables(view: NodeView, removals: t.Sequence[Removal]) -> None:
+def _remove_from_nftables(view: NodeView, removals: t.Sequence[RuleRemoval]) -> None:
     commands: dict[str, None] = {}
     for kind, name in ((MASQUERADE, firewall_names.MASQUERADE_TABLE), (PORTS, firewall_names.PORTS_TABLE)):
         own = {removal.owner: removal for removal in removals if removal.kind == kind}
@@ -153,13 +153,13 @@ def _remove_from_nftables(view: NodeView, removals: t.Sequence[Removal]) -> None
         nftables.change(commands)
 
 
-def _find_in_nftables(view: NodeView, name: str, removals: t.Mapping[str, Removal]) -> list[nftables.NftRule]:
+def _find_in_nftables(view: NodeView, name: str, removals: t.Mapping[str, RuleRemoval]) -> list[nftables.NftRule]:
     """Return the rules of removals, by their owners, in the tables with a name, each with its handle."""
     found = _find_rules(view, name, removals)
     return found if all(rule.handle for rule in found) else _find_rules(NodeView(with_handles=True), name, removals)
 
 
-def _find_rules(view: NodeView, name: str, removals: t.Mapping[str, Removal]) -> list[nftables.NftRule]:
+def _find_rules(view: NodeView, name: str, removals: t.Mapping[str, RuleRemoval]) -> list[nftables.NftRule]:
     present = view.require_nftables("", name)
     owned = (
         (rule, removal)
@@ -169,8 +169,8 @@ def _find_rules(view: NodeView, name: str, removals: t.Mapping[str, Removal]) ->
     return [rule for rule, removal in owned if _has_address(rule, removal)]
 
 
-def _has_address(rule: nftables.NftRule, removal: Removal) -> bool:
+def _has_address(rule: nftables.NftRule, removal: RuleRemoval) -> bool:
     return removal.kind == MASQUERADE or removal.addresses is None or not rule.values.isdisjoint(removal.addresses)
 
 
-__all__ = ("MASQUERADE", "PORTS", "Removal", "remove")
+__all__ = ("MASQUERADE", "PORTS", "RuleRemoval", "remove")

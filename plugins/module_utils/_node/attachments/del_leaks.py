@@ -53,7 +53,7 @@ def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths) -> 
     if network is None:
         return
     is_detached = not record.netns_for_delete()
-    search = _Search(
+    search = _LeakSearch(
         record,
         records,
         paths.state_dir,
@@ -91,7 +91,7 @@ def _masquerade_backends(network: NetworkConfiguration) -> frozenset[str] | None
 
 
 @dataclasses.dataclass
-class _Search:
+class _LeakSearch:
     """The search for what DEL of one attachment has leaked.
 
     Attributes:
@@ -148,7 +148,7 @@ def _names(key: Key) -> tuple[str, str, str]:
     return firewall_names.instance(*key), firewall_names.spoof_owner(*key[1:]), saved_values.owner(*key[1:])
 
 
-def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
+def _remove_all(searches: t.Sequence[_LeakSearch]) -> dict[int, Exception]:
     """List rules and read records once for all searches, remove what was leaked, and return the errors by their numbers."""
     may_have_rules = any(each.backends is not None or each.checks_macs for each in searches)
     errors = _find_in_firewall(searches) if may_have_rules else {}
@@ -175,14 +175,14 @@ def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
     return errors
 
 
-def _find_in_firewall(searches: t.Sequence[_Search]) -> dict[int, Exception]:
+def _find_in_firewall(searches: t.Sequence[_LeakSearch]) -> dict[int, Exception]:
     from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
     view = NodeView(with_handles=True)
     return {**_find_rules(view, searches), **_find_checks(view, searches)}
 
 
-def _find_rules(view: NodeView, searches: t.Sequence[_Search]) -> dict[int, Exception]:
+def _find_rules(view: NodeView, searches: t.Sequence[_LeakSearch]) -> dict[int, Exception]:
     own = {number: search for number, search in enumerate(searches) if search.backends is not None}
     if not own:
         return {}
@@ -199,7 +199,7 @@ def _find_rules(view: NodeView, searches: t.Sequence[_Search]) -> dict[int, Exce
     return {}
 
 
-def _find_checks(view: NodeView, searches: t.Sequence[_Search]) -> dict[int, Exception]:
+def _find_checks(view: NodeView, searches: t.Sequence[_LeakSearch]) -> dict[int, Exception]:
     own = {number: search for number, search in enumerate(searches) if search.checks_macs}
     if not own:
         return {}

@@ -46,13 +46,13 @@ def remove_leaked_rules(record: Record, records: RecordStore) -> int:
             return 0
     except CniError:  # DEL has failed, and reports it
         return 0
-    search = _Search(record, records)
+    search = _JumpSearch(record, records)
     _SEARCHES.submit(search)
     return search.removed
 
 
 @dataclasses.dataclass
-class _Search:
+class _JumpSearch:
     """The search for the rules that DEL of one attachment has leaked.
 
     Attributes:
@@ -96,7 +96,7 @@ class _Search:
         return owned_rules.plan_removal(table, [jump.line for jump in leaked], chains), len(leaked)
 
 
-def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
+def _remove_all(searches: t.Sequence[_JumpSearch]) -> dict[int, Exception]:
     """List the rules once for all searches, remove what was leaked, and return the errors by their numbers.
 
     A node without IPv6 may have the tool for IPv6.
@@ -117,7 +117,7 @@ def _remove_all(searches: t.Sequence[_Search]) -> dict[int, Exception]:
     return errors
 
 
-def _remove_from(table: Table, family: int, searches: t.Mapping[int, _Search]) -> dict[int, Exception]:
+def _remove_from(table: Table, family: int, searches: t.Mapping[int, _JumpSearch]) -> dict[int, Exception]:
     errors: dict[int, Exception] = {}
     jumps: dict[tuple[str, str], list[ContainerJump]] = {}
     names = {each.names for each in searches.values()}

@@ -56,7 +56,7 @@ class ForeignRecords:
         self._policy = policy
         self._loss = ForeignLoss(policy, runtime.paths.root)
         self._removed_files = RemovedFiles(cache_dir, runtime.paths.lease_dir)
-        self._release = Release(runtime, conf_dir, policy, self._loss, self._removed_files)
+        self._release = NamedReleases(runtime, conf_dir, policy, self._loss, self._removed_files)
 
     def is_checked_elsewhere(self, record: Record) -> bool:
         """Return whether to check a record in the directory of another runtime."""
@@ -128,7 +128,7 @@ class ForeignRecords:
             store.remove(attachment.key)
 
 
-class Release:
+class NamedReleases:
     """Judges whether attachments that the user names may be released although nothing proves that they are lost.
 
     Attributes:

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import (
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import require_comparison
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_removal import Removal
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_removal import RuleRemoval
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import ContainerAddress, FirewallPart
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import container_address
@@ -72,12 +72,12 @@ def remove_masquerading(attachment: Attachment, addresses: frozenset[str] | None
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    _REMOVALS.submit(Removal(attachment, firewall_removal.MASQUERADE, addresses))
+    _REMOVALS.submit(RuleRemoval(attachment, firewall_removal.MASQUERADE, addresses))
 
 
 def remove_port_mappings(attachment: Attachment, addresses: frozenset[str] | None) -> None:
     """Remove the rules that map ports to a container; arguments and errors as `remove_masquerading`."""
-    _REMOVALS.submit(Removal(attachment, firewall_removal.PORTS, addresses))
+    _REMOVALS.submit(RuleRemoval(attachment, firewall_removal.PORTS, addresses))
 
 
 def remove_spoof_checks(attachment: Attachment) -> None:

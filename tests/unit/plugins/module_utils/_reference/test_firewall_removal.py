@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Removal of the rules of several attachments on a node whose firewall cannot be listed."""
+"""RuleRemoval of the rules of several attachments on a node whose firewall cannot be listed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, firewall_removal
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_removal import MASQUERADE, PORTS, Removal
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_removal import MASQUERADE, PORTS, RuleRemoval
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.simulated_chains import (
     SimulatedIptables,
 )
@@ -25,9 +25,9 @@ def write_program(directory: pathlib.Path, name: str, message: str) -> None:
     path.chmod(0o755)
 
 
-def removal(container: str, *addresses: str, kind: str = PORTS) -> Removal:
+def removal(container: str, *addresses: str, kind: str = PORTS) -> RuleRemoval:
     known = frozenset(addresses) if addresses else None
-    return Removal(Attachment("net", container, "eth0", "/run/netns/x"), kind, known)
+    return RuleRemoval(Attachment("net", container, "eth0", "/run/netns/x"), kind, known)
 
 
 REMOVALS = [removal("blue", "10.1.0.2"), removal("red", "fd00::2"), removal("green"), removal("gray", "10.1.0.3")]
@@ -89,7 +89,7 @@ SOURCES = [f"POSTROUTING -s 10.1.0.{number}/32 -j {MASQUERADING}" for number in 
     ids=["a jump that is there twice", "the jumps of two interfaces"],
 )
 def test_each_jump_is_removed_with_the_chain_that_no_other_jump_needs(
-    monkeypatch: pytest.MonkeyPatch, chain: str, jumps: list[str], removals: list[Removal]
+    monkeypatch: pytest.MonkeyPatch, chain: str, jumps: list[str], removals: list[RuleRemoval]
 ) -> None:
     node = SimulatedIptables()
     node.install(monkeypatch)

@@ -20,14 +20,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values
+from ansible_collections.cni.node.plugins.module_utils._linux import nftables, program
+from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values, spoof_checks
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import TuningFile
-
-if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
-    from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-    from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
+from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
 
 # Keys of a configuration with which a DEL without a network namespace leaks firewall rules.
 MASQUERADES: t.Final = "ipMasq"
@@ -150,8 +148,8 @@ def _names(key: Key) -> tuple[str, str, str]:
 
 def _remove_all(searches: t.Sequence[_LeakSearch]) -> dict[int, Exception]:
     """List rules and read records once for all searches, remove what was leaked, and return the errors by their numbers."""
-    may_have_rules = any(each.backends is not None or each.checks_macs for each in searches)
-    errors = _find_in_firewall(searches) if may_have_rules else {}
+    view = NodeView(with_handles=True)
+    errors = {**_find_rules(view, searches), **_find_checks(view, searches)}
     leaking = {
         number: each
         for number, each in enumerate(searches)
@@ -169,17 +167,13 @@ def _remove_all(searches: t.Sequence[_LeakSearch]) -> dict[int, Exception]:
         except CniError as exc:
             errors[number] = exc
     remaining = [number for number in leaking if number not in errors and leaking[number].rules]
-    failed = _remove_rules([leaking[number].rules for number in remaining])
+    failed = commit_together(
+        lambda own: nftables.remove(*(rule for rules in own for rule in rules)),
+        [leaking[number].rules for number in remaining],
+    )
     errors.update({remaining[position]: exc for position, exc in failed.items()})
     errors.update(_remove_checks({number: each.checks for number, each in leaking.items() if number not in errors}))
     return errors
-
-
-def _find_in_firewall(searches: t.Sequence[_LeakSearch]) -> dict[int, Exception]:
-    from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-
-    view = NodeView(with_handles=True)
-    return {**_find_rules(view, searches), **_find_checks(view, searches)}
 
 
 def _find_rules(view: NodeView, searches: t.Sequence[_LeakSearch]) -> dict[int, Exception]:
@@ -203,8 +197,6 @@ def _find_checks(view: NodeView, searches: t.Sequence[_LeakSearch]) -> dict[int,
     own = {number: search for number, search in enumerate(searches) if search.checks_macs}
     if not own:
         return {}
-    from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
-
     try:
         checks = spoof_checks.listing(view)
     except CniError as exc:
@@ -214,21 +206,8 @@ def _find_checks(view: NodeView, searches: t.Sequence[_LeakSearch]) -> dict[int,
     return {}
 
 
-def _remove_rules(rules: t.Sequence[t.Sequence[NftRule]]) -> dict[int, Exception]:
-    """Remove the rules of attachments together, and return the errors by their numbers."""
-    if not rules:
-        return {}
-    from ansible_collections.cni.node.plugins.module_utils._linux import nftables
-
-    return commit_together(lambda own: nftables.remove(*(rule for each in own for rule in each)), rules)
-
-
 def _remove_checks(checks: t.Mapping[int, t.Sequence[SpoofCheck]]) -> dict[int, Exception]:
     found = [(number, check) for number, own in checks.items() for check in own]
-    if not found:
-        return {}
-    from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
-
     errors = spoof_checks.remove([check for dummy, check in found])
     return {found[position][0]: error for position, error in errors.items()}
 

@@ -18,7 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare, remove_host_end
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import (
@@ -70,16 +69,14 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
     Raises:
         CniError: A leak cannot be removed.
     """
-    # A run without a DEL does not load it.
-    from ansible_collections.cni.node.plugins.module_utils._node.attachments.leaked_masquerading import (
-        remove_leaked_rules,
-    )
+    # A run without a DEL does not load them.
+    from ansible_collections.cni.node.plugins.module_utils._node.attachments import del_leaks, leaked_masquerading
 
     if error is None:
         remove_host_end(record, AllRecords(runtime.records, runtime.paths.state_dir))
-    leaked_rules = remove_leaked_rules(record, runtime.records)
+    leaked_rules = leaked_masquerading.remove_leaked_rules(record, runtime.records)
     if error is None:
-        remove_del_leaks(record, runtime.records, runtime.paths)
+        del_leaks.remove_del_leaks(record, runtime.records, runtime.paths)
     return bool(leaked_rules) or (error is not None and should_repeat_del(error))
 
 

@@ -25,6 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import link_change, netns, rtnetlink, veth
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
@@ -88,16 +89,16 @@ class SharedResources:
         broken = f"an unreadable record may use it: {owners.broken[0]}" if owners.broken else ""
         reason = broken or gc_owners.find_add_in_progress()
         collected = {leak.subject for leak in leaks if leak.collected} if self._policy.dry_run else set()
-        bridges, view = list_bridges(networks), rtnetlink.snapshot(routes=False)
-        absent_links = {bridge.name for bridge in bridges} - {link.name for link in view.links}
-        ports = _pending_ports(pending, view) | collected
-        for leak in SharedBridges(self._policy, users, view, ports).collect(bridges, reason):
+        bridges, node = list_bridges(networks), rtnetlink.snapshot(routes=False)
+        absent_links = {bridge.name for bridge in bridges} - {link.name for link in node.links}
+        ports = _pending_ports(pending, node) | collected
+        for leak in SharedBridges(self._policy, users, node, ports).collect(bridges, reason):
             absent_links |= {leak.subject} if leak.collected else set()
             yield leak
-        yield from SharedChains(self._policy, users, _list_expected(pending, collected), absent_links).collect(
-            networks, reason
-        )
-        yield from SharedTables(self._policy, users, _PendingComments(pending, collected)).collect(networks, reason)
+        view, expected = read_node(), _list_expected(pending, collected)
+        yield from SharedChains(self._policy, users, expected, absent_links).collect(networks, view, reason)
+        comments = _PendingComments(pending, collected)
+        yield from SharedTables(self._policy, users, comments).collect(networks, view, reason)
 
     def _is_pending(self, record: Record, owners: Owners) -> bool:
         """Return whether a run would have deleted an attachment by now, in a dry run."""

@@ -17,11 +17,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftTable
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 
 class ChainGroup(t.NamedTuple):
@@ -105,13 +105,12 @@ class SharedChains:
         self._expected = expected
         self._lost_links = frozenset(lost_links)
 
-    def collect(self, networks: t.Sequence[NetworkConfiguration], reason: str) -> t.Iterator[Leak]:
+    def collect(self, networks: t.Sequence[NetworkConfiguration], view: NodeView, reason: str) -> t.Iterator[Leak]:
         """Collect the chains.
 
         Args:
             reason: A reason to keep all of them, or an empty string.
         """
-        view = read_node()
         for group in _groups(networks):
             for family, table in view.list_tables(group.table):
                 if any(chain in table.rules for chain in group.chains):
@@ -212,7 +211,7 @@ class SharedTables:
         self._users = users
         self._pending = pending
 
-    def collect(self, networks: t.Iterable[NetworkConfiguration], reason: str) -> t.Iterator[Leak]:
+    def collect(self, networks: t.Iterable[NetworkConfiguration], view: NodeView, reason: str) -> t.Iterator[Leak]:
         """Collect the tables.
 
         Args:
@@ -221,7 +220,8 @@ class SharedTables:
         plugins = [plugin for network in networks for plugin in all_plugins(network)]
         for family, name, words in _TABLES:
             if any(plugin.type in words or any(plugin.keys.get(word) is True for word in words) for plugin in plugins):
-                for table in nftables.tables(name, family=family):
+                present = view.require_nftables(family, name)
+                for table in present.tables if present else ():
                     yield self._collect_table(table, words, reason)
 
     def _collect_table(self, table: NftTable, words: tuple[str, ...], common_reason: str) -> Leak:

@@ -16,6 +16,11 @@ options: {}
 requirements:
   - python >= 3.9 on the node
 attributes:
+  action_group:
+    description: Use C(group/cni.node.all) in C(module_defaults) to set defaults for this module.
+    support: full
+    membership:
+      - cni.node.all
   check_mode:
     description: Can run in C(check_mode) and return changed status prediction without modifying target.
   diff_mode:
@@ -28,6 +33,21 @@ attributes:
     description: Operating systems of the nodes.
     platforms: linux
     support: full
+"""
+
+    # The modules that look for networks, plugins and records.
+    ENGINE = r"""
+options: {}
+attributes:
+  action_group:
+    description:
+      - Use C(group/cni.node.all) or C(group/cni.node.engine) in C(module_defaults) to set defaults for this module.
+      - All modules of C(cni.node.engine) have the options O(conf_dir), O(plugin_dirs), O(allow_world_writable_plugins), O(builtin),
+        O(cache_dir) and O(timeout).
+    support: full
+    membership:
+      - cni.node.all
+      - cni.node.engine
 """
 
     INFO_MODULE = r"""

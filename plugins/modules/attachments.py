@@ -29,6 +29,7 @@ requirements:
   - pyroute2 0.7 to 0.9 (package C(python3-pyroute2)) on the node, only to write and repair rate limits
 
 extends_documentation_fragment:
+  - cni.node._attributes.engine
   - cni.node._attributes
   - cni.node._conflist_items.planned
   - cni.node._paths.conf_dir

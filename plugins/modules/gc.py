@@ -31,6 +31,7 @@ description:
     network namespace of the node, its network has C(disableGC), or its owner may be in an unreadable record.
 
 extends_documentation_fragment:
+  - cni.node._attributes.engine
   - cni.node._attributes
   - cni.node._paths.conf_dir
   - cni.node._paths.plugin_dirs

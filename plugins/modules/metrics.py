@@ -18,6 +18,7 @@ description:
   - No plugin is run, and nothing but the file is changed.
 
 extends_documentation_fragment:
+  - cni.node._attributes.engine
   - cni.node._attributes
   - cni.node._paths.conf_dir
   - cni.node._paths.plugin_dirs

@@ -18,6 +18,7 @@ description:
   - An item that cannot be read is returned with its error, beside all the others.
 
 extends_documentation_fragment:
+  - cni.node._attributes.engine
   - cni.node._attributes
   - cni.node._attributes.info_module
   - cni.node._paths.conf_dir

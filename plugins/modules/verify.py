@@ -21,6 +21,7 @@ description:
   - What a plugin keeps for all its attachments, such as a bridge, remains as after any DEL.
 
 extends_documentation_fragment:
+  - cni.node._attributes.engine
   - cni.node._attributes
   - cni.node._paths.conf_dir
   - cni.node._paths.plugin_dirs

@@ -7,8 +7,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import pathlib
 import re
+import subprocess
+import sys
 import typing as t
 
 import pytest
@@ -111,6 +114,33 @@ def test_the_oldest_line_of_ansible_core_is_the_one_that_is_required() -> None:
     assert f"ansible-core {cores.ALL[0].line} to {cores.ALL[-1].line}" in (ROOT / "README.md").read_text(
         encoding="utf-8"
     )
+
+
+@pytest.fixture(scope="module")
+def complete_documentation() -> dict[str, dict[str, t.Any]]:
+    """The documentation of each module with its fragments."""
+    argv = [sys.executable, "-m", "ansible", "doc", "--json", *(f"cni.node.{path.stem}" for path in MODULES)]
+    done = subprocess.run(argv, check=True, capture_output=True)
+    return {name.rpartition(".")[2]: module["doc"] for name, module in json.loads(done.stdout).items()}
+
+
+def test_each_module_names_its_action_groups(complete_documentation: dict[str, dict[str, t.Any]]) -> None:
+    runtime = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))
+    groups: dict[str, list[str]] = {}
+    for name, module in sorted(complete_documentation.items()):
+        for group in module.get("attributes", {}).get("action_group", {}).get("membership", ()):
+            groups.setdefault(group.rpartition(".")[2], []).append(name)
+    assert runtime["action_groups"] == groups
+    assert set(complete_documentation) - set(groups["all"]) == {"launcher", "show"}
+
+
+def test_the_modules_of_the_group_engine_have_the_same_options_for_directories(
+    complete_documentation: dict[str, dict[str, t.Any]],
+) -> None:
+    runtime = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))
+    common = {"conf_dir", "plugin_dirs", "allow_world_writable_plugins", "builtin", "cache_dir", "timeout"}
+    for name in runtime["action_groups"]["engine"]:
+        assert common <= set(complete_documentation[name]["options"]), name
 
 
 def test_the_changelog_lists_all_new_content() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import subprocess
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -34,6 +35,15 @@ def test_each_part_can_be_gathered_alone_on_an_empty_node(project: Project) -> N
     assert played["two"].require_no_change().msg == "0 networks, 0 netns"
     assert [section for section in SECTIONS if section in played["two"].result] == ["networks", "netns"]
     assert played["in check mode"].plan() == played["all"].plan()
+
+
+def test_module_defaults_of_the_group_engine_hold_for_its_modules(node: EngineNode, project: Project) -> None:
+    defaults = {"conf_dir": "/etc/cni/other", "cache_dir": "/var/lib/cni/other"}
+    os.makedirs("/etc/cni/other")
+    pathlib.Path("/etc/cni/other/10-open.conflist").write_text(json.dumps(configuration("open")), encoding="utf-8")
+    tasks = [task("look", INFO, {"gather": ["networks"]}), task("clean", "cni.node.gc", {}, check_mode=True)]
+    played = project.play(tasks, module_defaults={"group/cni.node.engine": defaults}).succeeded()
+    assert [network["path"] for network in played["look"].result["networks"]] == ["/etc/cni/other/10-open.conflist"]
 
 
 def test_plugins_have_their_versions_or_an_error(node: EngineNode, project: Project) -> None:

@@ -13,8 +13,8 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift, RuleFaults
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift, RuleFaults
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 
 

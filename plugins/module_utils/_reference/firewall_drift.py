@@ -9,14 +9,9 @@
 
 from __future__ import annotations
 
-import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.durable import modification_time
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, program
 from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
@@ -31,13 +26,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     ZoneSource,
     main_messages,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import (
-    UnreadableRules,
-    firewall_state,
-)
-
-# The time of a file may lag behind the clock.
-_CLOCK_MARGIN: t.Final = 1.0
 
 
 class PartDrift(t.NamedTuple):
@@ -80,60 +68,6 @@ class PartDrift(t.NamedTuple):
         place = f"{part.nftables.family} {part.nftables.name}" if part.nftables else ""
         others = [rule for rule, dummy in self.missing if isinstance(rule, NftablesRule) and rule.text]
         return tuple(f"nft add rule {place} {rule.chain} {rule.text}" for rule in others)
-
-
-class RuleFaults(t.NamedTuple):
-    """Result of comparing an attachment's firewall rules with the node.
-
-    Attributes:
-        messages: One for each missing rule.
-        is_compared: Whether there was a rule to compare, and it could be.
-        is_whole: Whether every expected rule was compared.
-    """
-
-    messages: tuple[str, ...]
-    is_compared: bool
-    is_whole: bool
-
-
-class RuleDrift:
-    """Compares attachments with the node's firewall.
-
-    The rules are read once for all attachments of a run. They are read again only if rules seem to be missing and
-    the record of the attachment is younger than the view.
-    """
-
-    def __init__(self, records: RecordStore, view: NodeView) -> None:
-        self._records = records
-        self._view = view
-
-    def find_drift(self, record: Record, network: NetworkConfiguration) -> RuleFaults:
-        """Return which rules of an attachment are missing, without running a plugin.
-
-        Args:
-            network: The configuration in the record.
-
-        Raises:
-            CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
-        """
-        try:
-            parts = [] if network.disable_check else firewall_state(record, network)
-        except UnreadableRules:  # CHECK tells the reason
-            return RuleFaults((), is_compared=False, is_whole=False)
-        found = self._find_parts(record, parts)
-        messages = dict.fromkeys(message for part in found for message in part.messages)
-        return RuleFaults(tuple(messages), bool(found), len(found) == len(parts))
-
-    def _find_parts(self, record: Record, parts: t.Sequence[FirewallPart]) -> list[PartDrift]:
-        """Return the parts that could be compared."""
-        found = self._compare_all(parts, 0.0)
-        if any(part.missing for part in found):
-            changed = modification_time(self._records.path_of(record.attachment.key))
-            found = self._compare_all(parts, min(time.time(), changed + _CLOCK_MARGIN))
-        return found
-
-    def _compare_all(self, parts: t.Iterable[FirewallPart], since: float) -> list[PartDrift]:
-        return [drift for drift in (compare(part, self._view, since) for part in parts) if drift is not None]
 
 
 def compare(part: FirewallPart, view: NodeView, since: float = 0.0) -> PartDrift | None:
@@ -230,4 +164,4 @@ def _compare_nftables(part: FirewallPart, view: NodeView, since: float) -> PartD
     return PartDrift(part, NFTABLES, tuple(rules.drift(table))) if table and rules else None
 
 
-__all__ = ("PartDrift", "RuleDrift", "compare", "missing_program", "require_comparison")
+__all__ = ("PartDrift", "compare", "missing_program", "require_comparison")

@@ -34,6 +34,7 @@ class PluginRequest:
         network: The name of the network.
         parameters: The operation, and the attachment of ADD, CHECK and DEL.
         executor: Runs delegated plugins.
+        recorded_result: The result of a record, which stands for the previous result.
     """
 
     content: bytes
@@ -42,6 +43,7 @@ class PluginRequest:
     network: str
     parameters: Parameters
     executor: Executor
+    recorded_result: Result | None = None
 
     @property
     def attachment(self) -> Attachment:
@@ -87,6 +89,8 @@ class PluginRequest:
         Raises:
             CniError: ``DECODE_FAILURE``, ``INCOMPATIBLE_VERSION``.
         """
+        if self.recorded_result is not None:
+            return self.recorded_result.to(version.LATEST)
         keys = self.keys.get("prevResult")
         if keys is None:
             return None

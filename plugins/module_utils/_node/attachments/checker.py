@@ -21,8 +21,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
-    from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
     from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+    from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 
 
 class Checker:
@@ -96,7 +96,7 @@ class Checker:
 
     @functools.cached_property
     def _rules(self) -> RuleDrift:
-        from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
+        from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 
         return RuleDrift(self._runtime.records, self._view)
 

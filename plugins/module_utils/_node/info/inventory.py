@@ -37,8 +37,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, NEVER
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 
 # Seconds: no plugin is run.
 _NO_TIME: t.Final = 0.0

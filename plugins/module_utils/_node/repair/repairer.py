@@ -34,11 +34,11 @@ from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift
     missing_program,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import (
+from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import (
     UnreadableRules,
     firewall_state,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference

@@ -38,15 +38,16 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing, IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.bridge_config import BridgeConfig, read_config
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.veth_pair import VethPair
 from ansible_collections.cni.node.plugins.module_utils._reference.state import writing
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import FirewallPart
-from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_masquerading
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import FirewallPart, safe_interfaces
+from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_all_masquerading
 from ansible_collections.cni.node.plugins.module_utils._reference.state.spoof_checking import describe_spoof_checking
 
 
-class Bridge(IpamUser):
+class Bridge(IpamUser, RulePlugin):
     """Connects a container to a bridge, which it creates if it is missing."""
 
     name = "bridge"
@@ -57,10 +58,22 @@ class Bridge(IpamUser):
             return _Addition(request, config, writer, undo).run()
 
     def check(self, request: PluginRequest) -> None:
-        config = read_config(request)
+        parts = self.describe_rules(request)
         addressing.run_ipam(request)
         interface_check.require(request)
-        rules.require(_expected_rules(request, config))
+        rules.require(parts)
+
+    def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
+        config = read_config(request)
+        parts = []
+        if config.masquerades:
+            interfaces = interface_check.own_interfaces(request)
+            parts = describe_all_masquerading(request.attachment, interfaces, config.masquerade_backend)
+        if config.checks_macs:
+            named = safe_interfaces(request.require_prev_result().keys)
+            ports = [str(item["name"]) for item in named if not item.get("sandbox")]
+            parts.append(describe_spoof_checking(request.attachment, ports, mac))
+        return parts
 
     def delete(self, request: PluginRequest) -> None:
         sandbox.remove_own_link(interface_check.link_claim(request, self.name))
@@ -112,9 +125,8 @@ class _Addition:
         sandbox.run_inside(request.attachment, lambda writer: self._configure(writer, given))
         further = self._write_gateways(bridge, given) if config.is_gateway else []
         if config.masquerades:
-            addresses = rules.container_addresses(given.interfaces)
             backend = config.masquerade_backend
-            rules.write([describe_masquerading(request.attachment, each, backend) for each in addresses], self._undo)
+            rules.write(describe_all_masquerading(request.attachment, given.interfaces, backend), self._undo)
         return further
 
     def _configure(self, writer: KernelWriter, given: Addressing) -> None:
@@ -201,19 +213,3 @@ def _complete_gateways(given: Addressing, is_default: bool) -> None:
         everywhere = "0.0.0.0/0" if interface.version == 4 else "::/0"
         if not any(route["dst"] == everywhere for route in given.routes):
             given.routes.append({"dst": everywhere, "gw": str(gateway)})
-
-
-def _expected_rules(request: PluginRequest, config: BridgeConfig) -> list[FirewallPart]:
-    attachment = request.attachment
-    parts = []
-    if config.masquerades:
-        addresses = rules.container_addresses(interface_check.own_interfaces(request))
-        parts = [describe_masquerading(attachment, each, config.masquerade_backend) for each in addresses]
-    if config.checks_macs:
-        interfaces = request.require_prev_result().keys.get("interfaces") or ()
-        ports = [str(item["name"]) for item in interfaces if not item.get("sandbox")]
-        parts.append(describe_spoof_checking(attachment, ports, ""))
-    return parts
-
-
-__all__ = ("Bridge",)

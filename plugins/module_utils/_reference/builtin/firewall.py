@@ -13,11 +13,12 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import parse_interface
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, read_interface, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import rules
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
@@ -33,7 +34,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.forwardi
 _KEYS_OF_DEL: t.Final = ("backend", "firewalldZone")
 
 
-class Firewall(Plugin):
+class Firewall(RulePlugin):
     """Accepts packets from and to a container, and keeps bridges apart if the policy says so."""
 
     name = "firewall"
@@ -42,25 +43,27 @@ class Firewall(Plugin):
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
         with Undo() as undo:
-            rules.write(_parts(request, result), undo)
+            rules.write(self._require_rules(request), undo)
         return result
 
     def check(self, request: PluginRequest) -> None:
-        rules.require(_parts(request, request.require_prev_result()))
+        rules.require(self._require_rules(request))
+
+    def _require_rules(self, request: PluginRequest) -> list[FirewallPart]:
+        if read_firewall(request.config).backend == FIREWALLD and not firewalld.is_running():
+            raise refuse(f"/backend: {FIREWALLD} is not running", "start it, or use another backend")
+        return self.describe_rules(request)
+
+    def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
+        result = request.require_prev_result().keys
+        interfaces = [read_interface("the address of the result", str(ip["address"])) for ip in result.get("ips") or ()]
+        named = result.get("interfaces") or ()
+        bridge = str(named[0].get("name") or "") if named else ""
+        return describe_forwarding(rules.container_addresses(interfaces), bridge, read_firewall(request.config))
 
     def delete(self, request: PluginRequest) -> None:
         if request.prev_result is not None:
             rules.take_back(_parts_to_delete(request, request.prev_result))
-
-
-def _parts(request: PluginRequest, result: Result) -> list[FirewallPart]:
-    config = read_firewall(request.config)
-    if config.backend == FIREWALLD and not firewalld.is_running():
-        raise refuse(f"/backend: {FIREWALLD} is not running", "start it, or use another backend")
-    interfaces = [read_interface("/prevResult/ips", str(ip["address"])) for ip in result.keys.get("ips") or ()]
-    named = result.keys.get("interfaces") or ()
-    bridge = str(named[0].get("name") or "") if named else ""
-    return describe_forwarding(rules.container_addresses(interfaces), bridge, config)
 
 
 def _parts_to_delete(request: PluginRequest, result: Result) -> list[FirewallPart]:
@@ -73,6 +76,3 @@ def _parts_to_delete(request: PluginRequest, result: Result) -> list[FirewallPar
     except CniError:  # what ADD refuses has no rules; another program may have written those of iptables
         config = read_firewall(Keys({"backend": IPTABLES}))
     return describe_forwarding(addresses, "", config)
-
-
-__all__ = ("Firewall",)

@@ -13,8 +13,9 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface, parse_interface
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse_faults
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import read_interface, refuse_faults
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
@@ -71,22 +72,27 @@ def link_claim(request: PluginRequest, plugin_type: str) -> LinkClaim:
 
 
 def own_interfaces(request: PluginRequest) -> list[IpInterface]:
-    """Return the addresses of the container's interface in the previous result."""
-    keys = request.prev_result.keys if request.prev_result else {}
-    interfaces = dict(enumerate(keys.get("interfaces") or ()))
-    own = [
-        parse_interface(ip["address"])
-        for ip in keys.get("ips") or ()
-        if interfaces.get(ip.get("interface"), {}).get("name", request.attachment.ifname) == request.attachment.ifname
-    ]
-    return [interface for interface in own if interface]
+    """Return the addresses of the container's interface in the previous result.
+
+    Raises:
+        CniError: One of them is not an address.
+    """
+    return [read_interface("the address of the result", str(ip.get("address"))) for ip in _own_ips(request)]
 
 
 def own_addresses(request: PluginRequest) -> frozenset[str] | None:
     """Return the addresses that the container's interface had, for DEL; None if they are not known."""
     if request.prev_result is None:
         return None
-    return frozenset(str(interface.ip) for interface in own_interfaces(request))
+    interfaces = (parse_interface(ip.get("address")) for ip in _own_ips(request))
+    return frozenset(str(interface.ip) for interface in interfaces if interface)
 
 
-__all__ = ("link_claim", "own_addresses", "own_interfaces", "require")
+def _own_ips(request: PluginRequest) -> t.Iterator[JsonObject]:
+    """Yield the addresses of the container's interface, and those for which the result names no interface."""
+    keys = request.prev_result.keys if request.prev_result else {}
+    interfaces = dict(enumerate(keys.get("interfaces") or ()))
+    for ip in keys.get("ips") or ():
+        interface = interfaces.get(ip.get("interface"))
+        if interface is None or (interface.get("name") == request.attachment.ifname and interface.get("sandbox")):
+            yield ip

@@ -10,20 +10,18 @@
 from __future__ import annotations
 
 import contextlib
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import conntrack, rtnetlink, sysctl
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, rules
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import FirewallPart
 from ansible_collections.cni.node.plugins.module_utils._reference.state.port_mapping import (
-    Mapping,
-    PortmapConfig,
     describe_port_mapping,
     read_mappings,
     read_portmap,
@@ -31,31 +29,36 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.port_map
 )
 
 
-class Portmap(Plugin):
+class Portmap(RulePlugin):
     """Forwards the ports of the capability ``portMappings``."""
 
     name = "portmap"
 
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
-        config, mappings = read_portmap(request.config), read_mappings(request.runtime_config)
-        firsts = _first_addresses(request)
-        own = next((interface for interface in firsts if mappings and interface.ip.is_loopback), None)
+        parts = self.describe_rules(request)
+        firsts = _first_addresses(request) if read_mappings(request.runtime_config) else []
+        own = next((interface for interface in firsts if interface.ip.is_loopback), None)
         if own is not None:
             raise refuse(
                 f"ports cannot be forwarded to {own.ip}, which is the node itself", "expected: a container's address"
             )
         with Undo() as undo:
-            rules.write(_parts(request, config, mappings, firsts), undo)
-            for interface in firsts if mappings else ():
-                if interface.version == 4 and config.masquerades:
+            rules.write(parts, undo)
+            for interface in firsts if read_portmap(request.config).masquerades else ():
+                if interface.version == 4:
                     _route_loopback(interface)
         return result
 
+    def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
+        config, mappings = read_portmap(request.config), read_mappings(request.runtime_config)
+        addresses = rules.container_addresses(_first_addresses(request))
+        parts = (describe_port_mapping(request.attachment, address, mappings, config) for address in addresses)
+        return [part for part in parts if part is not None]
+
     def check(self, request: PluginRequest) -> None:
         request.require_prev_result()
-        config, mappings = read_portmap(request.config), read_mappings(request.runtime_config)
-        rules.require(_parts(request, config, mappings, _first_addresses(request)))
+        rules.require(self.describe_rules(request))
 
     def delete(self, request: PluginRequest) -> None:
         rules.remove_port_mappings(request.attachment, interface_check.own_addresses(request))
@@ -71,19 +74,6 @@ def _first_addresses(request: PluginRequest) -> list[IpInterface]:
     return [firsts[family] for family in sorted(firsts)]
 
 
-def _parts(
-    request: PluginRequest,
-    config: PortmapConfig,
-    mappings: t.Sequence[Mapping],
-    interfaces: t.Iterable[IpInterface],
-) -> list[FirewallPart]:
-    parts = (
-        describe_port_mapping(request.attachment, address, mappings, config)
-        for address in rules.container_addresses(interfaces)
-    )
-    return [part for part in parts if part is not None]
-
-
 def _forget_flows(request: PluginRequest) -> None:
     """Forget the flows to mapped UDP ports that go on to the container."""
     ports, addresses = udp_ports(read_mappings(request.runtime_config)), interface_check.own_addresses(request)
@@ -97,6 +87,3 @@ def _route_loopback(interface: IpInterface) -> None:
     link = rtnetlink.link_to(interface.ip)
     if link is not None:
         sysctl.write_at(f"net/ipv4/conf/{link.name}/route_localnet", "1")
-
-
-__all__ = ("Portmap",)

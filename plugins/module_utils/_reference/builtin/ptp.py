@@ -30,9 +30,11 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
     veth_pair,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.addressing import Addressing, IpamUser
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import FirewallPart
 from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import (
-    describe_masquerading,
+    describe_all_masquerading,
     read_masquerade_backend,
 )
 
@@ -40,7 +42,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.masquera
 _LINK: t.Final = 253
 
 
-class Ptp(IpamUser):
+class Ptp(IpamUser, RulePlugin):
     """Makes a veth pair, and routes all traffic of the container to the node."""
 
     name = "ptp"
@@ -60,18 +62,19 @@ class Ptp(IpamUser):
             sandbox.run_inside(attachment, lambda inside: _configure(inside, attachment.ifname, given, gateways))
             _write_host_end(writer, pair.host_index, gateways)
             if masquerades:
-                addresses = rules.container_addresses(given.interfaces)
-                rules.write([describe_masquerading(attachment, each, backend) for each in addresses], undo)
+                rules.write(describe_all_masquerading(attachment, given.interfaces, backend), undo)
         keys = {"interfaces": [pair.host_interface, pair.container_interface], "ips": given.ips, "routes": given.routes}
         return Result(version.LATEST, {**keys, "dns": given.dns if dns is None else dns})
 
     def check(self, request: PluginRequest) -> None:
         addressing.run_ipam(request)
         interface_check.require(request)
-        if request.config.flag("ipMasq"):
-            backend = read_masquerade_backend(request.config)
-            addresses = rules.container_addresses(interface_check.own_interfaces(request))
-            rules.require(describe_masquerading(request.attachment, each, backend) for each in addresses)
+        rules.require(self.describe_rules(request))
+
+    def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
+        backend = read_masquerade_backend(request.config)
+        interfaces = interface_check.own_interfaces(request) if request.config.flag("ipMasq") else []
+        return describe_all_masquerading(request.attachment, interfaces, backend)
 
     def delete(self, request: PluginRequest) -> None:
         sandbox.remove_own_link(interface_check.link_claim(request, self.name))
@@ -113,6 +116,3 @@ def _write_host_end(writer: KernelWriter, ifindex: int, gateways: list[tuple[IpI
         for interface, gateway in gateways:
             writer.add_address(ifindex, ipaddress.ip_interface(gateway), finds_duplicates=True)
             writer.add_host_route(ifindex, interface)
-
-
-__all__ = ("Ptp",)

@@ -34,6 +34,7 @@ if t.TYPE_CHECKING:
         vrf,
     )
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 
 # The release of the reference plugins whose behaviour the built-in ones have.
 RELEASE: t.Final = "1.9.1"
@@ -72,9 +73,14 @@ def load(plugin_type: str) -> Plugin:
     return plugin
 
 
-def find_chained(plugin_type: str) -> ChainedPlugin[t.Any] | None:
+def load_chained_plugin(plugin_type: str) -> ChainedPlugin[t.Any] | None:
     """Return the built-in plugin of a type that describes what it changes of an interface; None for other types."""
     return t.cast("ChainedPlugin[t.Any]", load(plugin_type)) if plugin_type in _CHAINED else None
+
+
+def load_rule_plugin(plugin_type: str) -> RulePlugin:
+    """Return the built-in plugin of a type that writes firewall rules."""
+    return t.cast("RulePlugin", load(plugin_type))
 
 
 __all__ = ("RELEASE", "TYPES", "load")

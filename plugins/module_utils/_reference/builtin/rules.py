@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, commit_together
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 from ansible_collections.cni.node.plugins.module_utils._reference import (
@@ -27,8 +28,27 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo i
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import require_comparison
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_removal import RuleRemoval
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import ContainerAddress, FirewallPart
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import container_address
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+    ContainerAddress,
+    FirewallPart,
+    container_address,
+)
+
+
+class RulePlugin(Plugin):
+    """A plugin with firewall rules, which it describes once for ADD, CHECK, drift and repair."""
+
+    def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
+        """Return the rules that ADD has written for the container.
+
+        Args:
+            request: It has the result of ADD, or that of the plugin before this one.
+            mac: The MAC that the container's interface has had since ADD; an empty string if it is not known.
+
+        Raises:
+            CniError: The plugin does not accept its configuration, or the result has values that no rule can have.
+        """
+        raise NotImplementedError
 
 
 def write(parts: t.Sequence[FirewallPart], undo: Undo) -> None:
@@ -60,7 +80,7 @@ def require(parts: t.Iterable[FirewallPart]) -> None:
 
 
 def container_addresses(interfaces: t.Iterable[IpInterface]) -> list[ContainerAddress]:
-    return [container_address(str(interface)) for interface in interfaces]
+    return [container_address(interface) for interface in interfaces]
 
 
 def remove_masquerading(attachment: Attachment, addresses: frozenset[str] | None) -> None:

@@ -9,9 +9,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface, IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 
@@ -213,6 +215,16 @@ def read_zone(keys: Keys, key: str) -> str:
     return name
 
 
+def container_address(interface: IpInterface) -> ContainerAddress:
+    return ContainerAddress(str(interface.ip), _text(interface.network), interface.version, interface.max_prefixlen)
+
+
+# Most attachments of a node have the same network.
+@functools.lru_cache(maxsize=64)
+def _text(network: IpNetwork) -> str:
+    return str(network)
+
+
 def safe_mac(text: t.Any) -> str:
     """Return a MAC in lower case, or an empty string for any other value."""
     mac = str(text or "").lower()
@@ -253,6 +265,7 @@ __all__ = (
     "NftablesRule",
     "NftablesTable",
     "ZoneSource",
+    "container_address",
     "join_port",
     "main_messages",
     "quote",

@@ -9,6 +9,9 @@
 
 from __future__ import annotations
 
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
@@ -20,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall
     IptablesRule,
     NftablesRule,
     NftablesTable,
+    container_address,
     quote,
     read_backend,
 )
@@ -32,6 +36,13 @@ _NFT_COMMENT_LENGTH = 128
 def read_masquerade_backend(config: Keys) -> str:
     """Return the backend of ``ipMasq``; errors as `read_backend`."""
     return read_backend(config, "ipMasqBackend", IPTABLES, NFTABLES)
+
+
+def describe_all_masquerading(
+    attachment: Attachment, interfaces: t.Iterable[IpInterface], backend: str
+) -> list[FirewallPart]:
+    """Return the rules that masquerade the addresses of a container."""
+    return [describe_masquerading(attachment, container_address(interface), backend) for interface in interfaces]
 
 
 def describe_masquerading(attachment: Attachment, address: ContainerAddress, backend: str) -> FirewallPart:
@@ -97,4 +108,4 @@ def _lost(address: ContainerAddress) -> str:
     return f"the masquerade rule of {address.address} is gone"
 
 
-__all__ = ("describe_masquerading", "read_masquerade_backend")
+__all__ = ("describe_all_masquerading", "describe_masquerading", "read_masquerade_backend")

@@ -21,8 +21,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 
 EMPTY = "*nat\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n"
 LOST = "the masquerade rule of 10.1.0.2 is gone"

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._reference import iptables_rules
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import container_address
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import container_address
 from ansible_collections.cni.node.plugins.module_utils._reference.state.masquerading import describe_masquerading
 
 ATTACHMENT = Attachment("net", "blue", "eth0", "")
@@ -18,7 +20,9 @@ ATTACHMENT = Attachment("net", "blue", "eth0", "")
 @pytest.mark.parametrize("is_used", [True, False])
 def test_a_chain_to_which_another_rule_jumps_stays(*, is_used: bool) -> None:
     own, newer = (
-        describe_masquerading(ATTACHMENT, container_address(f"10.1.0.{host}/24"), "iptables").iptables
+        describe_masquerading(
+            ATTACHMENT, container_address(ipaddress.ip_interface(f"10.1.0.{host}/24")), "iptables"
+        ).iptables
         for host in (2, 3)
     )
     jump, *rules = own

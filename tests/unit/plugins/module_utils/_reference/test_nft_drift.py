@@ -22,8 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 
 RULESET: list[JsonObject] = json.loads(
     pathlib.Path(__file__).with_name("nftables_1_9_1.json").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writ
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair, lease_directory
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
 from ansible_collections.cni.node.tests.support.reference_cases import situation
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.recorded_kernel import (
     HOST,

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.conftest import MakeRecordedNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.recorded_node import (
     EVERYTHING,

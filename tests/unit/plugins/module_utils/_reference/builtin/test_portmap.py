@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import pathlib
 import typing as t
 
@@ -17,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import portmap
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import container_address
+from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import container_address
 from ansible_collections.cni.node.plugins.module_utils._reference.state.port_mapping import (
     describe_port_mapping,
     read_mappings,
@@ -136,7 +137,7 @@ def test_each_word_of_a_condition_is_one_argument_of_iptables(firewall: Iptables
 
 
 def nft_texts(family: int, **keys: t.Any) -> list[str]:
-    address = container_address("10.1.0.2/24" if family == 4 else "fd00::2/64")
+    address = container_address(ipaddress.ip_interface("10.1.0.2/24" if family == 4 else "fd00::2/64"))
     config = read_portmap(Keys({"backend": "nftables", **keys}))
     mappings = read_mappings(Keys({"portMappings": [PORT]}))
     part = describe_port_mapping(ATTACHMENT, address, mappings, config)
@@ -155,7 +156,10 @@ def test_masq_all_of_nftables_masquerades_every_connection_to_a_mapped_port() ->
 def test_conditions_of_nftables_are_written_as_they_are_for_nftables_alone() -> None:
     config = read_portmap(Keys({"conditionsV4": ["iifname", '"my link"', 'oifname "a;#b"']}))
     part = describe_port_mapping(
-        ATTACHMENT, container_address("10.1.0.2/24"), read_mappings(Keys({"portMappings": [PORT]})), config
+        ATTACHMENT,
+        container_address(ipaddress.ip_interface("10.1.0.2/24")),
+        read_mappings(Keys({"portMappings": [PORT]})),
+        config,
     )
     assert part
     assert part.nftables
@@ -204,4 +208,9 @@ def test_no_port_is_forwarded_to_the_node_itself() -> None:
     with pytest.raises(CniError, match=r"ports cannot be forwarded to 127\.0\.0\.1, which is the node itself"):
         add(prevResult=result)
     mappings = read_mappings(Keys({"portMappings": [PORT]}))
-    assert describe_port_mapping(ATTACHMENT, container_address("127.0.0.1/8"), mappings, read_portmap(Keys({}))) is None
+    assert (
+        describe_port_mapping(
+            ATTACHMENT, container_address(ipaddress.ip_interface("127.0.0.1/8")), mappings, read_portmap(Keys({}))
+        )
+        is None
+    )

@@ -17,12 +17,12 @@ from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Ta
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
 from ansible_collections.cni.node.plugins.module_utils._reference.nftables_rules import NftablesView
+from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
     NFTABLES,
     FirewallPart,
     IptablesRule,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.simulated_chains import (
     apply,
     view_of,

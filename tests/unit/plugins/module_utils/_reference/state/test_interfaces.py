@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import expected_state
+from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.tests.support.error_of import error_of
 

@@ -15,8 +15,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
-from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.tests.support.check_each import check_each
 from ansible_collections.cni.node.tests.support.reference_cases import Situation, situations

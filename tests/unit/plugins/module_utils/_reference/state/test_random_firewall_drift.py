@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference import iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
+from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import IptablesRule
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall_state import firewall_state
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.simulated_chains import (
     BUILT_IN,
     apply,

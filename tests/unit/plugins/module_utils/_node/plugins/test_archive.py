@@ -324,3 +324,42 @@ def test_consecutive_compressed_streams_are_one_archive(
     pieces = [compress(whole[at : at + 1000]) for at in range(0, len(whole), 1000)]
     assert read(tmp_path / "a", b"".join(pieces) + bytes(8)) == {"bridge": b"#!/bin/sh\n", "ptp": b"ptp"}
     assert "cannot be unpacked" in find_refusal(tmp_path / "a", b"".join(pieces) + b"no stream")
+
+
+@pytest.mark.parametrize(
+    ("name", "plugin"),
+    [
+        ("flannel-amd64", "flannel"),
+        ("tc-redirect-tap-arm64", "tc-redirect-tap"),
+        ("whereabouts-arm", "whereabouts"),
+        ("tap_linux_x86_64", "tap"),
+        ("tap-linux-armv6", "tap"),
+        ("bridge", "bridge"),
+        ("host-local", "host-local"),
+        ("charm", "charm"),
+        ("amd64", "amd64"),
+        ("-amd64", "-amd64"),
+        ("flannel-amd64.exe", "flannel-amd64.exe"),
+    ],
+)
+def test_only_the_ending_of_an_architecture_is_removed(name: str, plugin: str) -> None:
+    assert plugin_archive.without_architecture(name) == plugin
+
+
+@pytest.mark.parametrize(
+    ("location", "only", "plugin"),
+    [
+        ("https://mirror/v1/flannel-amd64?token=a/b#c", [], "flannel"),
+        ("/srv/whereabouts", [], "whereabouts"),
+        ("tap-v0.0.3-arm64", ["tap"], "tap"),
+    ],
+)
+def test_a_single_executable_has_the_only_plugin_name_or_that_of_its_file(
+    location: str, only: list[str], plugin: str
+) -> None:
+    assert plugin_archive.name_executable(location, only) == plugin
+
+
+@pytest.mark.parametrize(("location", "only"), [("https://mirror/", []), ("/srv/tap", ["../tap"])])
+def test_a_single_executable_needs_a_plain_name(location: str, only: list[str]) -> None:
+    assert "is not a plugin type" in str(error_of(plugin_archive.name_executable, location, only))

@@ -16,8 +16,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url, separate
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, as_list, plain
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction

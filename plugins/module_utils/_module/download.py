@@ -18,7 +18,7 @@ from ansible.module_utils.urls import open_url
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.files import private as private_file
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import Credentials
 
 _CHUNK: t.Final = 64 * 1024
 _OTHER_SOURCE: t.Final = (

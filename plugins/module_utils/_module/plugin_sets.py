@@ -15,8 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url, separate
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule

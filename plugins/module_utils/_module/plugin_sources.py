@@ -27,9 +27,13 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing imp
     name_source_in_errors,
     read_listed,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, resolve_request
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import (
+    BUILTIN,
+    Credentials,
+    is_url,
+    resolve_request,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import Source
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -73,7 +77,7 @@ class Sources:
         path = self.request.location
         if path == BUILTIN:
             return identity_of(self._executables().listing)
-        if self.request.is_url:
+        if is_url(self.request.location):
             return self.request.checksum
         if not self._options.remote_src:
             return str(self._require_sent()["digest"])
@@ -109,7 +113,7 @@ class Sources:
         path = self.request.location
         if path == BUILTIN:
             return Source([self.digest], self.request.version, lambda: self._executables().contents)
-        if self.request.is_url:
+        if is_url(self.request.location):
             from ansible_collections.cni.node.plugins.module_utils._module.download import download
 
             params = self._module.params

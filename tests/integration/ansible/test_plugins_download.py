@@ -15,7 +15,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.published import PINNED
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.releases import SMALL, contents, installed

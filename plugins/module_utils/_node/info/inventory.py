@@ -31,8 +31,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.info import public_config
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import manifest as plugin_manifest
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.flaws import find_flaws
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import Description, read_description
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import (
+    Description,
+    find_flaws,
+    read_description,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, nested_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, NEVER

@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import digest_of_stream
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import members
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import CHECKSUM_ADVICE
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import is_plugin_name
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import CHECKSUM_ADVICE
 
 # Bytes. Releases of the reference plugins have less than a fifth of it.
 _TOTAL_LIMIT = 512 * 1024 * 1024

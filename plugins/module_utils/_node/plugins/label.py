@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Verify the version of a release by its digest, or by what its plugins print."""
+"""The release that plugins are of, as they state it or as their digest shows, and its known flaws."""
 
 from __future__ import annotations
 
@@ -15,16 +15,36 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.published import DEFECTS, PINNED
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import PROJECT, find_plugin_type
 
-_RELEASE: t.Final = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
+_RELEASE = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 # The first release whose plugins support a version of the specification, and that version.
-_PROTOCOL_SINCE: t.Final = ((1, 6, 0), "1.1.0")
+_PROTOCOL_SINCE, _PROTOCOL = "1.6.0", "1.1.0"
 # Seconds. A plugin answers within milliseconds.
-_TIMEOUT: t.Final = 10.0
+_TIMEOUT = 10.0
 # Linux 6.3 and later may require this flag for executable memory files; earlier kernels refuse it.
-_MFD_EXEC: t.Final = 0x10
+_MFD_EXEC = 0x10
+
+
+def find_flaws(release: str, plugins: t.Iterable[str]) -> list[str]:
+    """Return the known flaws of a release of the reference plugins, one sentence each.
+
+    Args:
+        release: Such as ``1.8.0``; anything else has no known flaw.
+        plugins: The types that are installed.
+    """
+    if not _RELEASE.fullmatch(release):
+        return []
+    defect = DEFECTS.get(release)
+    known = (
+        [("release", defect.reason, defect.instead, f"{PROJECT} {defect.source}")] if defect and defect.source else []
+    )
+    for name in sorted(plugins):
+        for flaw in find_plugin_type(name).flaws:
+            if flaw.since <= _numbers(release) < flaw.fixed:
+                known.append((name, flaw.text, ".".join(map(str, flaw.fixed)), flaw.source))
+    return [f"{name} {release}: {text}; fixed in {fixed} ({source})" for name, text, fixed, source in known]
 
 
 def is_unproven_claim(version: str, digests: t.Iterable[str]) -> bool:
@@ -54,15 +74,18 @@ def require_version_of_plugin(version: str, name: str, content: bytes, *, timeou
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    if not catalogue.find_plugin_type(name).is_reference:
+    if not find_plugin_type(name).is_reference:
         return
-    about = _run_without_command(content, timeout)
+    about = _run_in_memory(content, timeout)
     stated = re.search(rf"^CNI {name} plugin v(\d+\.\d+\.\d+)$", about, re.MULTILINE)
     if stated and stated[1] != version:
         raise _contradiction_error(version, f"its plugin {name} reports version {stated[1]}")
     supported = re.search(rf"^CNI {name} plugin .*\nCNI protocol versions supported: (.+)$", about, re.MULTILINE)
-    if supported:
-        _require_protocol(version, name, supported[1].split(", "))
+    is_expected = _numbers(version) >= _numbers(_PROTOCOL_SINCE)
+    if supported and is_expected != (_PROTOCOL in supported[1].split(", ")):
+        problem = f"{'does not support' if is_expected else 'supports'} version {_PROTOCOL} of the specification"
+        since = f"which the reference plugins have supported since release {_PROTOCOL_SINCE}"
+        raise _contradiction_error(version, f"its plugin {name} {problem}, {since}")
 
 
 class Description(t.NamedTuple):
@@ -79,10 +102,7 @@ class Description(t.NamedTuple):
 
 def read_description(path: str) -> Description:
     """Run a plugin without a command. Only reference plugins are known to do nothing else then."""
-    try:
-        about = _read_description(path, _TIMEOUT)
-    except OSError:
-        return Description()
+    about = _run(path, _TIMEOUT)
     release = re.search(r"^CNI \S+ plugin (?:version )?v?(\d+\.\d+\.\d+)", about, re.MULTILINE)
     versions = re.search(
         r"^CNI protocol versions supported: ((?:\d+\.\d+\.\d+(?:, |$))+)$", about, re.MULTILINE | re.ASCII
@@ -90,16 +110,8 @@ def read_description(path: str) -> Description:
     return Description(release[1] if release else "", tuple(versions[1].split(", ")) if versions else ())
 
 
-def _require_protocol(version: str, name: str, supported: t.Sequence[str]) -> None:
-    first, protocol = _PROTOCOL_SINCE
-    is_expected = tuple(map(int, version.split("."))) >= first
-    if is_expected == (protocol in supported):
-        return
-    verb = "does not support" if is_expected else "supports"
-    since = f"the reference plugins have supported since release {'.'.join(map(str, first))}"
-    raise _contradiction_error(
-        version, f"its plugin {name} {verb} version {protocol} of the specification, which {since}"
-    )
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
 
 
 def _find_release(digest: str) -> str:
@@ -109,58 +121,31 @@ def _find_release(digest: str) -> str:
 
 
 def _contradiction_error(version: str, reason: str) -> CniError:
-    return CniError(
-        Code.INVALID_CONFIG,
-        f"version: the release is not {version}: {reason}",
-        "correct version or source; "
-        f"if this is your own build, set version to a name of your own, such as {version}-mine, or leave it empty",
-    )
+    own = f"if this is your own build, set version to a name of your own, such as {version}-mine, or leave it empty"
+    problem = f"version: the release is not {version}: {reason}"
+    return CniError(Code.INVALID_CONFIG, problem, f"correct version or source; {own}")
 
 
-def _run_without_command(content: bytes, timeout: float) -> str:
-    """Return the description that a plugin prints if ``CNI_COMMAND`` is not set, or an empty string."""
+def _run_in_memory(content: bytes, timeout: float) -> str:
+    """Run a plugin as `_run` from a file in memory, because any directory may be mounted with noexec."""
     try:
-        descriptor = _create_memory_file(content)
         try:
+            descriptor = os.memfd_create("plugin", os.MFD_CLOEXEC | _MFD_EXEC)
+        except OSError:
+            descriptor = os.memfd_create("plugin", os.MFD_CLOEXEC)
+        with os.fdopen(descriptor, "wb", buffering=0) as stream:
+            stream.write(content)
             # The interpreter of a script opens it by path, and does not inherit the descriptor.
-            path = f"/proc/{os.getpid()}/fd/{descriptor}"
-            return _read_description(path, timeout)
-        finally:
-            os.close(descriptor)
-    except (AttributeError, OSError):  # no memory files here, or a program for another architecture
+            return _run(f"/proc/{os.getpid()}/fd/{descriptor}", timeout)
+    except (AttributeError, OSError):  # no memory files here
         return ""
 
 
-def _read_description(path: str, timeout: float) -> str:
-    """Return what a plugin prints if ``CNI_COMMAND`` is not set.
-
-    Raises:
-        OSError: It cannot be run.
-    """
+def _run(path: str, timeout: float) -> str:
+    """Return what a plugin prints if ``CNI_COMMAND`` is not set; an empty string if it cannot be run."""
     process.prepare()
-    result = process.run([path], {}, b"", timeout)
+    try:
+        result = process.run([path], {}, b"", timeout)
+    except OSError:  # such as a program for another architecture
+        return ""
     return (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace")
-
-
-def _create_memory_file(content: bytes) -> int:
-    """Return the descriptor of an executable file in memory, because any directory may be mounted with noexec."""
-    try:
-        descriptor = os.memfd_create("plugin", os.MFD_CLOEXEC | _MFD_EXEC)
-    except OSError:
-        descriptor = os.memfd_create("plugin", os.MFD_CLOEXEC)
-    try:
-        with os.fdopen(descriptor, "wb", closefd=False) as stream:
-            stream.write(content)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-__all__ = (
-    "Description",
-    "is_unproven_claim",
-    "read_description",
-    "require_version_of_digest",
-    "require_version_of_plugin",
-)

@@ -9,58 +9,48 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import sys
 import typing as t
+import urllib.parse
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import CHECKSUM_ADVICE, PINNED
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.projects import PROJECTS
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.published import DEFECTS, PINNED, PROJECTS
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.registry import RELEASE
 
-_UPSTREAM: t.Final = "https://github.com/containernetworking/plugins/releases/download/v{version}/"
-_ASSET: t.Final = re.compile(r"cni-plugins-linux-([a-z0-9]+)-v([0-9A-Za-z.+~-]+)\.tgz")
-_VERSION: t.Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+~_-]*", re.ASCII)
-_CHECKSUM: t.Final = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
+# The source of executables that this collection makes of its own plugins, and the name of their release.
+BUILTIN = "builtin"
+_BUILTIN_VERSION = f"{RELEASE}-{BUILTIN}"
+CHECKSUM_ADVICE = (
+    "set checksum to sha256:HEX or sha512:HEX from a source that you trust (in a role: cni_plugins_checksum or"
+    " cni_node_plugins_checksum)"
+)
+_ASSET = re.compile(r"cni-plugins-linux-([a-z0-9]+)-v([0-9A-Za-z.+~-]+)\.tgz")
+_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+~_-]*", re.ASCII)
+_CHECKSUM = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)(.*)", re.DOTALL)
+_HOST = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
 # Upstream's names of architectures, by the names that `uname -m` prints.
-_ARCHITECTURES: t.Final = {
+_ARCHITECTURES = {
     "x86_64": "amd64",
     "aarch64": "arm64",
-    "armv6l": "arm",
-    "armv7l": "arm",
-    "armv8l": "arm",
+    "i386": "386",
+    "i686": "386",
+    **dict.fromkeys(("armv6l", "armv7l", "armv8l"), "arm"),
+    **{name: name for name in ("ppc64le", "riscv64", "s390x")},
     "mips64": "mips64le" if sys.byteorder == "little" else "",
-    "ppc64le": "ppc64le",
-    "riscv64": "riscv64",
-    "s390x": "s390x",
 }
 
 
-class _Defect(t.NamedTuple):
-    """A defect of an upstream release.
+class Credentials(t.NamedTuple):
+    """A user name and a password for a server."""
 
-    Attributes:
-        fatal: Whether the release is refused; otherwise there is a warning.
-    """
-
-    reason: str
-    instead: str
-    fatal: bool = True
+    username: str = ""
+    password: str = ""
 
 
-_DEFECTS: t.Final = {
-    "0.9.0": _Defect("it was published without archives", "0.9.1"),
-    "1.0.0": _Defect("its plugins are broken for the versions of the specification that they support", "1.0.1"),
-    "1.4.1": _Defect("its archives were rebuilt under the same name, so that each has two digests", "1.5.1", False),
-    "1.6.1": _Defect("its archives mix two builds", "1.6.2"),
-    "1.7.0": _Defect("its archives are incomplete", "1.7.1"),
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class ReleaseRequest:
+class ReleaseRequest(t.NamedTuple):
     """The release that a task requests.
 
     Attributes:
@@ -75,18 +65,30 @@ class ReleaseRequest:
     checksum: str
     warning: str = ""
 
-    @property
-    def is_url(self) -> bool:
-        return is_url(self.location)
-
-
-# The source of executables that this collection makes of its own plugins, and the name of their release.
-BUILTIN: t.Final = "builtin"
-_BUILTIN_VERSION: t.Final = f"{RELEASE}-{BUILTIN}"
-
 
 def is_url(location: str) -> bool:
     return location.lower().startswith(("http://", "https://"))
+
+
+def separate(location: str) -> tuple[str, Credentials]:
+    """Return a URL without its credentials, and the credentials; a path is returned unchanged.
+
+    Raises:
+        CniError: ``INVALID_CONFIG`` if a password ends the host. The error does not show the URL.
+    """
+    url = _URL.fullmatch(location)
+    if url is None:
+        return location, Credentials()
+    scheme, authority, rest = url.groups()
+    credentials, dummy, host = authority.rpartition("@")
+    if "@" in rest and not _HOST.fullmatch(host):
+        raise CniError(
+            Code.INVALID_CONFIG,
+            "source: the URL has an invalid port",
+            "in a password, write / as %2F, ? as %3F and # as %23, or use url_password",
+        )
+    username, dummy, password = credentials.partition(":")
+    return scheme + host + rest, Credentials(*map(urllib.parse.unquote, (username, password)))
 
 
 def resolve_request(
@@ -105,141 +107,87 @@ def resolve_request(
     version = _check_version(version)
     if source == BUILTIN:
         if checksum:
-            raise CniError(Code.INVALID_CONFIG, f"checksum: source {BUILTIN} has none", "leave out checksum")
+            raise _invalid(f"checksum: source {BUILTIN} has none", "leave out checksum")
         return ReleaseRequest(source, version or _BUILTIN_VERSION, "")
-    if name != REFERENCE and (not source or _is_mirror(source)):
-        return _resolve_project(name, version, source, checksum, machine)
-    location = source or _UPSTREAM.format(version=version)
-    if _is_mirror(location):
-        location += _asset_name(version, machine)
+    location, digest, known = source, "", ""
+    if not source or (is_url(source) and source.endswith("/")):
+        location, digest, known = _complete(name, version, source, machine)
     asset = _ASSET.fullmatch(location.rpartition("/")[2])
     if asset:
         version = _require_agreement(version, asset, location, machine)
-    checksum = _check_checksum(checksum) or (_known_checksum(asset[2], asset[1]) if asset else "")
+        digest = PINNED.get(version, {}).get(asset[1], "")
+        known = f"known digests: releases {', '.join(PINNED)}, each for {', '.join(PINNED['1.9.1'])}; "
+    checksum = _check_checksum(checksum) or (f"sha256:{digest}" if digest else "")
     warning = _check_defects(version) if asset or name == REFERENCE else ""
-    request = ReleaseRequest(location, version, checksum, warning)
-    if request.is_url and not checksum:
-        raise _unknown_digest_error(request, asset is not None)
-    return request
+    if is_url(location) and not checksum:
+        raise _invalid(f"no digest is known for {location}", known + CHECKSUM_ADVICE)
+    return ReleaseRequest(location, version, checksum, warning)
 
 
-def _is_mirror(location: str) -> bool:
-    return is_url(location) and location.endswith("/")
-
-
-def _resolve_project(name: str, version: str, source: str, checksum: str, machine: str) -> ReleaseRequest:
-    """Return the release of a project other than the reference plugins that is named like the set."""
+def _complete(name: str, version: str, source: str, machine: str) -> tuple[str, str, str]:
+    """Return the URL of a release that a project has published, its digest, and advice that lists the known ones."""
     project = PROJECTS.get(name)
     if project is None:
         problem = f"source is {'a mirror' if source else 'missing'}, and no project is known by the name {name}"
-        advice = f"set source to an archive, a directory or an executable; known projects: {', '.join(PROJECTS)}"
-        raise CniError(Code.INVALID_CONFIG, problem, advice)
+        projects = ", ".join(other for other in PROJECTS if other != REFERENCE)
+        advice = f"set source to an archive, a directory or an executable; known projects: {projects}"
+        raise _invalid(problem, advice)
     if not version:
-        raise _missing_version_error()
-    architecture = {**_ARCHITECTURES, "i386": "386", "i686": "386"}.get(machine, "")
+        problem = "version is missing: the URL of a release contains it"
+        raise _invalid(problem, "set version, or set source to the URL of an archive")
+    architecture = _ARCHITECTURES.get(machine, "")
     if architecture not in project.architectures:
-        raise _architecture_error(f"{name} has", machine, project.architectures)
-    location = (source or project.directory.format(version=version)) + project.asset(version, architecture)
-    digest = project.digests.get(version, {}).get(architecture, "")
-    checksum = _check_checksum(checksum) or (f"sha256:{digest}" if digest else "")
-    if not checksum:
-        known = [f"{number} ({', '.join(digests)})" for number, digests in project.digests.items()]
-        raise CniError(
-            Code.INVALID_CONFIG,
-            f"no digest is known for {location}",
-            f"known digests of {name}: {', '.join(known) or 'none'}; {CHECKSUM_ADVICE}",
+        who = "the reference plugins have" if name == REFERENCE else f"{name} has"
+        advice = f"there are releases for {', '.join(project.architectures)}"
+        raise _invalid(
+            f"{who} no release for this node's architecture, {machine}",
+            f"{advice}; otherwise, set source and checksum to your own archive",
         )
-    return ReleaseRequest(location, version, checksum)
+    location = (source or project.directory.format(version=version)) + project.asset(version, architecture)
+    known = ", ".join(f"{number} ({', '.join(digests)})" for number, digests in project.digests.items()) or "none"
+    digest = project.digests.get(version, {}).get(architecture, "")
+    return location, digest, f"known digests of {name}: {known}; "
 
 
 def _check_version(version: str) -> str:
     plain = version.strip()
     plain = plain[1:] if plain[:1] in ("v", "V") else plain
     if plain and not _VERSION.fullmatch(plain):
-        raise CniError(
-            Code.INVALID_CONFIG, f"version: {version!r} is not a version", "expected: a version such as 1.9.1"
-        )
+        raise _invalid(f"version: {version!r} is not a version", "expected: a version such as 1.9.1")
     return plain
 
 
 def _check_checksum(checksum: str) -> str:
     plain = checksum.strip().lower()
     if plain and not _CHECKSUM.fullmatch(plain):
-        raise CniError(
-            Code.INVALID_CONFIG,
-            f"checksum: {checksum!r} is not a checksum",
-            "expected: sha256: and 64 hexadecimal digits, or sha512: and 128 hexadecimal digits",
-        )
+        expected = "expected: sha256: and 64 hexadecimal digits, or sha512: and 128 hexadecimal digits"
+        raise _invalid(f"checksum: {checksum!r} is not a checksum", expected)
     return plain
-
-
-def _asset_name(version: str, machine: str) -> str:
-    if not version:
-        raise _missing_version_error()
-    architecture = _ARCHITECTURES.get(machine)
-    if not architecture:
-        raise _architecture_error("the reference plugins have", machine, sorted(_ARCHITECTURES))
-    return f"cni-plugins-linux-{architecture}-v{version}.tgz"
-
-
-def _missing_version_error() -> CniError:
-    return CniError(
-        Code.INVALID_CONFIG,
-        "version is missing: the URL of a release contains it",
-        "set version, or set source to the URL of an archive",
-    )
-
-
-def _architecture_error(who: str, machine: str, known: t.Iterable[str]) -> CniError:
-    return CniError(
-        Code.INVALID_CONFIG,
-        f"{who} no release for this node's architecture, {machine}",
-        f"there are releases for {', '.join(known)}; otherwise, set source and checksum to your own archive",
-    )
 
 
 def _require_agreement(version: str, asset: re.Match[str], location: str, machine: str) -> str:
     """Return the version in the name of an upstream archive; refuse a name that contradicts the task or the node."""
     if version and version != asset[2]:
-        raise CniError(
-            Code.INVALID_CONFIG,
-            f"version: {version}, but the name of {location} says version {asset[2]}",
-            "correct version or source",
-        )
-    if machine and _ARCHITECTURES.get(machine, machine) != asset[1]:
-        raise CniError(
-            Code.INVALID_CONFIG,
-            f"the name of {location} says architecture {asset[1]}, but this node has {machine}",
-            f"expected: an archive for {_ARCHITECTURES.get(machine) or machine}",
-        )
+        problem = f"version: {version}, but the name of {location} says version {asset[2]}"
+        raise _invalid(problem, "correct version or source")
+    architecture = _ARCHITECTURES.get(machine, machine)
+    if machine and architecture != asset[1]:
+        problem = f"the name of {location} says architecture {asset[1]}, but this node has {machine}"
+        raise _invalid(problem, f"expected: an archive for {architecture}")
     return asset[2]
-
-
-def _known_checksum(version: str, architecture: str) -> str:
-    digest = PINNED.get(version, {}).get(architecture)
-    return f"sha256:{digest}" if digest else ""
 
 
 def _check_defects(version: str) -> str:
     """Return a warning about a version, or an empty string; refuse a broken version."""
-    defect = _DEFECTS.get(version)
+    defect = DEFECTS.get(version)
     if defect is None:
         return ""
-    advice = f"use {defect.instead}"
+    what = f"version {version} of the reference plugins"
     if defect.fatal:
-        raise CniError(
-            Code.INVALID_CONFIG,
-            f"version {version} of the reference plugins is refused: {defect.reason}",
-            f"{advice}; if this is your own build, set version to a name of your own, such as {version}-mine",
-        )
-    return f"version {version} of the reference plugins: {defect.reason}; if possible, {advice}"
+        advice = f"use {defect.instead}; if this is your own build, set version to a name of your own, such as"
+        raise _invalid(f"{what} is refused: {defect.reason}", f"{advice} {version}-mine")
+    return f"{what}: {defect.reason}; if possible, use {defect.instead}"
 
 
-def _unknown_digest_error(request: ReleaseRequest, is_upstream: bool) -> CniError:
-    known = (
-        f"known digests: releases {', '.join(PINNED)}, each for {', '.join(PINNED['1.9.1'])}; " if is_upstream else ""
-    )
-    return CniError(Code.INVALID_CONFIG, f"no digest is known for {request.location}", known + CHECKSUM_ADVICE)
-
-
-__all__ = ("ReleaseRequest", "is_url", "resolve_request")
+def _invalid(problem: str, advice: str) -> CniError:
+    return CniError(Code.INVALID_CONFIG, problem, advice)

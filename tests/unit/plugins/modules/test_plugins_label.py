@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import label as plugin_label
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.published import PINNED
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
 OLD = "0.1.0, 0.4.0, 1.0.0"

@@ -44,7 +44,7 @@ OTHER_MEANINGS = {
     "module_utils/_node/kernel/requirements.py": {"bandwidth", "bridge"},  # a capability; a key and a kernel module
     "module_utils/_node/info/links.py": {"vlan"},  # a key of a result
     "module_utils/_node/info/public_config.py": {"bridge", "vlan"},  # keys
-    "module_utils/_node/plugins/projects.py": {"consul-cni", "flannel", "multus", "whereabouts"},  # names of projects
+    "module_utils/_node/plugins/published.py": {"consul-cni", "flannel", "multus", "whereabouts"},  # names of projects
     "module_utils/_node/runtimes/rows.py": {  # what a runtime cannot do without; a kernel module
         *("bridge", "firewall", "flannel", "host-local", "loopback", "portmap", "tuning"),
     },

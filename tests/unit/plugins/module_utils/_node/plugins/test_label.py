@@ -2,11 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""The label of a release, and the flaws that are known of it."""
+
 from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.flaws import find_flaws
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import find_flaws
 
 
 @pytest.mark.parametrize(

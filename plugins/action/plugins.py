@@ -20,24 +20,11 @@ from ansible.errors import AnsibleError
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
-from ansible_collections.cni.node.plugins.module_utils._node.files.digest import (
-    digest_of,
-    digest_of_stream,
-    open_regular,
-    sha256,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.files import digest as file_digest
 from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import (
-    identity_of,
-    listing_of,
-    name_source_in_errors,
-    read_listed,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import (
-    resolve_request,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive, sources
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import resolve_request
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
 from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import (
     PluginsArguments,
@@ -47,9 +34,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import (
     without_credentials,
 )
 
-_ADVICE: t.Final = (
-    "for a source on the node, set remote_src (in a role: cni_plugins_remote_src or cni_node_plugins_remote_src)"
-)
+_ADVICE = "for a source on the node, set remote_src (in a role: cni_plugins_remote_src or cni_node_plugins_remote_src)"
 
 
 class ActionModule(ComparingAction, PluginsArguments):
@@ -59,66 +44,49 @@ class ActionModule(ComparingAction, PluginsArguments):
         try:
             _require_text_versions(arguments, task_vars or {})
             arguments = without_credentials(arguments)
-            sources = {
-                name: source for name, options in plugin_sets(arguments) if (source := self._source(name, options))
-            }
-            if not sources:
-                return super().execute(arguments, task_vars)
-            return self._ensure(sources, arguments, task_vars)
+            # The node reads or downloads the others itself.
+            on_controller = [(name, options) for name, options in plugin_sets(arguments) if is_on_controller(options)]
+            found = {name: self._find_source(name, options) for name, options in on_controller}
+            return self._ensure(found, arguments, task_vars) if found else super().execute(arguments, task_vars)
         except CniError as exc:
             return {"failed": True, "msg": str(exc), "error": exc.as_dict()}
 
-    def _source(self, set_name: str, options: JsonObject) -> _Source | None:
-        """Return the source of a set on the controller, or None if the node reads or downloads it itself."""
-        if not is_on_controller(options):
-            return None
-        name = options["source"]
+    def _find_source(self, set_name: str, options: JsonObject) -> _Source:
         try:
-            return self._find_source(name, set_name, options)
+            path = self._find_path(options["source"])
+            with sources.name_source_in_errors(path, "the controller", _ADVICE):
+                return _Directory(path, options) if os.path.isdir(path) else _Archive(path, set_name, options)
         except CniError as exc:
             raise exc if set_name == REFERENCE else exc.within(f"set {set_name}") from exc
 
-    def _find_source(self, name: str, set_name: str, options: JsonObject) -> _Source:
-        source_path = os.path.expanduser(name)
+    def _find_path(self, name: str) -> str:
+        path = os.path.expanduser(name)
         try:
-            path = self._find_needle("files", source_path)
-            path = path if os.path.isdir(path) else self._loader.get_real_file(path)
+            found = str(self._find_needle("files", path))
+            return found if os.path.isdir(found) else str(self._loader.get_real_file(found))
         except AnsibleError as exc:
-            advice = (
-                ""
-                if os.path.isabs(source_path)
-                else "set its absolute path, or move it to one of the places searched: "
-            )
+            advice = "set its absolute path, or move it to one of the places searched: "
+            advice = "" if os.path.isabs(path) else advice
             problem = f"source: {name} does not exist on the controller"
             raise CniError(Code.NOT_AVAILABLE, problem, f"{advice}{exc}\n{_ADVICE}") from exc
-        with name_source_in_errors(path, "the controller", _ADVICE):
-            return _Directory(path, options) if os.path.isdir(path) else _Archive(path, name, set_name, options)
 
     def _ensure(
-        self, sources: t.Mapping[str, _Source], arguments: JsonObject, task_vars: JsonObject | None
+        self, found: t.Mapping[str, _Source], arguments: JsonObject, task_vars: JsonObject | None
     ) -> JsonObject:
         """Run the module with the digests of the sources, and send those contents that the module needs."""
-        known: JsonObject = {name: {"digest": source.digest} for name, source in sources.items()}
+        known: JsonObject = {name: {"digest": source.digest} for name, source in found.items()}
         result = self._call(arguments, task_vars, known)
-        needed = result.get("needed")
-        if not needed:
-            return result
-        sent = {name: {**known[name], **self._content(name, sources[name], what)} for name, what in needed.items()}
-        return self._call(arguments, task_vars, {**known, **sent})
-
-    def _content(self, name: str, source: _Source, what: str) -> JsonObject:
-        """Return what the module gets of a source; its content is sent to the node first."""
-        return {"listing": source.listing()} if what == "listing" else {"archive": self._send_source(name, source)}
-
-    def _send_source(self, name: str, source: _Source) -> str:
-        """Send the content of a source to the node, and return its path there."""
-        with source.pack() as path:
-            return self.send_file(path, f"source-{name}")
+        for name, what in (result.get("needed") or {}).items():
+            if what == "listing":
+                known[name]["listing"] = found[name].listing()
+            else:
+                with found[name].pack() as path:
+                    known[name]["archive"] = self.send_file(path, f"source-{name}")
+        return self._call(arguments, task_vars, known) if result.get("needed") else result
 
     def _call(self, arguments: JsonObject, task_vars: JsonObject | None, controller: JsonObject) -> JsonObject:
-        result: JsonObject = self._execute_module(
-            module_args={**arguments, CONTROLLER_KEY: controller}, task_vars=task_vars
-        )
+        arguments = {**arguments, CONTROLLER_KEY: {name: dict(keys) for name, keys in controller.items()}}
+        result: JsonObject = self._execute_module(module_args=arguments, task_vars=task_vars)
         result.get("invocation", {}).get("module_args", {}).pop(CONTROLLER_KEY, None)
         return result
 
@@ -144,23 +112,22 @@ def _require_text_versions(arguments: JsonObject, variables: JsonObject) -> None
 class _Archive:
     """An archive on the controller whose digest has been verified."""
 
-    def __init__(self, path: str, name: str, set_name: str, arguments: JsonObject) -> None:
-        self._path, self._name = path, name
+    def __init__(self, path: str, set_name: str, arguments: JsonObject) -> None:
+        self._path, self._name = path, arguments["source"]
         version, checksum = (str(arguments.get(key) or "") for key in ("version", "checksum"))
         only = arguments.get("only") or []
         self._only = only.split(",") if isinstance(only, str) else [str(plugin) for plugin in only]
-        request = resolve_request(version, name, checksum, name=set_name)
-        with open_regular(path) as file:
+        request = resolve_request(version, self._name, checksum, name=set_name)
+        with file_digest.open_regular(path) as file:
             if request.checksum:
-                plugin_archive.verify(file, request.checksum, name)
+                archive.verify(file, request.checksum, self._name)
             is_known = request.checksum.startswith("sha256:")
-            self.digest = request.checksum if is_known else f"sha256:{digest_of_stream(file)}"
+            self.digest = request.checksum if is_known else f"sha256:{file_digest.digest_of_stream(file)}"
 
     def listing(self) -> dict[str, str]:
-        with copy_of(self._path, _temporary_directory(), self._name) as file:
-            plugin_archive.verify(file, self.digest, self._name)
-            plugins = plugin_archive.plugins(file, self._name, self._only)
-            return {name: sha256(content) for name, content in plugins}
+        file = copy_of(self._path, _temporary_directory(), self._name)
+        plugins = archive.unpack(file, self.digest, self._name, self._only)
+        return {name: file_digest.sha256(content) for name, content in plugins}
 
     @contextlib.contextmanager
     def pack(self) -> t.Iterator[str]:
@@ -172,9 +139,9 @@ class _Directory:
 
     def __init__(self, path: str, arguments: JsonObject) -> None:
         self._path = path
-        digest = functools.partial(digest_of, follow=False)
-        self._listing = listing_of(path, str(arguments.get("checksum") or ""), digest)
-        self.digest = identity_of(self._listing)
+        digest = functools.partial(file_digest.digest_of, follow=False)
+        self._listing = sources.list_plugins(path, str(arguments.get("checksum") or ""), digest)
+        self.digest = sources.identity_of(self._listing)
 
     def listing(self) -> dict[str, str]:
         return self._listing
@@ -182,11 +149,11 @@ class _Directory:
     @contextlib.contextmanager
     def pack(self) -> t.Iterator[str]:
         with tempfile.NamedTemporaryFile(suffix=".tgz", dir=_temporary_directory()) as packed:
-            with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as archive:
-                for name, content in read_listed(self._path, self._listing):
+            with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as packing:
+                for name, content in sources.read_plugins(self._path, self._listing):
                     member = tarfile.TarInfo(name)
                     member.mode, member.size = 0o755, len(content)
-                    archive.addfile(member, io.BytesIO(content))
+                    packing.addfile(member, io.BytesIO(content))
             packed.flush()
             yield packed.name
 

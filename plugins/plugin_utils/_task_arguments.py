@@ -15,8 +15,8 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url, separate
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, as_list, plain
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
@@ -118,8 +118,8 @@ def _move_credentials(options: JsonObject) -> JsonObject:
     if not isinstance(name, str):
         return options
     location, credentials = separate(name)
-    url_options = {"url_username": credentials.username, "url_password": credentials.password}
-    missing = {key: value for key, value in url_options.items() if value and not options.get(key)}
+    url_options = zip(("url_username", "url_password"), credentials)
+    missing = {key: value for key, value in url_options if value and not options.get(key)}
     return {**options, **missing, "source": location}
 
 

@@ -243,7 +243,7 @@ BROKEN = {
     ),
     "a room imports a neighbour": (
         "module_utils._node.conflists.x",
-        private(f"def f():\n    from {COLLECTION}.module_utils._node.plugins.manifest import Manifest"),
+        private(f"def f():\n    from {COLLECTION}.module_utils._node.plugins.store import Manifest"),
     ),
     "a room of the controller looks up": (
         "plugin_utils._validation.schema.x",

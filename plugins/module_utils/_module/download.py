@@ -5,11 +5,13 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Download a file to the node within a time limit."""
+"""The download of an archive of plugins into a private file, limited as a whole."""
 
 from __future__ import annotations
 
+import functools
 import http.client
+import os
 import threading
 import typing as t
 import urllib.error
@@ -18,24 +20,21 @@ from ansible.module_utils.urls import open_url
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.files import private as private_file
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import Credentials
 
-_CHUNK: t.Final = 64 * 1024
-_OTHER_SOURCE: t.Final = (
-    "set source to an archive on the controller (in a role: cni_plugins_source or cni_node_plugins_source)"
-)
-_ADVICE: t.Final = f"check that the node can reach the server, or {_OTHER_SOURCE}"
-_TIME_ADVICE: t.Final = (
+_CHUNK = 64 * 1024
+_OTHER_SOURCE = "set source to an archive on the controller (in a role: cni_plugins_source or cni_node_plugins_source)"
+_ADVICE = f"check that the node can reach the server, or {_OTHER_SOURCE}"
+_TIME_ADVICE = (
     f"raise download_timeout, or {_OTHER_SOURCE}; the roles' time limits are cni_plugins_download_timeout and"
     " cni_node_download_timeout"
 )
 
 
-def download(url: str, credentials: Credentials, directory: str, timeout: float, limit: float) -> t.IO[bytes]:
+def download(url: str, credentials: tuple[str, str], directory: str, timeout: float, limit: float) -> t.IO[bytes]:
     """Download a file into a private file, through the node's proxies if it has any.
 
     Args:
-        credentials: For a server that requires them.
+        credentials: A user name and a password for a server that requires them.
         directory: See `private_file.create`.
         timeout: Seconds that the transfer may pause.
         limit: Seconds for the whole download, name resolution included.
@@ -43,76 +42,57 @@ def download(url: str, credentials: Credentials, directory: str, timeout: float,
     Raises:
         CniError: ``LIMITED_CONNECTIVITY``, ``IO_FAILURE``.
     """
-    transfer = _Transfer(url, credentials, directory, timeout)
-    # The download may block in this thread, for example in name resolution. The main thread only waits until the limit.
-    worker = threading.Thread(target=transfer.run, daemon=True)
+    file = private_file.create(directory)
+    outcome: list[Exception | None] = []
+
+    def receive() -> None:
+        try:
+            for chunk in _read(url, credentials, timeout):
+                private_file.append(file, chunk, directory)
+            outcome.append(None)
+        except Exception as exc:  # raised again in the waiting thread, unless it has given up and closed the file
+            outcome.append(exc)
+
+    # The download may block in its thread, for example in name resolution. The main thread only waits until the limit.
+    worker = threading.Thread(target=receive, daemon=True)
     worker.start()
     worker.join(limit)
-    return transfer.result(limit)
+    size = os.fstat(file.fileno()).st_size
+    error = (
+        outcome[0] if outcome else _failure(url, f"incomplete after {limit:g} s, {size} bytes received", _TIME_ADVICE)
+    )
+    if error:
+        file.close()
+        raise error
+    return file
 
 
-class _Transfer:
-    """One download, in a thread of its own."""
-
-    def __init__(self, url: str, credentials: Credentials, directory: str, timeout: float) -> None:
-        self._url, self._credentials, self._directory, self._timeout = url, credentials, directory, timeout
-        self._file = private_file.create(directory)
-        self._size = 0
-        self._ended = threading.Event()
-        self._abandoned = threading.Event()
-        self._error: Exception | None = None
-
-    def run(self) -> None:
-        try:
-            self._receive(self._open())
-        except Exception as exc:  # raised again in the waiting thread
-            self._error = exc
-        finally:
-            self._ended.set()
-
-    def result(self, limit: float) -> t.IO[bytes]:
-        if not self._ended.is_set():
-            self._abandoned.set()
-            self._file.close()
-            raise self._failure(f"incomplete after {limit:g} s, {self._size} bytes received", _TIME_ADVICE)
-        if self._error:
-            self._file.close()
-            raise self._error
-        return self._file
-
-    def _open(self) -> t.Any:
-        try:
-            return open_url(
-                self._url,
-                timeout=self._timeout,
-                url_username=self._credentials.username or None,
-                url_password=self._credentials.password,
-                http_agent="cni.node",
-                decompress=False,
-            )
-        except urllib.error.HTTPError as exc:
-            raise self._failure(f"the server returned {exc.code} {exc.reason}") from exc
-        except (OSError, ValueError, http.client.HTTPException) as exc:
-            raise self._failure(str(getattr(exc, "reason", exc))) from exc
-
-    def _receive(self, response: t.Any) -> None:
-        while not self._abandoned.is_set():
-            chunk = self._next(response)
-            if not chunk:
-                return
-            self._size += len(chunk)
-            if self._size > private_file.SIZE_LIMIT:
-                raise self._failure(f"it is larger than {private_file.SIZE_LIMIT} bytes")
-            private_file.append(self._file, chunk, self._directory)
-
-    def _next(self, response: t.Any) -> bytes:
-        try:
-            return t.cast(bytes, response.read1(_CHUNK))
-        except (OSError, http.client.HTTPException) as exc:
-            raise self._failure(f"the connection was lost: {exc or type(exc).__name__}") from exc
-
-    def _failure(self, reason: str, advice: str = _ADVICE) -> CniError:
-        return CniError(Code.LIMITED_CONNECTIVITY, f"cannot download {self._url}: {reason}", advice)
+def _read(url: str, credentials: tuple[str, str], timeout: float) -> t.Iterator[bytes]:
+    """Yield the content that the server sends, in pieces."""
+    username, password = credentials
+    try:
+        response: t.Any = open_url(
+            url,
+            timeout=timeout,
+            url_username=username or None,
+            url_password=password,
+            http_agent="cni.node",
+            decompress=False,
+        )
+    except urllib.error.HTTPError as exc:
+        raise _failure(url, f"the server returned {exc.code} {exc.reason}") from exc
+    except (OSError, ValueError, http.client.HTTPException) as exc:
+        raise _failure(url, str(getattr(exc, "reason", exc))) from exc
+    size = 0
+    try:
+        for chunk in iter(functools.partial(response.read1, _CHUNK), b""):
+            size += len(chunk)
+            if size > private_file.SIZE_LIMIT:
+                raise _failure(url, f"it is larger than {private_file.SIZE_LIMIT} bytes")
+            yield chunk
+    except (OSError, http.client.HTTPException) as exc:
+        raise _failure(url, f"the connection was lost: {exc or type(exc).__name__}") from exc
 
 
-__all__ = ("download",)
+def _failure(url: str, reason: str, advice: str = _ADVICE) -> CniError:
+    return CniError(Code.LIMITED_CONNECTIVITY, f"cannot download {url}: {reason}", advice)

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The result of the module `plugins`."""
+"""The result of the module plugins."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import InstallResult
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -29,31 +29,32 @@ def report(module: AnsibleModule, results: t.Sequence[InstallResult]) -> JsonObj
             module, (_not_removed_warning(f"{path}/{name}", result.set_aside.get(name)) for name in result.not_removed)
         )
     changes = [change for result in results for change in result.changes]
-    warn(module, (_package_warning(f"{path}/{change.name}", change.package) for change in changes if change.package))
+    warn(
+        module,
+        (
+            f"{path}/{change.name} belongs to the package {change.package}, whose next update replaces the plugin"
+            for change in changes
+            if change.package
+        ),
+    )
+    is_reference_only = [result.name for result in results] == [REFERENCE]
+    labels = [f"{'' if is_reference_only else result.name} {result.version or ''}".strip() for result in results]
     actions = summarize_actions((change.action for change in changes), predicted=module.check_mode)
     what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
-    versions = ", ".join(filter(None, (_label(result, results) for result in results)))
+    sets = {result.name: {key: getattr(result, key) for key in ("version", "previous", "kept")} for result in results}
+    before, after = (
+        {result.name: _state(result, after=after) for result in results if result.changed} for after in (False, True)
+    )
+    if is_reference_only:
+        before, after = before.get(REFERENCE, {}), after.get(REFERENCE, {})
     return {
         "changed": any(result.changed for result in results),
-        **next((_versions(result) for result in results if result.name == REFERENCE), {}),
-        "sets": [{"name": result.name, **_versions(result)} for result in results],
+        **sets.get(REFERENCE, {}),
+        "sets": [{"name": name, **versions} for name, versions in sets.items()],
         "plugins": [_entry(change) for change in changes],
-        "diff": {"before": _state(results, after=False), "after": _state(results, after=True)},
-        "msg": f"{what} {versions}: {actions}" if versions else f"{what}: {actions}",
+        "diff": {"before": before, "after": after},
+        "msg": f"{' '.join([what, ', '.join(filter(None, labels))]).strip()}: {actions}",
     }
-
-
-def _is_reference_only(results: t.Sequence[InstallResult]) -> bool:
-    return [result.name for result in results] == [REFERENCE]
-
-
-def _label(result: InstallResult, results: t.Sequence[InstallResult]) -> str:
-    name = "" if _is_reference_only(results) else result.name
-    return f"{name} {result.version or ''}".strip()
-
-
-def _versions(result: InstallResult) -> JsonObject:
-    return {"version": result.version, "previous": result.previous, "kept": result.kept}
 
 
 def _not_removed_warning(path: str, aside: str | None) -> str:
@@ -62,31 +63,18 @@ def _not_removed_warning(path: str, aside: str | None) -> str:
     return f"{warning}; {restored}" if aside else warning
 
 
-def _package_warning(path: str, package: str) -> str:
-    return f"{path} belongs to the package {package}, whose next update replaces the plugin"
-
-
-def _entry(change: PluginChange) -> dict[str, str]:
+def _entry(change: PluginChange) -> JsonObject:
     entry = {"name": change.name, "set": change.set, "action": change.action}
     return {**entry, "sha256": change.after} if change.after else entry
 
 
-def _state(results: t.Sequence[InstallResult], *, after: bool) -> JsonObject:
-    """Return one side of the diff: the version and the plugins of each set that changes."""
-    states = {result.name: _set_state(result, after=after) for result in results if result.changed}
-    return states.get(REFERENCE, {}) if _is_reference_only(results) else states
-
-
-def _set_state(result: InstallResult, *, after: bool) -> JsonObject:
-    plugins = {change.name: _describe(change, after) for change in result.changes if change.changed}
-    kept = {"kept": result.kept} if after else {}
-    return {"version": result.version if after else result.previous, "plugins": plugins, **kept}
-
-
-def _describe(change: PluginChange, after: bool) -> str:
+def _state(result: InstallResult, *, after: bool) -> JsonObject:
+    """Return one side of the diff of a set: its version, and the plugins that change."""
+    plugins = {
+        change.name: (change.after[:12] if after else str(change.before or "")) or "absent"
+        for change in result.changes
+        if change.changed
+    }
     if after:
-        return change.after[:12] or "absent"
-    return str(change.before) if change.before else "absent"
-
-
-__all__ = ("report",)
+        return {"version": result.version, "plugins": plugins, "kept": result.kept}
+    return {"version": result.previous, "plugins": plugins}

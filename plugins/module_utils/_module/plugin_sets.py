@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The sets of plugins that a task of the module `plugins` describes."""
+"""The options of the module plugins that describe sets of plugins."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url, separate
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-_NAME: t.Final = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 # Options of a task that describe a set, and their types; an item of `sets` has them too.
-_SOURCE_OPTIONS: t.Final = {
+_SOURCE_OPTIONS = {
     "version": {"type": "str"},
     "source": {"type": "str"},
     "remote_src": {"type": "bool", "default": False},
@@ -31,8 +31,8 @@ _SOURCE_OPTIONS: t.Final = {
     "checksum": {"type": "str"},
     "only": {"type": "list", "elements": "str"},
 }
-_STATES: t.Final = ["present", "absent", "rolled_back"]
-SETS: t.Final = {
+_STATES = ["present", "absent", "rolled_back"]
+SETS = {
     **_SOURCE_OPTIONS,
     "state": {"type": "str", "choices": _STATES, "default": "present"},
     "sets": {
@@ -94,7 +94,12 @@ def requested_sets(params: t.Mapping[str, t.Any], installed: t.Iterable[str]) ->
         sets += [SetOptions(name, "absent") for name in installed if name != REFERENCE]
     for options in sets:
         _check(options)
-    _require_distinct([options.name for options in sets])
+    names = [options.name for options in sets]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        problem = f"sets: {', '.join(twice)} is described twice"
+        advice = f"expected: each set once; version and source of the task describe the set {REFERENCE}"
+        raise CniError(Code.INVALID_CONFIG, problem, advice)
     return sets
 
 
@@ -105,31 +110,16 @@ def _read(options: t.Mapping[str, t.Any], name: str, state: str) -> SetOptions:
 
 def _check(options: SetOptions) -> None:
     where = "" if options.name == REFERENCE else f"set {options.name}: "
+    problem = expected = ""
     if not _NAME.fullmatch(options.name) or options.name == BUILTIN:
+        problem = f"sets: {options.name!r} is not the name of a set"
         expected = f"expected: lower-case letters, digits, '.', '_' and '-', and not {BUILTIN}"
-        raise CniError(Code.INVALID_CONFIG, f"sets: {options.name!r} is not the name of a set", expected)
-    if options.state == "rolled_back" and (options.version or options.source):
-        raise CniError(
-            Code.INVALID_CONFIG,
-            f"{where}state: rolled_back takes neither version nor source, because it returns to the previous version",
-            "for another version, use state: present",
-        )
-    if options.state == "present" and not (options.version or options.source):
-        problem = f"{where}state is present, but version and source are missing"
-        raise CniError(Code.INVALID_CONFIG, problem, "set one of them")
-    if options.source == BUILTIN and options.name != REFERENCE:
-        problem = f"{where}source {BUILTIN} has the reference plugins"
-        raise CniError(Code.INVALID_CONFIG, problem, f"expected: the set {REFERENCE}")
-
-
-def _require_distinct(names: t.Sequence[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise CniError(
-            Code.INVALID_CONFIG,
-            f"sets: {', '.join(twice)} is described twice",
-            f"expected: each set once; version and source of the task describe the set {REFERENCE}",
-        )
-
-
-__all__ = ("SETS", "SetOptions", "move_credentials", "requested_sets")
+    elif options.state == "rolled_back" and (options.version or options.source):
+        problem = "state: rolled_back takes neither version nor source, because it returns to the previous version"
+        problem, expected = f"{where}{problem}", "for another version, use state: present"
+    elif options.state == "present" and not (options.version or options.source):
+        problem, expected = f"{where}state is present, but version and source are missing", "set one of them"
+    elif options.source == BUILTIN and options.name != REFERENCE:
+        problem, expected = f"{where}source {BUILTIN} has the reference plugins", f"expected: the set {REFERENCE}"
+    if problem:
+        raise CniError(Code.INVALID_CONFIG, problem, expected)

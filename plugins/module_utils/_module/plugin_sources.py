@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The source of a set of plugins: an archive, a directory, a single executable or a URL."""
+"""The releases that a task requests: their sources are read, downloaded, or sent by the controller."""
 
 from __future__ import annotations
 
@@ -17,30 +17,22 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
 from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
-from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests, digest_of_stream
+from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import SetOptions
+from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
 from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import builtin
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import (
-    identity_of,
-    listing_of,
-    name_source_in_errors,
-    read_listed,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import (
-    BUILTIN,
-    Credentials,
-    is_url,
-    resolve_request,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import Source
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import label, sources
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import InstallResult
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url, resolve_request
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import ReleaseSelection
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import Source
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE, PluginSet, PluginStore
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-    from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import SetOptions
-
-_ADVICE: t.Final = (
+_ADVICE = (
     "remote_src is true, so source is on the node; for a source on the controller, set remote_src to false "
     "(cni_plugins_remote_src or cni_node_plugins_remote_src of a role)"
 )
@@ -54,7 +46,68 @@ class SourceMissing(Exception):
     """In check mode, the source on the node does not exist yet; an earlier task may create it."""
 
 
-class Sources:
+class SelectedReleases(t.NamedTuple):
+    """The releases that a task requests.
+
+    Attributes:
+        sets: By name, the new state of each set.
+        needed: By name of a set: what the controller must send for it, ``content`` or ``listing``.
+        missing: In check mode, predictions for sets whose source an earlier task may create.
+    """
+
+    sets: dict[str, PluginSet]
+    needed: dict[str, str]
+    missing: list[InstallResult]
+
+
+def select_releases(
+    module: AnsibleModule, requested: t.Sequence[SetOptions], store: PluginStore, directory: BinDirectory
+) -> SelectedReleases:
+    """Get the releases that a task requests into the store.
+
+    Raises:
+        CniError: A release cannot be had. The message names its set, unless it is that of the reference plugins.
+    """
+    selected = SelectedReleases({}, {}, [])
+    # What the controller has comes first, so that nothing is downloaded twice.
+    for options in sorted(requested, key=lambda options: not options.is_on_controller):
+        if selected.needed and not options.is_on_controller:
+            break
+        selection = ReleaseSelection(options.name, store, directory, module.params["keep"], module.check_mode)
+        try:
+            if options.state == "absent":
+                selected.sets[options.name] = PluginSet()
+            elif options.state == "rolled_back":
+                selected.sets[options.name] = selection.roll_back()
+            else:
+                _select_present(selected, module, options, selection)
+        except CniError as exc:
+            raise exc if options.name == REFERENCE else exc.within(f"set {options.name}") from exc
+    order = [options.name for options in requested if options.name in selected.sets]
+    return selected._replace(sets={name: selected.sets[name] for name in order})
+
+
+def _select_present(
+    selected: SelectedReleases, module: AnsibleModule, options: SetOptions, selection: ReleaseSelection
+) -> None:
+    source = _RequestedSource(module, options, selection.store)
+    name, version, digest = options.name, source.request.version, source.digest
+    warn(module, filter(None, [source.request.warning]))
+    if name == REFERENCE:
+        label.require_version_of_digest(version, digest)
+    try:
+        selected.sets[name] = selection.present(digest, version, options.only, source.fetch)
+    except SourceMissing:
+        warn(module, [f"{source.request.location} is not on the node yet, so its plugins cannot be listed"])
+        current = selection.store.manifest.find_set(name).current
+        previous = current.label if current else None
+        selected.missing.append(InstallResult(name, version or None, previous, changed=True))
+    except SourceNeeded:
+        is_unproven = name == REFERENCE and label.is_unproven_claim(version, [digest])
+        selected.needed[name] = "content" if not module.check_mode or is_unproven else "listing"
+
+
+class _RequestedSource:
     """The source of the release that a task requests for a set.
 
     Attributes:
@@ -62,45 +115,40 @@ class Sources:
         digest: The digest that identifies it.
     """
 
-    def __init__(self, module: AnsibleModule, options: SetOptions, digests: Digests) -> None:
+    def __init__(self, module: AnsibleModule, options: SetOptions, store: PluginStore) -> None:
         machine = os.uname().machine
         self.request = resolve_request(options.version, options.source, options.checksum, machine, options.name)
-        self._module = module
-        self._options = options
-        self._digests = digests
-        self._sent: dict[str, t.Any] | None = (module.params[CONTROLLER_KEY] or {}).get(options.name)
-        # Of a directory on the node: SHA-256 by name.
-        self._listing: dict[str, str] = {}
-        self.digest = self._digest()
+        self._module, self._options = module, options
+        self._path = self.request.location
+        self._sent: dict[str, t.Any] = (module.params[CONTROLLER_KEY] or {}).get(options.name) or {}
+        # What is listed already: a directory on the node, or what is made there.
+        self._listed: t.Callable[[], sources.Plugins] | None = None
+        self.digest = self._find_digest(store)
 
-    def _digest(self) -> str:
-        path = self.request.location
+    def _find_digest(self, store: PluginStore) -> str:
+        path, checksum = self._path, self.request.checksum
         if path == BUILTIN:
-            return identity_of(self._executables().listing)
-        if is_url(self.request.location):
-            return self.request.checksum
+            library = require_library("source: builtin", dry_run=self._module.check_mode)
+            python = interpreter.find_interpreter("the built-in plugins as executables")
+            made = sources.make_builtin_plugins(python, library)
+            self._listed = made.items
+            return sources.identity_of({name: sha256(content) for name, content in made.items()})
+        if is_url(path):
+            return checksum
         if not self._options.remote_src:
-            return str(self._require_sent()["digest"])
-        with name_source_in_errors(path, "the node", _ADVICE):
+            if not self._sent:
+                advice = "the action plugin on the controller must send it"
+                raise CniError(Code.INTERNAL, "the source was not sent to the node", advice)
+            return str(self._sent["digest"])
+        with sources.name_source_in_errors(path, "the node", _ADVICE):
             if os.path.isdir(path):
-                self._listing = listing_of(path, self.request.checksum, self._digests.sha256)
-                return identity_of(self._listing)
-            return self.request.checksum or ("" if self._may_appear_later() else f"sha256:{self._digests.sha256(path)}")
-
-    def _executables(self) -> builtin.BuiltinExecutables:
-        """Return the executables of built-in plugins, which are made on the node."""
-        library = require_library("source: builtin", dry_run=self._module.check_mode)
-        return builtin.build(interpreter.find_interpreter("the built-in plugins as executables"), library)
+                listing = sources.list_plugins(path, checksum, store.digests.sha256)
+                self._listed = functools.partial(sources.read_plugins, path, listing)
+                return sources.identity_of(listing)
+            return checksum or ("" if self._may_appear_later() else f"sha256:{store.digests.sha256(path)}")
 
     def _may_appear_later(self) -> bool:
-        return self._module.check_mode and not os.path.lexists(self.request.location)
-
-    def _require_sent(self) -> dict[str, t.Any]:
-        if self._sent is None:
-            raise CniError(
-                Code.INTERNAL, "the source was not sent to the node", "the action plugin on the controller must send it"
-            )
-        return self._sent
+        return self._module.check_mode and not os.path.lexists(self._path)
 
     def fetch(self) -> Source:
         """Get the release.
@@ -110,59 +158,31 @@ class Sources:
             SourceNeeded: The controller has it.
             SourceMissing: In check mode, it does not exist yet.
         """
-        path = self.request.location
-        if path == BUILTIN:
-            return Source([self.digest], self.request.version, lambda: self._executables().contents)
-        if is_url(self.request.location):
+        if self._listed:
+            return Source([self.digest], self.request.version, self._listed)
+        if self._sent.get("listing"):
+            return Source([self.digest], self.request.version, lambda: (), self._sent["listing"])
+        file = self._open()
+        # Slow to load, and not needed by a run that changes nothing.
+        from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive
+
+        digests = archive.list_digests(file, self.digest)
+        unpack = functools.partial(archive.unpack, file, self.digest, self._path, self._options.only)
+        return Source(digests, self.request.version, unpack)
+
+    def _open(self) -> t.IO[bytes]:
+        """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""
+        copy = functools.partial(copy_of, directory=self._module.tmpdir, what=self._path)
+        if is_url(self._path):
             from ansible_collections.cni.node.plugins.module_utils._module.download import download
 
-            params = self._module.params
-            credentials = Credentials(self._options.url_username, self._options.url_password)
-            file = download(path, credentials, self._module.tmpdir, params["timeout"], params["download_timeout"])
-            return self._archive(file, self.request.checksum)
-        if not self._options.remote_src:
-            return self._sent_by_controller(self._require_sent())
-        if self._may_appear_later():
-            raise SourceMissing
-        if self._listing:
-            contents = functools.partial(read_listed, path, self._listing)
-            return Source([self.digest], self.request.version, contents)
-        with name_source_in_errors(path, "the node", _ADVICE):
-            copy = self._copy(path)
-        return self._archive(copy, self.digest)
-
-    def _sent_by_controller(self, sent: dict[str, t.Any]) -> Source:
-        if sent.get("listing"):
-            return Source([self.digest], self.request.version, lambda: (), sent["listing"])
-        if not sent.get("archive"):
+            params, credentials = self._module.params, (self._options.url_username, self._options.url_password)
+            return download(self._path, credentials, self._module.tmpdir, params["timeout"], params["download_timeout"])
+        if self._options.remote_src:
+            if self._may_appear_later():
+                raise SourceMissing
+            with sources.name_source_in_errors(self._path, "the node", _ADVICE):
+                return copy(self._path)
+        if not self._sent.get("archive"):
             raise SourceNeeded
-        return self._archive(self._copy(sent["archive"]), self.digest)
-
-    def _copy(self, path: str) -> t.IO[bytes]:
-        """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""
-        return copy_of(path, self._module.tmpdir, self.request.location)
-
-    def _archive(self, file: t.IO[bytes], checksum: str) -> Source:
-        what = self.request.location
-        try:
-            digests = _verify(file, checksum, what)
-        except BaseException:
-            file.close()
-            raise
-        contents = functools.partial(_unpack, file, what, self._options.only)
-        return Source(digests, self.request.version, contents)
-
-
-def _verify(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
-    """Return the digests of an archive, its own first."""
-    if not checksum.startswith("files:"):
-        plugin_archive.verify(file, checksum, what)
-    return [f"sha256:{digest_of_stream(file)}", checksum] if checksum.startswith("sha512:") else [checksum]
-
-
-def _unpack(file: t.IO[bytes], what: str, only: tuple[str, ...]) -> t.Iterator[tuple[str, bytes]]:
-    with file:
-        yield from plugin_archive.plugins(file, what, only)
-
-
-__all__ = ("SourceMissing", "SourceNeeded", "Sources")
+        return copy(self._sent["archive"])

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The work of the module `plugins`."""
+"""The module plugins."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_removal import require_unneeded
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_report import report
-from ansible_collections.cni.node.plugins.module_utils._module.plugin_selection import select_releases
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import move_credentials, requested_sets
+from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import select_releases
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import (
     BinDirectory,
-    Labels,
     missing_directories,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import install
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
 
@@ -89,8 +88,16 @@ def _operate_locked(module: AnsibleModule, paths: NodePaths) -> JsonObject:
 
 
 def _operate(module: AnsibleModule, store: PluginStore, new_directories: list[str], paths: NodePaths) -> JsonObject:
-    directory = BinDirectory(module.params["bin_dir"], store.digests, _labels(module))
-    installation = Installation(
+    directory = BinDirectory(
+        module.params["bin_dir"], store.digests, _SELinux(module) if module.selinux_enabled() else None
+    )
+    requested = requested_sets(module.params, store.manifest.sets)
+    selected = select_releases(module, requested, store, directory)
+    if selected.needed:
+        what = ", ".join(f"the {what} of {name}" for name, what in selected.needed.items())
+        return {"needed": selected.needed, "changed": False, "msg": f"the controller must send {what}"}
+    results = install(
+        selected.sets,
         store,
         directory,
         force=module.params["force"],
@@ -98,25 +105,13 @@ def _operate(module: AnsibleModule, store: PluginStore, new_directories: list[st
         new_directories=new_directories,
         require_unneeded=functools.partial(require_unneeded, module, paths),
     )
-    requested = requested_sets(module.params, store.manifest.sets)
-    selected = select_releases(module, requested, store, directory)
-    if selected.needed:
-        what = ", ".join(f"the {what} of {name}" for name, what in selected.needed.items())
-        return {"needed": selected.needed, "changed": False, "msg": f"the controller must send {what}"}
-    results = installation.change_to(selected.sets)
     library = find_current()
     if library is not None and not module.check_mode and any(options.source == BUILTIN for options in requested):
         register(library, [directory.path, store.path])
-    if any(wanted.releases for wanted in selected.sets.values()):
-        _warn_of_owners(module)
+    if any(wanted.releases for wanted in selected.sets.values()) and exposures(directory.path):
+        # Users other than root can replace the installed plugins.
+        warn(module, map(str, access.findings([directory.path], (), allow_world_writable=False)))
     return report(module, [*results, *selected.missing])
-
-
-def _warn_of_owners(module: AnsibleModule) -> None:
-    """Warn if users other than root can replace the installed plugins."""
-    path = module.params["bin_dir"]
-    if exposures(path):
-        warn(module, map(str, access.findings([path], (), allow_world_writable=False)))
 
 
 class _SELinux:
@@ -132,10 +127,3 @@ class _SELinux:
 
     def apply(self, path: str, name: str) -> None:
         self._module.set_context_if_different(path, self._module.selinux_default_context(name), False)
-
-
-def _labels(module: AnsibleModule) -> Labels | None:
-    return _SELinux(module) if module.selinux_enabled() else None
-
-
-__all__ = ("ensure",)

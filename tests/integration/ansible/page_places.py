@@ -18,7 +18,7 @@ import subprocess
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import builtin
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import make_builtin_plugins
 from ansible_collections.cni.node.tests.fleet import archives, life
 from ansible_collections.cni.node.tests.fleet.main import inventory
 from ansible_collections.cni.node.tests.fleet.place import places
@@ -107,7 +107,7 @@ def _plugins_source(directory: pathlib.Path) -> JsonObject:
 
 def _plugins(version: str) -> dict[str, bytes]:
     """Return executables that do what a current release does, as those of the distribution are too old for it."""
-    made = dict(builtin.build(NODE_PYTHON, libraries.describe_checkout()).contents)
+    made = make_builtin_plugins(NODE_PYTHON, libraries.describe_checkout())
     return {name: made[name] + f"# {version}\n".encode() for name in PLUGINS}
 
 

@@ -30,7 +30,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.info import public_config
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import manifest as plugin_manifest
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import store as plugin_store
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import (
     Description,
     find_flaws,
@@ -91,10 +91,10 @@ def list_releases(cache_dir: str) -> list[JsonObject]:
             "digest": release.id,
             "current": release is plugin_set.current,
             "plugins": sorted(release.files),
-            "flaws": find_flaws(release.label, release.files) if name == plugin_manifest.REFERENCE else [],
+            "flaws": find_flaws(release.label, release.files) if name == plugin_store.REFERENCE else [],
             "missing": _missing_files(bin_dir, release.files) if release is plugin_set.current else [],
         }
-        for bin_dir, manifest in plugin_manifest.load_all(cache_dir).items()
+        for bin_dir, manifest in plugin_store.load_all(cache_dir).items()
         for name, plugin_set in manifest.sets.items()
         for release in reversed(plugin_set.releases)
     ]

@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import digest_of_stream
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import members
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import is_plugin_name
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import CHECKSUM_ADVICE
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import is_plugin_name
 
 # Bytes. Releases of the reference plugins have less than a fifth of it.
 _TOTAL_LIMIT = 512 * 1024 * 1024
@@ -49,6 +49,23 @@ def verify(file: t.IO[bytes], checksum: str, what: str) -> None:
     if actual != expected:
         problem = f"{what} has the wrong digest: expected {checksum}, found {algorithm}:{actual}"
         raise CniError(Code.DECODE_FAILURE, problem, f"{_describe(file)}; nothing was unpacked")
+
+
+def list_digests(file: t.IO[bytes], digest: str) -> list[str]:
+    """Return the digests of an archive, the first of them as that which identifies its release."""
+    return [f"sha256:{digest_of_stream(file)}", digest] if digest.startswith("sha512:") else [digest]
+
+
+def unpack(file: t.IO[bytes], digest: str, what: str, only: t.Sequence[str]) -> t.Iterator[tuple[str, bytes]]:
+    """Verify a file, yield its plugins as `plugins`, and close it.
+
+    Args:
+        digest: As `checksum` of `verify`. That of a directory, which the controller has packed, is verified later.
+    """
+    with file:
+        if not digest.startswith("files:"):
+            verify(file, digest, what)
+        yield from plugins(file, what, only)
 
 
 def plugins(

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""A bin dir, whose plugins are replaced by renaming complete files."""
+"""A bin dir and its files, which are replaced by renaming complete ones."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import SetAside
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import SetAside
 
-MODE: t.Final = 0o755
-_OTHER_DIRECTORY: t.Final = (
+MODE = 0o755
+_OTHER_DIRECTORY = (
     "set bin_dir to another directory (in a role: cni_plugins_bin_dir, or cni_node_opt_dir for everything below /opt)"
 )
 
@@ -46,6 +46,10 @@ class PluginFile(SetAside):
     """
 
     is_labelled: bool = True
+
+    @property
+    def as_set_aside(self) -> SetAside:
+        return SetAside(self.sha256, self.mode, self.uid, self.gid, self.mtime_ns, self.link)
 
     @property
     def has_plugin_metadata(self) -> bool:
@@ -80,24 +84,15 @@ class BinDirectory:
         return {name: file for name, file in files.items() if file}
 
     def _inspect(self, path: str) -> PluginFile | None:
-        try:
+        with _io_errors("read", path), contextlib.suppress(FileNotFoundError):
             status = os.lstat(path)
             link = os.readlink(path) if stat.S_ISLNK(status.st_mode) else ""
-        except FileNotFoundError:
-            return None
-        except OSError as exc:
-            raise io_error("read", path, exc) from exc
-        if not link and not stat.S_ISREG(status.st_mode):
-            raise CniError(Code.INVALID_CONFIG, f"{path} is not a regular file", "expected: a plugin; move it away")
-        return PluginFile(
-            sha256="" if link else self._digests.sha256(path),
-            mode=stat.S_IMODE(status.st_mode),
-            uid=status.st_uid,
-            gid=status.st_gid,
-            mtime_ns=status.st_mtime_ns,
-            link=link,
-            is_labelled=self._labels is None or self._labels.has_expected_label(path),
-        )
+            if not link and not stat.S_ISREG(status.st_mode):
+                raise CniError(Code.INVALID_CONFIG, f"{path} is not a regular file", "expected: a plugin; move it away")
+            digest, mode = "" if link else self._digests.sha256(path), stat.S_IMODE(status.st_mode)
+            is_labelled = self._labels is None or self._labels.has_expected_label(path)
+            return PluginFile(digest, mode, status.st_uid, status.st_gid, status.st_mtime_ns, link, is_labelled)
+        return None
 
     def require_usable(self, *, runs: bool, writes: bool) -> None:
         """Refuse a file system on which plugins cannot be run, if ``runs``, or written, if ``writes``.
@@ -107,88 +102,66 @@ class BinDirectory:
         """
         missing = missing_directories(self.path)
         existing = os.path.dirname(missing[-1]) if missing else self.path
-        try:
+        with _io_errors("read", existing):
             flags = os.statvfs(existing).f_flag
-        except OSError as exc:
-            raise io_error("read", existing, exc) from exc
         if runs and flags & os.ST_NOEXEC:
             problem = f"no plugin in {self.path} can be run: its file system is mounted with noexec"
             raise CniError(Code.IO_FAILURE, problem, f"mount it with exec, or {_OTHER_DIRECTORY}")
         if writes and flags & os.ST_RDONLY:
             raise CniError(Code.IO_FAILURE, f"cannot write to {self.path}: Read-only file system", _OTHER_DIRECTORY)
 
-    def make(self) -> None:
-        durable.make_directory(self.path)
+    def stage(self, name: str, content: bytes, aside: SetAside | None = None) -> str:
+        """Write a plugin to a temporary file, which runtimes ignore, and return its path.
 
-    def stage(self, name: str, content: bytes) -> str:
-        """Write a plugin to a temporary file, which runtimes ignore, and return its path."""
-        return self._stage(name, content, SetAside("", MODE, os.geteuid(), os.getegid(), 0))
-
-    def stage_restored(self, name: str, content: bytes, aside: SetAside) -> str:
-        """Write a file that was set aside to a temporary file, and return its path."""
-        path = self._create_temporary() if aside.link else self._stage(name, content, aside)
-        try:
-            if aside.link:
-                os.unlink(path)
-                os.symlink(aside.link, path)
-            os.chown(path, aside.uid, aside.gid, follow_symlinks=False)
-            os.utime(path, ns=(aside.mtime_ns, aside.mtime_ns), follow_symlinks=False)
-        except OSError as exc:
-            discard(path)
-            raise io_error("write", self.file(name), exc) from exc
-        return path
-
-    def _stage(self, name: str, content: bytes, like: SetAside) -> str:
-        path = self._create_temporary()
-        try:
-            with open(path, "wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fchown(stream.fileno(), like.uid, like.gid)
-                os.fchmod(stream.fileno(), like.mode)
-                os.fsync(stream.fileno())
-        except OSError as exc:
-            discard(path)
-            raise io_error("write", self.file(name), exc) from exc
-        if self._labels:
-            self._labels.apply(path, self.file(name))
-        return path
-
-    def _create_temporary(self) -> str:
-        try:
+        Args:
+            aside: The file was set aside, and gets back the metadata that it had, or is the link that it was.
+        """
+        with _io_errors("write to", self.path):
             descriptor, path = tempfile.mkstemp(durable.TEMPORARY_SUFFIX, durable.TEMPORARY_PREFIX, self.path)
-        except OSError as exc:
-            raise io_error("write to", self.path, exc) from exc
-        os.close(descriptor)
+        like = aside or SetAside("", MODE, os.geteuid(), os.getegid(), 0)
+        try:
+            with _io_errors("write", self.file(name)), os.fdopen(descriptor, "wb") as stream:
+                if like.link:
+                    os.unlink(path)
+                    os.symlink(like.link, path)
+                    os.chown(path, like.uid, like.gid, follow_symlinks=False)
+                else:
+                    stream.write(content)
+                    stream.flush()
+                    os.fchown(descriptor, like.uid, like.gid)
+                    os.fchmod(descriptor, like.mode)
+                    os.fsync(descriptor)
+                if aside:
+                    os.utime(path, ns=(aside.mtime_ns, aside.mtime_ns), follow_symlinks=False)
+        except CniError:
+            discard(path)
+            raise
+        if self._labels and not like.link:
+            self._labels.apply(path, self.file(name))
         return path
 
     def put(self, staged: t.Mapping[str, str]) -> None:
         """Rename staged files to their names. A process that runs a replaced file keeps running."""
         for name, path in staged.items():
-            try:
+            with _io_errors("write", self.file(name)):
                 os.rename(path, self.file(name))
-            except OSError as exc:
-                raise io_error("write", self.file(name), exc) from exc
 
     def repair(self, name: str) -> None:
         """Set owner, mode and label of a plugin."""
-        try:
-            descriptor = os.open(self.file(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        path = self.file(name)
+        with _io_errors("set owner and mode of", path):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 os.fchown(descriptor, os.geteuid(), os.getegid())
                 os.fchmod(descriptor, MODE)
             finally:
                 os.close(descriptor)
-        except OSError as exc:
-            raise io_error("set owner and mode of", self.file(name), exc) from exc
         if self._labels:
-            self._labels.apply(self.file(name), self.file(name))
+            self._labels.apply(path, path)
 
     def sync(self) -> None:
-        try:
+        with _io_errors("write to", self.path):
             durable.sync_directory(self.path)
-        except OSError as exc:
-            raise io_error("write to", self.path, exc) from exc
 
     def clean(self) -> None:
         """Remove temporary files that a killed run has left."""
@@ -196,6 +169,14 @@ class BinDirectory:
             for name in os.listdir(self.path):
                 if durable.is_temporary(name):
                     discard(self.file(name))
+
+
+@contextlib.contextmanager
+def _io_errors(action: str, path: str) -> t.Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise io_error(action, path, exc) from exc
 
 
 def missing_directories(path: str) -> list[str]:
@@ -210,6 +191,3 @@ def missing_directories(path: str) -> list[str]:
 def discard(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
-
-
-__all__ = ("MODE", "BinDirectory", "Labels", "PluginFile", "discard", "missing_directories")

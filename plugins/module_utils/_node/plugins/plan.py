@@ -5,16 +5,31 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Plan the changes of the plugins in a bin dir."""
+"""The plan of a run: what becomes of each plugin, and of foreign files that have their names."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import PluginFile
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE, Manifest, SetAside
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, PluginFile
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE, Manifest
+
+# Seconds. A package database answers within some tenths of one.
+_PACKAGES_TIMEOUT = 30.0
+_PACKAGES_ENVIRONMENT = {b"LC_ALL": b"C", b"PATH": b"/usr/sbin:/usr/bin:/sbin:/bin"}
+# Programs that know which package a file belongs to: their options before the paths, and a line of their output, whose first
+# group is the package.
+_MANAGERS = {
+    "dpkg-query": (("--search",), re.compile(r"(?!diversion by )(\S+(?:, \S+)*): /.*")),
+    "rpm": (("-qf", "--queryformat", r"%{NAME}\n"), re.compile(r"([A-Za-z0-9._+-]+)")),
+    "apk": (("info", "--who-owns"), re.compile(r"/.* is owned by (\S+?)(?:-\d\S*)?")),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,83 +69,69 @@ class PluginChange:
         return bool(self.after) and self.action != "restored"
 
 
-class DesiredPlugin(t.NamedTuple):
-    """A plugin of the new release of a set.
-
-    Attributes:
-        set: The set's name.
-        sha256: Digest of the file.
-    """
-
-    set: str
-    sha256: str
-
-
 def plan(
-    desired: t.Mapping[str, DesiredPlugin],
+    desired: t.Mapping[str, tuple[str, str]],
     obsolete: t.Iterable[str],
     manifest: Manifest,
-    files: t.Mapping[str, PluginFile],
-    packages: t.Mapping[str, str],
+    directory: BinDirectory,
     *,
     force: bool,
-    bin_dir: str,
 ) -> list[PluginChange]:
     """Plan the changes of the plugins of some sets.
 
     Args:
-        desired: The plugins by name.
+        desired: By name of a plugin: the set that has it, and the digest of the file.
         obsolete: Names of plugins in the manifest that no set has any more.
-        files: The files of the bin dir that have one of these names.
-        packages: By name, the packages of those files that this collection has not installed.
         force: Set aside foreign files that have the names of plugins.
-        bin_dir: The directory's name in errors.
 
     Raises:
         CniError: ``INVALID_CONFIG``: there are foreign files, and they may not or cannot be set aside.
     """
+    files = directory.find({*desired, *obsolete})
+    foreign = [name for name in desired if name in files and _is_foreign(name, files[name], manifest)]
+    packages = find_packages(directory.path, foreign) if foreign else {}
     changes = [
-        _plan_desired(name, plugin, manifest, files.get(name), packages.get(name, ""))
-        for name, plugin in sorted(desired.items())
+        _plan_desired(name, *desired[name], manifest, files.get(name), packages.get(name, ""))
+        for name in sorted(desired)
     ]
     displaced = [change for change in changes if change.displaces and (change.action != "adopted" or change.package)]
-    blocked = [change for change in displaced if _has_other_set_aside(change, manifest)]
+    blocked = ", ".join(
+        change.name
+        for change in displaced
+        if change.before
+        and manifest.set_aside.get(change.name, change.before.as_set_aside) != change.before.as_set_aside
+    )
     if blocked:
-        raise _blocked_error(blocked, bin_dir)
+        problem = "has foreign files that cannot be set aside, because others with these names already are"
+        advice = "move the files away; files that are set aside are restored when the plugins are removed"
+        advice = f"exclude these plugins with 'only', or {advice}"
+        raise CniError(Code.INVALID_CONFIG, f"{directory.path} {problem}: {blocked}", advice)
     if displaced and not force:
-        raise _foreign_files_error(displaced, bin_dir)
+        raise _foreign_files_error(displaced, directory.path)
     return changes + [change for name in sorted(obsolete) for change in _plan_removal(name, manifest, files.get(name))]
 
 
-def find_foreign(
-    desired: t.Mapping[str, DesiredPlugin], manifest: Manifest, files: t.Mapping[str, PluginFile]
-) -> list[str]:
-    """Return the plugins in whose place there is a file that this collection has not installed."""
-    present = [name for name in desired if name in files]
-    return [name for name in present if files[name].sha256 not in manifest.installed.get(name, ())]
+def _is_foreign(name: str, file: PluginFile, manifest: Manifest) -> bool:
+    """Return whether this collection has not installed a file that has the name of a plugin."""
+    return file.sha256 not in manifest.installed.get(name, ())
 
 
 def _plan_desired(
-    name: str, plugin: DesiredPlugin, manifest: Manifest, before: PluginFile | None, package: str
+    name: str, owner: str, digest: str, manifest: Manifest, before: PluginFile | None, package: str
 ) -> PluginChange:
-    owner, digest = plugin
     installed = manifest.installed.get(name)
     is_intact = before is not None and before.sha256 == digest and before.has_plugin_metadata
     # A package that has replaced an installed plugin must keep its file, whereas other changes are repaired.
     if before is not None and (installed is None or package):
         displaces = not is_intact or name not in manifest.set_aside
         return PluginChange(name, owner, "adopted" if is_intact else "updated", before, digest, displaces, package)
-    if is_intact:
-        return PluginChange(name, owner, "unchanged", before, digest)
-    if installed is None:
-        return PluginChange(name, owner, "installed", before, digest)
-    return PluginChange(name, owner, "repaired" if installed == [digest] else "updated", before, digest)
+    changed = "installed" if installed is None else "repaired" if installed == [digest] else "updated"
+    return PluginChange(name, owner, "unchanged" if is_intact else changed, before, digest)
 
 
 def _plan_removal(name: str, manifest: Manifest, before: PluginFile | None) -> t.Iterator[PluginChange]:
     owner, aside = manifest.owners.get(name, REFERENCE), manifest.set_aside.get(name)
-    is_foreign = before is not None and before.sha256 not in manifest.installed.get(name, ())
-    if is_foreign and not (aside and before and is_set_aside_file(before, aside)):
+    if before and _is_foreign(name, before, manifest) and before.as_set_aside != aside:
         yield PluginChange(name, owner, "left", before, "")
     elif aside:
         yield PluginChange(name, owner, "restored", before, aside.sha256)
@@ -138,44 +139,42 @@ def _plan_removal(name: str, manifest: Manifest, before: PluginFile | None) -> t
         yield PluginChange(name, owner, "removed", before, "")
 
 
-def is_set_aside_file(file: PluginFile, aside: SetAside) -> bool:
-    """Return whether a file equals the one that was set aside."""
-    fields = ("sha256", "mode", "uid", "gid", "mtime_ns", "link")
-    return all(getattr(file, field) == getattr(aside, field) for field in fields)
-
-
-def _has_other_set_aside(change: PluginChange, manifest: Manifest) -> bool:
-    aside = manifest.set_aside.get(change.name)
-    return aside is not None and change.before is not None and not is_set_aside_file(change.before, aside)
-
-
-def _blocked_error(blocked: t.Sequence[PluginChange], bin_dir: str) -> CniError:
-    names = ", ".join(change.name for change in blocked)
-    return CniError(
-        Code.INVALID_CONFIG,
-        f"{bin_dir} has foreign files that cannot be set aside, because others with these names already are: {names}",
-        "exclude these plugins with 'only', or move the files away; files that are set aside are restored when the "
-        "plugins are removed",
-    )
-
-
 def _foreign_files_error(displaced: t.Sequence[PluginChange], bin_dir: str) -> CniError:
-    names = ", ".join(_name_with_package(change) for change in displaced)
-    advice = "exclude these plugins with 'only', or set 'force' to set the files aside; 'state: absent' restores them"
-    packages = sorted({change.package for change in displaced if change.package})
-    if packages:
-        advice += (
-            f"; or remove {', '.join(packages)}, whose updates would replace the plugins, or set another 'bin_dir'"
-        )
-    return CniError(
-        Code.INVALID_CONFIG,
-        f"{bin_dir} has files with names of plugins that this collection has not installed: {names}",
-        advice,
+    names = ", ".join(
+        f"{change.name} (package {change.package})" if change.package else change.name for change in displaced
     )
+    advice = "exclude these plugins with 'only', or set 'force' to set the files aside; 'state: absent' restores them"
+    packages = ", ".join(sorted({change.package for change in displaced if change.package}))
+    if packages:
+        advice += f"; or remove {packages}, whose updates would replace the plugins, or set another 'bin_dir'"
+    problem = f"{bin_dir} has files with names of plugins that this collection has not installed: {names}"
+    return CniError(Code.INVALID_CONFIG, problem, advice)
 
 
-def _name_with_package(change: PluginChange) -> str:
-    return f"{change.name} (package {change.package})" if change.package else change.name
+def find_packages(directory: str, names: t.Iterable[str]) -> dict[str, str]:
+    """Return the distribution's packages that files of a directory belong to, by the name of the file.
+
+    A file without a package is left out. So is every file if the package database cannot be read.
+    """
+    managers = [(path, name) for name in _MANAGERS if (path := program.find(name))]
+    found = ((name, _find_package(os.path.join(directory, name), managers)) for name in names)
+    return {name: package for name, package in found if package}
 
 
-__all__ = ("DesiredPlugin", "PluginChange", "find_foreign", "is_set_aside_file", "plan")
+def _find_package(path: str, managers: t.Iterable[tuple[str, str]]) -> str:
+    # A package lists the path at which it installs a file, not the links that lead there.
+    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    paths = dict.fromkeys([path, real, os.path.realpath(path)])
+    return next((package for manager in managers if (package := _query(*manager, paths))), "")
+
+
+def _query(executable: str, name: str, paths: t.Iterable[str]) -> str:
+    options, line = _MANAGERS[name]
+    # dpkg-query reads patterns.
+    escaped = [re.sub(r"([*?\[\\])", r"\\\1", path) for path in paths] if name == "dpkg-query" else paths
+    try:
+        result = process.run([executable, *options, *escaped], _PACKAGES_ENVIRONMENT, b"", _PACKAGES_TIMEOUT)
+    except OSError:
+        return ""
+    lines = result.stdout.decode("utf-8", "replace").splitlines()
+    return next((match[1] for text in lines if (match := line.fullmatch(text))), "")

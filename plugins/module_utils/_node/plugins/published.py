@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 
 # The first release of flannel whose archives are named after the first three numbers of its version.
 _FLANNEL_SHORT = (1, 8, 0, 2)

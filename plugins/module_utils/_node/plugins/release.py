@@ -15,8 +15,8 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.published import DEFECTS, PINNED, PROJECTS
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.registry import RELEASE
 
 # The source of executables that this collection makes of its own plugins, and the name of their release.
@@ -43,13 +43,6 @@ _ARCHITECTURES = {
 }
 
 
-class Credentials(t.NamedTuple):
-    """A user name and a password for a server."""
-
-    username: str = ""
-    password: str = ""
-
-
 class ReleaseRequest(t.NamedTuple):
     """The release that a task requests.
 
@@ -70,25 +63,22 @@ def is_url(location: str) -> bool:
     return location.lower().startswith(("http://", "https://"))
 
 
-def separate(location: str) -> tuple[str, Credentials]:
-    """Return a URL without its credentials, and the credentials; a path is returned unchanged.
+def separate(location: str) -> tuple[str, tuple[str, str]]:
+    """Return a URL without its credentials, and the user name and password; a path is returned unchanged.
 
     Raises:
         CniError: ``INVALID_CONFIG`` if a password ends the host. The error does not show the URL.
     """
     url = _URL.fullmatch(location)
     if url is None:
-        return location, Credentials()
+        return location, ("", "")
     scheme, authority, rest = url.groups()
     credentials, dummy, host = authority.rpartition("@")
     if "@" in rest and not _HOST.fullmatch(host):
-        raise CniError(
-            Code.INVALID_CONFIG,
-            "source: the URL has an invalid port",
-            "in a password, write / as %2F, ? as %3F and # as %23, or use url_password",
-        )
+        advice = "in a password, write / as %2F, ? as %3F and # as %23, or use url_password"
+        raise _invalid("source: the URL has an invalid port", advice)
     username, dummy, password = credentials.partition(":")
-    return scheme + host + rest, Credentials(*map(urllib.parse.unquote, (username, password)))
+    return scheme + host + rest, (urllib.parse.unquote(username), urllib.parse.unquote(password))
 
 
 def resolve_request(

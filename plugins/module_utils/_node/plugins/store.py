@@ -5,22 +5,195 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The kept releases and set-aside files of a bin dir."""
+"""The store of a bin dir: the manifest of what is installed there, and the kept releases and files."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import typing as t
+import urllib.parse
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests, digest_of, sha256
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import FILE, Manifest, Release, store_path
 
-_SET_ASIDE: t.Final = "set-aside"
-_FILE_LIMIT: t.Final = 1024 * 1024 * 1024
+# Bytes of a plugin or of a file that was set aside.
+_SIZE_LIMIT = 1024 * 1024 * 1024
+# Path below the cache directory.
+_STORES = ("cni.node", "plugins")
+_FILE = "manifest.json"
+_FORMAT = 2
+# The format before there were sets.
+_WITHOUT_SETS = 1
+# The name of the set that the options of a task describe, without an item of its own.
+REFERENCE = "reference"
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """A kept release, and its plugins that are installed while it is the current release.
+
+    Attributes:
+        digests: The digests that identify it. The first one is ``sha256:HEX``, or ``files:HEX`` without an archive.
+        version: The version that a task gave it; may be empty.
+        names: All plugins of its source.
+        files: SHA-256 of the kept plugins by name.
+    """
+
+    digests: list[str]
+    version: str
+    names: list[str]
+    files: dict[str, str]
+
+    @property
+    def id(self) -> str:
+        return self.digests[0]
+
+    @property
+    def label(self) -> str:
+        """The version, or the beginning of the digest."""
+        return self.version or self.id[:19]
+
+
+@dataclasses.dataclass(frozen=True)
+class SetAside:
+    """A foreign file that a plugin has replaced. It is restored when the plugin is removed.
+
+    Attributes:
+        sha256: Digest of its kept content; empty for a symbolic link.
+        link: Target of a symbolic link.
+        mtime_ns: Time of its last change, in nanoseconds.
+    """
+
+    sha256: str
+    mode: int
+    uid: int
+    gid: int
+    mtime_ns: int
+    link: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginSet:
+    """The kept releases of a named set of plugins.
+
+    Attributes:
+        releases: From the oldest to the current one.
+        rolled_back_from: The release that was replaced, if the current one is the result of a rollback.
+    """
+
+    releases: list[Release] = dataclasses.field(default_factory=list)
+    rolled_back_from: str = ""
+
+    @property
+    def current(self) -> Release | None:
+        return self.releases[-1] if self.releases else None
+
+    @property
+    def files(self) -> dict[str, str]:
+        """SHA-256 of the plugins of the current release by name."""
+        return self.current.files if self.current else {}
+
+    def find(self, digest: str) -> Release | None:
+        return next((release for release in self.releases if digest in release.digests), None)
+
+
+@dataclasses.dataclass
+class Manifest:
+    """The plugins that this collection has installed in a bin dir, and the releases and files that it keeps.
+
+    Attributes:
+        sets: The installed sets by name.
+        installed: By name, the SHA-256 digests of an installed file: two while a run is in progress.
+        owners: By name of a plugin in `installed` or `set_aside`: the set that it belongs to, or belonged to.
+        set_aside: Files that were set aside, by name.
+        made: Directories that the collection has created.
+        seen: As `by_path` of `digest.Digests`.
+    """
+
+    sets: dict[str, PluginSet] = dataclasses.field(default_factory=dict)
+    installed: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    owners: dict[str, str] = dataclasses.field(default_factory=dict)
+    set_aside: dict[str, SetAside] = dataclasses.field(default_factory=dict)
+    made: list[str] = dataclasses.field(default_factory=list)
+    seen: dict[str, list[t.Any]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def releases(self) -> list[Release]:
+        """The kept releases of all sets."""
+        return [release for plugin_set in self.sets.values() for release in plugin_set.releases]
+
+    def find_set(self, name: str) -> PluginSet:
+        """Return a set; one without releases if it is not installed."""
+        return self.sets.get(name) or PluginSet()
+
+    def plugins_of_others(self, names: t.Container[str]) -> set[str]:
+        """Return the plugins of the sets that do not have these names."""
+        return {plugin for name, other in self.sets.items() if name not in names for plugin in other.files}
+
+    @classmethod
+    def load(cls, directory: str) -> Manifest:
+        """Read the manifest. An unreadable one is an error, because a guess could remove foreign files.
+
+        Raises:
+            CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
+        """
+        path = os.path.join(directory, _FILE)
+        content = durable.read(path)
+        if content is None:
+            return cls()
+        keys = json_text.as_object(json_text.decode(content, path), path)
+        try:
+            return cls._from_keys(_with_sets(keys))
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            raise CniError(
+                Code.DECODE_FAILURE,
+                f"{path} is not a valid manifest of installed plugins: {exc}",
+                f"remove {directory}; the installed plugins then count as foreign files",
+            ) from exc
+
+    @classmethod
+    def _from_keys(cls, keys: dict[str, t.Any]) -> Manifest:
+        if keys.pop("format") != _FORMAT:
+            raise ValueError("an unknown format")
+        keys["sets"] = {name: _read_set(**plugin_set) for name, plugin_set in keys["sets"].items()}
+        keys["set_aside"] = {name: SetAside(**file) for name, file in keys["set_aside"].items()}
+        return cls(**keys)
+
+    def save(self, directory: str) -> None:
+        """Write the manifest if it has changed."""
+        path = os.path.join(directory, _FILE)
+        content = json_text.encode({"format": _FORMAT, **dataclasses.asdict(self)}) + b"\n"
+        if content != durable.read(path):
+            durable.write(path, content)
+
+
+def _read_set(releases: list[dict[str, t.Any]], rolled_back_from: str) -> PluginSet:
+    return PluginSet([Release(**release) for release in releases], rolled_back_from)
+
+
+def _with_sets(keys: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return the keys of a manifest with sets. One without sets is that of the reference plugins."""
+    if keys["format"] != _WITHOUT_SETS:
+        return keys
+    plugin_set = {key: keys.pop(key) for key in ("releases", "rolled_back_from")}
+    sets = {REFERENCE: plugin_set} if plugin_set["releases"] else {}
+    owners = dict.fromkeys({*keys["installed"], *keys["set_aside"]}, REFERENCE)
+    return {**keys, "format": _FORMAT, "sets": sets, "owners": owners}
+
+
+def load_all(cache_dir: str) -> dict[str, Manifest]:
+    """Return every manifest by its bin dir.
+
+    Raises:
+        CniError: As `Manifest.load`.
+    """
+    top = os.path.join(cache_dir, *_STORES)
+    names = [name for name in durable.list_directory(top) if os.path.isdir(os.path.join(top, name))]
+    return {urllib.parse.unquote(name): Manifest.load(os.path.join(top, name)) for name in names}
 
 
 class PluginStore:
@@ -30,7 +203,7 @@ class PluginStore:
     """
 
     def __init__(self, cache_dir: str, bin_dir: str) -> None:
-        self.path = store_path(cache_dir, bin_dir)
+        self.path = os.path.join(cache_dir, *_STORES, urllib.parse.quote(bin_dir, safe=""))
         stores = os.path.dirname(self.path)
         self.parents = [stores, os.path.dirname(stores), cache_dir]
         self.manifest = Manifest.load(self.path)
@@ -44,7 +217,7 @@ class PluginStore:
         return os.path.join(self.path, release.id.replace(":", "-"), name)
 
     def set_aside(self, name: str) -> str:
-        return os.path.join(self.path, _SET_ASIDE, name)
+        return os.path.join(self.path, "set-aside", name)
 
     def put(self, path: str, content: bytes) -> None:
         """Write a file; it belongs to the store when the manifest lists it."""
@@ -84,7 +257,7 @@ class PluginStore:
         manifest = Manifest.load(self.path)
         listed = {self.file(release, name) for release in manifest.releases for name in release.files}
         listed |= {self.set_aside(name) for name in manifest.set_aside}
-        listed.add(os.path.join(self.path, FILE))
+        listed.add(os.path.join(self.path, _FILE))
         for directory, dummy, files in os.walk(self.path, topdown=False):
             for file in (os.path.join(directory, name) for name in files):
                 if file not in listed:
@@ -106,10 +279,7 @@ def read(path: str) -> bytes:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    content = durable.read(path, limit=_FILE_LIMIT)
+    content = durable.read(path, limit=_SIZE_LIMIT)
     if content is None:
         raise io_error("read", path, FileNotFoundError(2, os.strerror(2)))
     return content
-
-
-__all__ = ("PluginStore", "read")

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, kind
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.groups import divide, join_nodes
 
 _HINT: t.Final = "install the same release everywhere, for example with the playbook cni.node.upgrade"

@@ -19,9 +19,8 @@ import pytest
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module import plugin_sources
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import listing as plugin_listing
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import sources as plugin_sources
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
@@ -243,7 +242,7 @@ def test_only_verified_bytes_are_unpacked(
 def test_a_directory_that_changes_during_reading_is_refused(
     ensure: Ensure, tmp_path: pathlib.Path, source: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take = plugin_listing.identity_of
+    take = plugin_sources.identity_of
 
     def swap(listing: t.Mapping[str, str]) -> str:
         (source / "ptp").write_text("evil", encoding="ascii")
@@ -258,7 +257,7 @@ def test_a_plugin_replaced_by_a_link_before_reading_is_refused(
     ensure: Ensure, tmp_path: pathlib.Path, source: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "secret").write_text("ptp", encoding="ascii")
-    take = plugin_listing.identity_of
+    take = plugin_sources.identity_of
 
     def swap(listing: t.Mapping[str, str]) -> str:
         (source / "ptp").unlink()

@@ -18,14 +18,15 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir imp
     Labels,
     missing_directories,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import (
-    Installation,
-    InstallResult,
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import InstallResult, install
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import ReleaseSelection
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import Source, identity_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import (
+    REFERENCE,
+    Manifest,
+    PluginSet,
+    PluginStore,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import identity_of
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import REFERENCE, Manifest, PluginSet
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import ReleaseSelection, Source
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
 
 Files = dict[str, bytes]
 
@@ -59,7 +60,7 @@ def select_release(
             raise NotKept
         return release.source
 
-    return lambda selection: selection.present(release.source.digests[0], release.version, only, fetch)
+    return lambda selection: selection.present(release.source.digests[0], release.version, only or [], fetch)
 
 
 class BinDir:
@@ -87,7 +88,9 @@ class BinDir:
         """Change sets to what functions select for them."""
         store = self.store
         directory = BinDirectory(str(self.path), store.digests, self._labels)
-        installation = Installation(
+        selections = {name: ReleaseSelection(name, store, directory, keep=keep, dry_run=dry_run) for name in select}
+        return install(
+            {name: choose(selections[name]) for name, choose in select.items()},
             store,
             directory,
             force=force,
@@ -95,8 +98,6 @@ class BinDir:
             new_directories=missing_directories(str(self.path)),
             require_unneeded=lambda dummy: None,
         )
-        selections = {name: ReleaseSelection(name, store, directory, keep=keep, dry_run=dry_run) for name in select}
-        return installation.change_to({name: choose(selections[name]) for name, choose in select.items()})
 
     def present(
         self,

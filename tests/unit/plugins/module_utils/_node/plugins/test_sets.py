@@ -13,7 +13,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import PluginSet
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginSet
 from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.bin_dir import (
     BinDir,

@@ -13,7 +13,7 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import (
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import (
     Manifest,
     PluginSet,
     Release,

@@ -172,17 +172,17 @@ class _RequestedSource:
 
     def _open(self) -> t.IO[bytes]:
         """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""
-        copy = functools.partial(copy_of, directory=self._module.tmpdir, what=self._path)
         if is_url(self._path):
             from ansible_collections.cni.node.plugins.module_utils._module.download import download
 
-            params, credentials = self._module.params, (self._options.url_username, self._options.url_password)
-            return download(self._path, credentials, self._module.tmpdir, params["timeout"], params["download_timeout"])
+            credentials = (self._options.url_username, self._options.url_password)
+            limits = (self._module.params["timeout"], self._module.params["download_timeout"])
+            return download(self._path, credentials, self._module.tmpdir, *limits)
         if self._options.remote_src:
             if self._may_appear_later():
                 raise SourceMissing
             with sources.name_source_in_errors(self._path, "the node", _ADVICE):
-                return copy(self._path)
+                return copy_of(self._path, self._module.tmpdir, self._path)
         if not self._sent.get("archive"):
             raise SourceNeeded
-        return copy(self._sent["archive"])
+        return copy_of(self._sent["archive"], self._module.tmpdir, self._path)

@@ -5,12 +5,11 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The module plugins."""
+"""The run of the module plugins, and its result."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import typing as t
 
@@ -22,20 +21,17 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_removal import require_unneeded
-from ansible_collections.cni.node.plugins.module_utils._module.plugin_report import report
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import move_credentials, requested_sets
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import select_releases
-from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import (
-    BinDirectory,
-    missing_directories,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import install
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, missing_directories
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, InstallResult
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE, PluginStore
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -96,22 +92,78 @@ def _operate(module: AnsibleModule, store: PluginStore, new_directories: list[st
     if selected.needed:
         what = ", ".join(f"the {what} of {name}" for name, what in selected.needed.items())
         return {"needed": selected.needed, "changed": False, "msg": f"the controller must send {what}"}
-    results = install(
-        selected.sets,
-        store,
-        directory,
-        force=module.params["force"],
-        dry_run=module.check_mode,
-        new_directories=new_directories,
-        require_unneeded=functools.partial(require_unneeded, module, paths),
-    )
+    installation = Installation(selected.sets, store, directory, force=module.params["force"])
+    if installation.removed:
+        require_unneeded(module, paths, installation.removed)
+    results = installation.results
+    if not module.check_mode:
+        installation.run(new_directories)
     library = find_current()
     if library is not None and not module.check_mode and any(options.source == BUILTIN for options in requested):
         register(library, [directory.path, store.path])
     if any(wanted.releases for wanted in selected.sets.values()) and exposures(directory.path):
         # Users other than root can replace the installed plugins.
         warn(module, map(str, access.findings([directory.path], (), allow_world_writable=False)))
-    return report(module, [*results, *selected.missing])
+    return _report(module, [*results, *selected.missing])
+
+
+def _report(module: AnsibleModule, results: t.Sequence[InstallResult]) -> JsonObject:
+    """Return the result of the module, and warn about plugins that are not removed."""
+    path = module.params["bin_dir"]
+    for result in results:
+        warn(
+            module, (_not_removed_warning(f"{path}/{name}", result.set_aside.get(name)) for name in result.not_removed)
+        )
+    changes = [change for result in results for change in result.changes]
+    warn(
+        module,
+        (
+            f"{path}/{change.name} belongs to the package {change.package}, whose next update replaces the plugin"
+            for change in changes
+            if change.package
+        ),
+    )
+    is_reference_only = [result.name for result in results] == [REFERENCE]
+    labels = [f"{'' if is_reference_only else result.name} {result.version or ''}".strip() for result in results]
+    actions = summarize_actions((change.action for change in changes), predicted=module.check_mode)
+    what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
+    sets = {result.name: {key: getattr(result, key) for key in ("version", "previous", "kept")} for result in results}
+    before, after = (
+        {result.name: _state(result, after=after) for result in results if result.changed} for after in (False, True)
+    )
+    if is_reference_only:
+        before, after = before.get(REFERENCE, {}), after.get(REFERENCE, {})
+    return {
+        "changed": any(result.changed for result in results),
+        **sets.get(REFERENCE, {}),
+        "sets": [{"name": name, **versions} for name, versions in sets.items()],
+        "plugins": [_entry(change) for change in changes],
+        "diff": {"before": before, "after": after},
+        "msg": f"{' '.join([what, ', '.join(filter(None, labels))]).strip()}: {actions}",
+    }
+
+
+def _not_removed_warning(path: str, aside: str | None) -> str:
+    warning = f"{path} is not removed, because it is not the file that was installed"
+    restored = f"the file set aside for it, {aside}, is restored by the next run once {path} is gone"
+    return f"{warning}; {restored}" if aside else warning
+
+
+def _entry(change: PluginChange) -> JsonObject:
+    entry = {"name": change.name, "set": change.set, "action": change.action}
+    return {**entry, "sha256": change.after} if change.after else entry
+
+
+def _state(result: InstallResult, *, after: bool) -> JsonObject:
+    """Return one side of the diff of a set: its version, and the plugins that change."""
+    plugins = {
+        change.name: (change.after[:12] if after else str(change.before or "")) or "absent"
+        for change in result.changes
+        if change.changed
+    }
+    if after:
+        return {"version": result.version, "plugins": plugins, "kept": result.kept}
+    return {"version": result.previous, "plugins": plugins}
 
 
 class _SELinux:

@@ -5,22 +5,26 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The installation of sets of plugins in a bin dir: the check of a change, and its result."""
+"""The change of the sets of plugins in a bin dir: it is planned, and carried out so that it can be killed at any moment."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.apply import Application, require_restorable
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, discard
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange, plan
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import (
     Manifest,
     PluginSet,
     PluginStore,
     Release,
+    SetAside,
+    read,
 )
 
 
@@ -49,64 +53,173 @@ class InstallResult:
     kept: list[str] = dataclasses.field(default_factory=list)
 
 
-def install(
-    sets: t.Mapping[str, PluginSet],
-    store: PluginStore,
-    directory: BinDirectory,
-    *,
-    force: bool,
-    dry_run: bool,
-    new_directories: list[str],
-    require_unneeded: t.Callable[[t.Collection[str]], None],
-) -> list[InstallResult]:
-    """Install the current releases of sets, and remove other plugins that these sets had installed.
+class Installation:
+    """Installs the current releases of sets, and removes other plugins that these sets had installed.
 
     Other sets keep their plugins. A plugin can move from one of the sets to another.
 
-    Args:
-        sets: By name; a set without releases is removed.
-        force: Set aside files that this collection has not installed.
-        new_directories: Directories that do not exist yet.
-        require_unneeded: Raises a `CniError` if a plugin that would be removed is needed.
-
-    Raises:
-        CniError: Among others, ``INVALID_CONFIG`` if two sets have a plugin of the same name. Nothing is changed then.
+    Attributes:
+        changes: The planned changes.
     """
-    before = store.manifest
-    merged = sorted({**before.sets, **sets}.items())
-    after = dataclasses.replace(
-        before, sets={name: kept for name, kept in merged if kept.releases}, made=[*before.made]
-    )
-    _require_distinct(after, directory.path)
-    others = after.plugins_of_others(sets)
-    desired = {plugin: (name, digest) for name in sets for plugin, digest in after.find_set(name).files.items()}
-    obsolete = {*after.installed, *after.set_aside} - desired.keys() - {*others}
-    changes = plan(desired, obsolete, after, directory, force=force)
-    directory.require_usable(
-        runs=any(wanted.releases for wanted in sets.values()), writes=any(change.changed for change in changes)
-    )
-    require_restorable(changes, before, store)
-    removed = [change.name for change in changes if change.action == "removed"]
-    if removed:
-        require_unneeded(removed)
-    # Other sets have a result only if a file of theirs is restored or removed.
-    names = dict.fromkeys([*sets, *(change.set for change in changes)])
-    results = [
-        _make_result(
+
+    def __init__(
+        self, sets: t.Mapping[str, PluginSet], store: PluginStore, directory: BinDirectory, *, force: bool
+    ) -> None:
+        """
+        Args:
+            sets: By name; a set without releases is removed.
+            force: Set aside files that this collection has not installed.
+
+        Raises:
+            CniError: Among others, ``INVALID_CONFIG`` if two sets have a plugin of the same name.
+        """
+        self._sets, self._store, self._directory = sets, store, directory
+        self._before = store.manifest
+        merged = sorted({**self._before.sets, **sets}.items())
+        self._after = dataclasses.replace(self._before, sets={name: kept for name, kept in merged if kept.releases})
+        _require_distinct(self._after, directory.path)
+        # Plugins of sets that do not change.
+        self._others = self._after.plugins_of_others(sets)
+        desired = {plugin: (name, digest) for name, wanted in sets.items() for plugin, digest in wanted.files.items()}
+        obsolete = {*self._after.installed, *self._after.set_aside} - desired.keys() - self._others
+        self.changes = plan(desired, obsolete, self._after, directory, force=force)
+        is_changed = any(change.changed for change in self.changes)
+        directory.require_usable(runs=any(wanted.releases for wanted in sets.values()), writes=is_changed)
+        for dummy in self._read_files_to_restore():
+            pass  # one that was changed after it was set aside is an error
+
+    @property
+    def removed(self) -> list[str]:
+        """Return the plugins that are removed without a file in their place."""
+        return [change.name for change in self.changes if change.action == "removed"]
+
+    @property
+    def results(self) -> list[InstallResult]:
+        """Return the result of each set; of other sets only if a file of theirs is restored or removed."""
+        names = dict.fromkeys([*self._sets, *(change.set for change in self.changes)])
+        return [self._result(name, [change for change in self.changes if change.set == name]) for name in names]
+
+    def _result(self, name: str, changes: t.Sequence[PluginChange]) -> InstallResult:
+        before = self._before.find_set(name)
+        releases = self._sets.get(name, before).releases
+        aside = {
+            change.name: f"a link to {file.link}" if file.link else self._store.set_aside(change.name)
+            for change in changes
+            if change.action == "left" and (file := self._before.set_aside.get(change.name))
+        }
+        return InstallResult(
             name,
-            [change for change in changes if change.set == name],
-            before,
-            sets.get(name, before.find_set(name)).releases,
-            store,
+            version=releases[-1].label if releases else None,
+            previous=before.current.label if before.current else None,
+            changed=any(change.changed for change in changes) or _labels(releases) != _labels(before.releases),
+            changes=[change for change in changes if change.action != "left"],
+            not_removed=[change.name for change in changes if change.action == "left"],
+            set_aside=aside,
+            kept=[release.label for release in releases[-2::-1]],
         )
-        for name in names
-    ]
-    if not dry_run:
-        after.made = sorted({*before.made, *new_directories})
-        Application(changes, after, others, store, directory).run()
-        if not (after.sets or after.set_aside):
-            store.remove()
-    return results
+
+    def run(self, new_directories: t.Iterable[str]) -> None:
+        """Carry out the changes.
+
+        Everything that needs disk space is written before the first plugin changes. If the process is killed, each plugin
+        is the old or the new one, and the manifest lists both.
+
+        Args:
+            new_directories: Directories that do not exist yet.
+        """
+        self._after.made = sorted({*self._before.made, *new_directories})
+        self._directory.clean()
+        staged: dict[str, str] = {}
+        try:
+            if any(change.changed for change in self.changes):
+                durable.make_directory(self._directory.path)
+                self._prepare(staged)
+                self._record_installed()
+                self._replace(staged)
+        finally:
+            for path in staged.values():
+                discard(path)
+        self._finish()
+
+    def _prepare(self, staged: dict[str, str]) -> None:
+        """Set files aside, and write new ones to temporary files, whose paths are added by the names of the plugins."""
+        for change in self.changes:
+            if change.displaces and change.before:
+                if not change.before.link:
+                    self._store.put(self._store.set_aside(change.name), read(self._directory.file(change.name)))
+                self._after.set_aside = {**self._after.set_aside, change.name: change.before.as_set_aside}
+            release = self._after.find_set(change.set).current
+            if change.writes and release:
+                content = self._store.read_unchanged(self._store.file(release, change.name), change.after)
+                staged[change.name] = self._directory.stage(change.name, content)
+        for name, content, aside in self._read_files_to_restore():
+            staged[name] = self._directory.stage(name, content, aside)
+
+    def _read_files_to_restore(self) -> t.Iterator[tuple[str, bytes, SetAside]]:
+        """Yield the name, content and description of each file to restore, unless it is there already.
+
+        Raises:
+            CniError: ``IO_FAILURE``: its content has changed.
+        """
+        for change in self.changes:
+            aside = self._after.set_aside.get(change.name)
+            if change.action == "restored" and aside and not (change.before and change.before.as_set_aside == aside):
+                path = self._store.set_aside(change.name)
+                yield change.name, b"" if aside.link else self._store.read_unchanged(path, aside.sha256), aside
+
+    def _record_installed(self) -> None:
+        """List the new digests beside the old ones, so that either counts as installed if the process is killed."""
+        installed = dict(self._after.installed)
+        for change in self.changes:
+            if change.is_installed:
+                installed[change.name] = sorted({*installed.get(change.name, ()), change.after})
+        self._after.installed = installed
+        self._after.owners = {**self._after.owners, **{change.name: change.set for change in self.changes}}
+        self._store.manifest = self._after
+        self._store.save()
+
+    def _replace(self, staged: dict[str, str]) -> None:
+        self._directory.put(staged)
+        staged.clear()
+        for change in self.changes:
+            if change.action == "removed":
+                durable.remove(self._directory.file(change.name), flush=False)
+            elif change.action in ("repaired", "updated") and not change.writes:
+                self._directory.repair(change.name)
+        self._directory.sync()
+
+    def _finish(self) -> None:
+        """Save the final manifest, and remove files that it does not list."""
+        after = self._after
+        installed = {change.name: [change.after] for change in self.changes if change.is_installed}
+        kept = {*self._others, *installed, *(change.name for change in self.changes if change.action == "left")}
+        installed.update({name: after.installed[name] for name in self._others if name in after.installed})
+        owners = {**after.owners, **{change.name: change.set for change in self.changes}}
+        after.installed = dict(sorted(installed.items()))
+        after.set_aside = {name: file for name, file in sorted(after.set_aside.items()) if name in kept}
+        after.owners = {name: owners[name] for name in sorted({*after.installed, *after.set_aside})}
+        after.seen = self._select_digests()
+        self._store.manifest = after
+        if after.sets or after.set_aside:
+            self._store.save()
+            self._store.remove_unlisted()
+        else:
+            remove_empty(*(path for path in after.made if self._directory.path.startswith(path)))
+            self._store.remove()
+
+    def _select_digests(self) -> dict[str, list[t.Any]]:
+        """Return digests for the next run: of the plugins as they are on disk now, and of sources on the node."""
+        for change in self.changes:
+            if change.is_installed and change.changed:
+                self._store.digests.sha256(self._directory.file(change.name))
+        # Earlier digests serve runs for other sets.
+        known = {**(self._after.seen if self._others else {}), **self._store.digests.by_path}
+        plugins = {*map(self._directory.file, self._after.installed)}
+        return {
+            path: entry
+            for path, entry in sorted(known.items())
+            if path in plugins or (os.path.dirname(path) != self._directory.path and os.path.exists(path))
+        }
 
 
 def _require_distinct(manifest: Manifest, bin_dir: str) -> None:
@@ -124,26 +237,6 @@ def _require_distinct(manifest: Manifest, bin_dir: str) -> None:
         problem = f"{bin_dir} cannot have the same plugin of two sets: {', '.join(conflicts)}"
         advice = "exclude the plugin from one of the sets with its 'only', or remove the set that is not needed"
         raise CniError(Code.INVALID_CONFIG, problem, advice)
-
-
-def _make_result(
-    name: str, changes: t.Sequence[PluginChange], manifest: Manifest, releases: t.Sequence[Release], store: PluginStore
-) -> InstallResult:
-    before = manifest.find_set(name)
-    not_removed = [change.name for change in changes if change.action == "left"]
-    aside = {plugin: manifest.set_aside[plugin] for plugin in not_removed if plugin in manifest.set_aside}
-    return InstallResult(
-        name,
-        version=releases[-1].label if releases else None,
-        previous=before.current.label if before.current else None,
-        changed=any(change.changed for change in changes) or _labels(releases) != _labels(before.releases),
-        changes=[change for change in changes if change.action != "left"],
-        not_removed=not_removed,
-        set_aside={
-            plugin: f"a link to {file.link}" if file.link else store.set_aside(plugin) for plugin, file in aside.items()
-        },
-        kept=[release.label for release in reversed(releases[:-1])],
-    )
 
 
 def _labels(releases: t.Iterable[Release]) -> list[tuple[str, str]]:

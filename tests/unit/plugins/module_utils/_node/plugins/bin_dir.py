@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir imp
     Labels,
     missing_directories,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import InstallResult, install
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, InstallResult
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import ReleaseSelection
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import Source, identity_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import (
@@ -89,15 +89,12 @@ class BinDir:
         store = self.store
         directory = BinDirectory(str(self.path), store.digests, self._labels)
         selections = {name: ReleaseSelection(name, store, directory, keep=keep, dry_run=dry_run) for name in select}
-        return install(
-            {name: choose(selections[name]) for name, choose in select.items()},
-            store,
-            directory,
-            force=force,
-            dry_run=dry_run,
-            new_directories=missing_directories(str(self.path)),
-            require_unneeded=lambda dummy: None,
-        )
+        sets = {name: choose(selections[name]) for name, choose in select.items()}
+        installation = Installation(sets, store, directory, force=force)
+        results = installation.results
+        if not dry_run:
+            installation.run(missing_directories(str(self.path)))
+        return results
 
     def present(
         self,

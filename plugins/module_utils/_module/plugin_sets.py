@@ -59,7 +59,7 @@ class SetOptions:
     url_username: str = ""
     url_password: str = ""
     checksum: str = ""
-    only: tuple[str, ...] = ()
+    only: t.Sequence[str] = ()
 
     @property
     def is_on_controller(self) -> bool:
@@ -104,8 +104,7 @@ def requested_sets(params: t.Mapping[str, t.Any], installed: t.Iterable[str]) ->
 
 
 def _read(options: t.Mapping[str, t.Any], name: str, state: str) -> SetOptions:
-    values = {key: options[key] for key in _SOURCE_OPTIONS if options[key]}
-    return SetOptions(name, state, **{**values, "only": tuple(values.get("only", ()))})
+    return SetOptions(name, state, **{key: options[key] for key in _SOURCE_OPTIONS if options[key]})
 
 
 def _check(options: SetOptions) -> None:

@@ -99,8 +99,7 @@ def _select_present(
         selected.sets[name] = selection.present(digest, version, options.only, source.fetch)
     except SourceMissing:
         warn(module, [f"{source.request.location} is not on the node yet, so its plugins cannot be listed"])
-        current = selection.store.manifest.find_set(name).current
-        previous = current.label if current else None
+        previous = selection.store.manifest.find_set(name).label
         selected.missing.append(InstallResult(name, version or None, previous, changed=True))
     except SourceNeeded:
         is_unproven = name == REFERENCE and label.is_unproven_claim(version, [digest])

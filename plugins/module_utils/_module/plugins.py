@@ -66,7 +66,7 @@ def _operate_locked(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Operate while no other run uses the same bin dir, and remove empty directories that this module created."""
     bin_dir, cache_dir = module.params["bin_dir"], module.params["cache_dir"]
     store = PluginStore(cache_dir, bin_dir)
-    new_directories = [*missing_directories(bin_dir), *missing_directories(store.parents[0])]
+    new_directories = [*missing_directories(bin_dir), *missing_directories(os.path.dirname(store.path))]
     unused = new_directories
     try:
         with hold_lock(store.lock, exclusive=True, timeout=module.params["timeout"], what=bin_dir):
@@ -110,18 +110,23 @@ def _operate(module: AnsibleModule, store: PluginStore, new_directories: list[st
 def _report(module: AnsibleModule, results: t.Sequence[InstallResult]) -> JsonObject:
     """Return the result of the module, and warn about plugins that are not removed."""
     path = module.params["bin_dir"]
-    for result in results:
-        warn(
-            module, (_not_removed_warning(f"{path}/{name}", result.set_aside.get(name)) for name in result.not_removed)
-        )
     changes = [change for result in results for change in result.changes]
+    update = "whose next update replaces the plugin"
     warn(
         module,
-        (
-            f"{path}/{change.name} belongs to the package {change.package}, whose next update replaces the plugin"
+        [
+            _not_removed_warning(f"{path}/{name}", aside)
+            for result in results
+            for name, aside in result.not_removed.items()
+        ],
+    )
+    warn(
+        module,
+        [
+            f"{path}/{change.name} belongs to the package {change.package}, {update}"
             for change in changes
             if change.package
-        ),
+        ],
     )
     is_reference_only = [result.name for result in results] == [REFERENCE]
     labels = [f"{'' if is_reference_only else result.name} {result.version or ''}".strip() for result in results]
@@ -143,7 +148,7 @@ def _report(module: AnsibleModule, results: t.Sequence[InstallResult]) -> JsonOb
     }
 
 
-def _not_removed_warning(path: str, aside: str | None) -> str:
+def _not_removed_warning(path: str, aside: str) -> str:
     warning = f"{path} is not removed, because it is not the file that was installed"
     restored = f"the file set aside for it, {aside}, is restored by the next run once {path} is gone"
     return f"{warning}; {restored}" if aside else warning

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Find plugins and plugin directories that users other than root can change."""
+"""Plugin directories, and plugins that networks run, that users other than root can change."""
 
 from __future__ import annotations
 
@@ -48,6 +48,3 @@ def _finding(exposure: Exposure, allow_world_writable: bool) -> Finding:
         return Finding("unsafe-plugin", exposure.path, "", f"{exposure.reason}, so {refusal}", hint)
     hint = f"plugins run as root: run chown root {exposure.path} and chmod go-w {exposure.path}"
     return Finding("writable-plugin", exposure.path, "", exposure.reason, hint)
-
-
-__all__ = ("findings", "network_findings")

@@ -86,7 +86,10 @@ def plugins(
     head = _head(file)
     try:
         if head.startswith(_EXECUTABLES):
-            yield name_executable(what, only), _read_executable(file)
+            content = file.read(members.MEMBER_LIMIT + 1)
+            if len(content) > members.MEMBER_LIMIT:
+                raise members.Refusal(f"it has more than {members.MEMBER_LIMIT} bytes", "a plugin")
+            yield name_executable(what, only), content
         elif head.startswith(_ZIP):
             yield from _select_plugins(members.read_zip(file, total_limit), what)
         else:
@@ -148,13 +151,6 @@ def _describe(file: t.IO[bytes]) -> str:
     else:
         kind = f"is not a supported archive; it begins with {excerpt}"
     return f"it has {os.fstat(file.fileno()).st_size} bytes and {kind}"
-
-
-def _read_executable(file: t.IO[bytes]) -> bytes:
-    content = file.read(members.MEMBER_LIMIT + 1)
-    if len(content) > members.MEMBER_LIMIT:
-        raise members.Refusal(f"it has more than {members.MEMBER_LIMIT} bytes", "a plugin")
-    return content
 
 
 def _select_plugins(found: members.Members, what: str) -> t.Iterator[tuple[str, bytes]]:

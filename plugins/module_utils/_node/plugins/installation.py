@@ -22,7 +22,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.store impor
     Manifest,
     PluginSet,
     PluginStore,
-    Release,
     SetAside,
     read,
 )
@@ -38,8 +37,8 @@ class InstallResult:
         previous: The version that was installed before, or None.
         changed: Whether files, the kept versions or their names change.
         changes: Without the plugins in `not_removed`.
-        not_removed: Plugins that are not removed, because another file has replaced them.
-        set_aside: By name of a plugin in `not_removed`: the path of the file set aside for it, or a description of a link.
+        not_removed: Plugins that are not removed, because another file has replaced them: by name, the path of the file that
+            was set aside for the plugin, a description of a link, or an empty string.
         kept: The other versions that are kept, most recent first.
     """
 
@@ -48,8 +47,7 @@ class InstallResult:
     previous: str | None
     changed: bool
     changes: t.Sequence[PluginChange] = ()
-    not_removed: t.Sequence[str] = ()
-    set_aside: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    not_removed: dict[str, str] = dataclasses.field(default_factory=dict)
     kept: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -80,9 +78,7 @@ class Installation:
         _require_distinct(self._after, directory.path)
         # Plugins of sets that do not change.
         self._others = self._after.plugins_of_others(sets)
-        desired = {plugin: (name, digest) for name, wanted in sets.items() for plugin, digest in wanted.files.items()}
-        obsolete = {*self._after.installed, *self._after.set_aside} - desired.keys() - self._others
-        self.changes = plan(desired, obsolete, self._after, directory, force=force)
+        self.changes = plan(sets, self._after, directory, force=force)
         is_changed = any(change.changed for change in self.changes)
         directory.require_usable(runs=any(wanted.releases for wanted in sets.values()), writes=is_changed)
         for dummy in self._read_files_to_restore():
@@ -101,22 +97,22 @@ class Installation:
 
     def _result(self, name: str, changes: t.Sequence[PluginChange]) -> InstallResult:
         before = self._before.find_set(name)
-        releases = self._sets.get(name, before).releases
-        aside = {
-            change.name: f"a link to {file.link}" if file.link else self._store.set_aside(change.name)
-            for change in changes
-            if change.action == "left" and (file := self._before.set_aside.get(change.name))
-        }
+        wanted = self._sets.get(name, before)
         return InstallResult(
             name,
-            version=releases[-1].label if releases else None,
-            previous=before.current.label if before.current else None,
-            changed=any(change.changed for change in changes) or _labels(releases) != _labels(before.releases),
+            version=wanted.label,
+            previous=before.label,
+            changed=any(change.changed for change in changes) or _labels(wanted) != _labels(before),
             changes=[change for change in changes if change.action != "left"],
-            not_removed=[change.name for change in changes if change.action == "left"],
-            set_aside=aside,
-            kept=[release.label for release in releases[-2::-1]],
+            not_removed={
+                change.name: self._describe_aside(change.name) for change in changes if change.action == "left"
+            },
+            kept=[release.label for release in wanted.releases[-2::-1]],
         )
+
+    def _describe_aside(self, name: str) -> str:
+        aside = self._before.set_aside.get(name)
+        return (f"a link to {aside.link}" if aside.link else self._store.set_aside(name)) if aside else ""
 
     def run(self, new_directories: t.Iterable[str]) -> None:
         """Carry out the changes.
@@ -239,5 +235,5 @@ def _require_distinct(manifest: Manifest, bin_dir: str) -> None:
         raise CniError(Code.INVALID_CONFIG, problem, advice)
 
 
-def _labels(releases: t.Iterable[Release]) -> list[tuple[str, str]]:
-    return [(release.id, release.version) for release in releases]
+def _labels(plugin_set: PluginSet) -> list[tuple[str, str]]:
+    return [(release.id, release.version) for release in plugin_set.releases]

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, PluginFile
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE, Manifest
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE, Manifest, PluginSet
 
 # Seconds. A package database answers within some tenths of one.
 _PACKAGES_TIMEOUT = 30.0
@@ -70,37 +70,29 @@ class PluginChange:
 
 
 def plan(
-    desired: t.Mapping[str, tuple[str, str]],
-    obsolete: t.Iterable[str],
-    manifest: Manifest,
-    directory: BinDirectory,
-    *,
-    force: bool,
+    sets: t.Mapping[str, PluginSet], manifest: Manifest, directory: BinDirectory, *, force: bool
 ) -> list[PluginChange]:
     """Plan the changes of the plugins of some sets.
 
     Args:
-        desired: By name of a plugin: the set that has it, and the digest of the file.
-        obsolete: Names of plugins in the manifest that no set has any more.
+        sets: By name; the manifest has their new releases already.
         force: Set aside foreign files that have the names of plugins.
 
     Raises:
         CniError: ``INVALID_CONFIG``: there are foreign files, and they may not or cannot be set aside.
     """
+    desired = {plugin: (name, digest) for name, wanted in sets.items() for plugin, digest in wanted.files.items()}
+    obsolete = {*manifest.installed, *manifest.set_aside} - desired.keys() - manifest.plugins_of_others(sets)
     files = directory.find({*desired, *obsolete})
     foreign = [name for name in desired if name in files and _is_foreign(name, files[name], manifest)]
     packages = find_packages(directory.path, foreign) if foreign else {}
     changes = [
-        _plan_desired(name, *desired[name], manifest, files.get(name), packages.get(name, ""))
-        for name in sorted(desired)
+        _plan_desired(name, *wanted, manifest, files.get(name), packages.get(name, ""))
+        for name, wanted in sorted(desired.items())
     ]
     displaced = [change for change in changes if change.displaces and (change.action != "adopted" or change.package)]
-    blocked = ", ".join(
-        change.name
-        for change in displaced
-        if change.before
-        and manifest.set_aside.get(change.name, change.before.as_set_aside) != change.before.as_set_aside
-    )
+    kept = {change.name: (manifest.set_aside.get(change.name), change.before) for change in displaced}
+    blocked = ", ".join(name for name, (aside, file) in kept.items() if aside and file and aside != file.as_set_aside)
     if blocked:
         problem = "has foreign files that cannot be set aside, because others with these names already are"
         advice = "move the files away; files that are set aside are restored when the plugins are removed"
@@ -157,15 +149,13 @@ def find_packages(directory: str, names: t.Iterable[str]) -> dict[str, str]:
     A file without a package is left out. So is every file if the package database cannot be read.
     """
     managers = [(path, name) for name in _MANAGERS if (path := program.find(name))]
-    found = ((name, _find_package(os.path.join(directory, name), managers)) for name in names)
-    return {name: package for name, package in found if package}
-
-
-def _find_package(path: str, managers: t.Iterable[tuple[str, str]]) -> str:
-    # A package lists the path at which it installs a file, not the links that lead there.
-    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-    paths = dict.fromkeys([path, real, os.path.realpath(path)])
-    return next((package for manager in managers if (package := _query(*manager, paths))), "")
+    packages = {}
+    for name in names:
+        # A package lists the path at which it installs a file, not the links that lead there.
+        path = os.path.join(directory, name)
+        paths = dict.fromkeys([path, os.path.join(os.path.realpath(directory), name), os.path.realpath(path)])
+        packages[name] = next(filter(None, (_query(*manager, paths) for manager in managers)), "")
+    return {name: package for name, package in packages.items() if package}
 
 
 def _query(executable: str, name: str, paths: t.Iterable[str]) -> str:

@@ -93,6 +93,10 @@ class PluginSet:
         return self.releases[-1] if self.releases else None
 
     @property
+    def label(self) -> str | None:
+        return self.current.label if self.current else None
+
+    @property
     def files(self) -> dict[str, str]:
         """SHA-256 of the plugins of the current release by name."""
         return self.current.files if self.current else {}
@@ -149,17 +153,17 @@ class Manifest:
         try:
             return cls._from_keys(_with_sets(keys))
         except (AttributeError, KeyError, TypeError, ValueError) as exc:
-            raise CniError(
-                Code.DECODE_FAILURE,
-                f"{path} is not a valid manifest of installed plugins: {exc}",
-                f"remove {directory}; the installed plugins then count as foreign files",
-            ) from exc
+            problem = f"{path} is not a valid manifest of installed plugins: {exc}"
+            advice = f"remove {directory}; the installed plugins then count as foreign files"
+            raise CniError(Code.DECODE_FAILURE, problem, advice) from exc
 
     @classmethod
     def _from_keys(cls, keys: dict[str, t.Any]) -> Manifest:
         if keys.pop("format") != _FORMAT:
             raise ValueError("an unknown format")
-        keys["sets"] = {name: _read_set(**plugin_set) for name, plugin_set in keys["sets"].items()}
+        for name, plugin_set in keys["sets"].items():
+            releases = [Release(**release) for release in plugin_set.pop("releases")]
+            keys["sets"][name] = PluginSet(releases, **plugin_set)
         keys["set_aside"] = {name: SetAside(**file) for name, file in keys["set_aside"].items()}
         return cls(**keys)
 
@@ -169,10 +173,6 @@ class Manifest:
         content = json_text.encode({"format": _FORMAT, **dataclasses.asdict(self)}) + b"\n"
         if content != durable.read(path):
             durable.write(path, content)
-
-
-def _read_set(releases: list[dict[str, t.Any]], rolled_back_from: str) -> PluginSet:
-    return PluginSet([Release(**release) for release in releases], rolled_back_from)
 
 
 def _with_sets(keys: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -204,8 +204,6 @@ class PluginStore:
 
     def __init__(self, cache_dir: str, bin_dir: str) -> None:
         self.path = os.path.join(cache_dir, *_STORES, urllib.parse.quote(bin_dir, safe=""))
-        stores = os.path.dirname(self.path)
-        self.parents = [stores, os.path.dirname(stores), cache_dir]
         self.manifest = Manifest.load(self.path)
         self.digests = Digests(self.manifest.seen)
 
@@ -226,13 +224,9 @@ class PluginStore:
 
     def has(self, release: Release, names: t.Iterable[str]) -> bool:
         """Return whether plugins of a release are kept unchanged."""
-        return all(self._is_unchanged(release, name) for name in names)
-
-    def _is_unchanged(self, release: Release, name: str) -> bool:
-        try:
-            return digest_of(self.file(release, name)) == release.files.get(name)
-        except CniError:
-            return False
+        with contextlib.suppress(CniError):
+            return all(digest_of(self.file(release, name)) == release.files.get(name) for name in names)
+        return False
 
     def read_unchanged(self, path: str, digest: str) -> bytes:
         """Return the content of a kept file, if it is unchanged.

@@ -15,7 +15,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url, separate
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import release
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, as_list, plain
@@ -101,7 +101,12 @@ def further_sets(arguments: JsonObject) -> list[JsonObject]:
 def is_on_controller(options: JsonObject) -> bool:
     """Return whether the controller has the source of a set; otherwise, the node reads or downloads it."""
     name = options.get("source")
-    if not isinstance(name, str) or name in ("", BUILTIN) or is_url(name) or options["state"] != "present":
+    if (
+        not isinstance(name, str)
+        or name in ("", release.BUILTIN)
+        or release.is_url(name)
+        or options["state"] != "present"
+    ):
         return False
     return not boolean(options.get("remote_src") or False, strict=False)
 
@@ -109,18 +114,8 @@ def is_on_controller(options: JsonObject) -> bool:
 def without_credentials(arguments: JsonObject) -> JsonObject:
     """Return the arguments with the credentials of URLs moved to options, which Ansible hides."""
     items = further_sets(arguments)
-    sets = {"sets": [_move_credentials(item) for item in items]} if items else {}
-    return {**_move_credentials(arguments), **sets}
-
-
-def _move_credentials(options: JsonObject) -> JsonObject:
-    name = options.get("source")
-    if not isinstance(name, str):
-        return options
-    location, credentials = separate(name)
-    url_options = zip(("url_username", "url_password"), credentials)
-    missing = {key: value for key, value in url_options if value and not options.get(key)}
-    return {**options, **missing, "source": location}
+    sets = {"sets": [release.without_credentials(item) for item in items]} if items else {}
+    return {**release.without_credentials(arguments), **sets}
 
 
 __all__ = (

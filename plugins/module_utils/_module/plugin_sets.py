@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url, separate
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url, without_credentials
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 
 if t.TYPE_CHECKING:
@@ -70,10 +70,7 @@ class SetOptions:
 def move_credentials(module: AnsibleModule) -> None:
     """Move credentials from sources, which results show, to the options for them."""
     for options in (module.params, *(module.params["sets"] or ())):
-        if options["source"]:
-            options["source"], credentials = separate(options["source"])
-            for key, value in zip(("url_username", "url_password"), credentials):
-                options[key] = options[key] or value
+        options.update(without_credentials(options))
         # Ansible does so for options with no_log.
         module.no_log_values.update(filter(None, [options["url_password"]]))
 

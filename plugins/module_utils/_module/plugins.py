@@ -110,40 +110,22 @@ def _operate(module: AnsibleModule, store: PluginStore, new_directories: list[st
 def _report(module: AnsibleModule, results: t.Sequence[InstallResult]) -> JsonObject:
     """Return the result of the module, and warn about plugins that are not removed."""
     path = module.params["bin_dir"]
+    not_removed = [entry for result in results for entry in result.not_removed.items()]
+    warn(module, [_not_removed_warning(f"{path}/{name}", aside) for name, aside in not_removed])
     changes = [change for result in results for change in result.changes]
-    update = "whose next update replaces the plugin"
-    warn(
-        module,
-        [
-            _not_removed_warning(f"{path}/{name}", aside)
-            for result in results
-            for name, aside in result.not_removed.items()
-        ],
-    )
-    warn(
-        module,
-        [
-            f"{path}/{change.name} belongs to the package {change.package}, {update}"
-            for change in changes
-            if change.package
-        ],
-    )
-    is_reference_only = [result.name for result in results] == [REFERENCE]
-    labels = [f"{'' if is_reference_only else result.name} {result.version or ''}".strip() for result in results]
+    owned = [f"{path}/{change.name} belongs to the package {change.package}" for change in changes if change.package]
+    warn(module, [f"{problem}, whose next update replaces the plugin" for problem in owned])
+    names = ["" if _is_reference_only(results) else result.name for result in results]
+    labels = [f"{name} {result.version or ''}".strip() for name, result in zip(names, results)]
     actions = summarize_actions((change.action for change in changes), predicted=module.check_mode)
     what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
     sets = {result.name: {key: getattr(result, key) for key in ("version", "previous", "kept")} for result in results}
-    before, after = (
-        {result.name: _state(result, after=after) for result in results if result.changed} for after in (False, True)
-    )
-    if is_reference_only:
-        before, after = before.get(REFERENCE, {}), after.get(REFERENCE, {})
     return {
         "changed": any(result.changed for result in results),
         **sets.get(REFERENCE, {}),
         "sets": [{"name": name, **versions} for name, versions in sets.items()],
         "plugins": [_entry(change) for change in changes],
-        "diff": {"before": before, "after": after},
+        "diff": {"before": _state(results, after=False), "after": _state(results, after=True)},
         "msg": f"{' '.join([what, ', '.join(filter(None, labels))]).strip()}: {actions}",
     }
 
@@ -159,16 +141,23 @@ def _entry(change: PluginChange) -> JsonObject:
     return {**entry, "sha256": change.after} if change.after else entry
 
 
-def _state(result: InstallResult, *, after: bool) -> JsonObject:
-    """Return one side of the diff of a set: its version, and the plugins that change."""
-    plugins = {
-        change.name: (change.after[:12] if after else str(change.before or "")) or "absent"
-        for change in result.changes
-        if change.changed
-    }
-    if after:
-        return {"version": result.version, "plugins": plugins, "kept": result.kept}
-    return {"version": result.previous, "plugins": plugins}
+def _is_reference_only(results: t.Sequence[InstallResult]) -> bool:
+    return [result.name for result in results] == [REFERENCE]
+
+
+def _state(results: t.Sequence[InstallResult], *, after: bool) -> JsonObject:
+    """Return one side of the diff: the version of each set that changes, and the plugins that change."""
+    states = {}
+    for result in results:
+        changes = [change for change in result.changes if change.changed]
+        if after:
+            plugins = {change.name: change.after[:12] or "absent" for change in changes}
+            state = {"version": result.version, "plugins": plugins, "kept": result.kept}
+        else:
+            plugins = {change.name: str(change.before or "absent") for change in changes}
+            state = {"version": result.previous, "plugins": plugins}
+        states.update({result.name: state} if result.changed else {})
+    return states.get(REFERENCE, {}) if _is_reference_only(results) else states
 
 
 class _SELinux:

@@ -81,6 +81,15 @@ def separate(location: str) -> tuple[str, tuple[str, str]]:
     return scheme + host + rest, (urllib.parse.unquote(username), urllib.parse.unquote(password))
 
 
+def without_credentials(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the options of a set with the credentials of a URL moved to the options for them, which Ansible hides."""
+    if not isinstance(options.get("source"), str):
+        return dict(options)
+    location, credentials = separate(options["source"])
+    found = zip(("url_username", "url_password"), credentials)
+    return {**options, **{key: value for key, value in found if value and not options.get(key)}, "source": location}
+
+
 def resolve_request(
     version: str, source: str, checksum: str, machine: str = "", name: str = REFERENCE
 ) -> ReleaseRequest:

@@ -23,12 +23,9 @@ if t.TYPE_CHECKING:
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 # Options of a task that describe a set, and their types; an item of `sets` has them too.
 _SOURCE_OPTIONS = {
-    "version": {"type": "str"},
-    "source": {"type": "str"},
-    "remote_src": {"type": "bool", "default": False},
-    "url_username": {"type": "str"},
+    **{name: {"type": "str"} for name in ("version", "source", "url_username", "checksum")},
     "url_password": {"type": "str", "no_log": True},
-    "checksum": {"type": "str"},
+    "remote_src": {"type": "bool", "default": False},
     "only": {"type": "list", "elements": "str"},
 }
 _STATES = ["present", "absent", "rolled_back"]

@@ -14,17 +14,10 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, discard
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange, plan
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import (
-    Manifest,
-    PluginSet,
-    PluginStore,
-    SetAside,
-    read,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginSet, PluginStore, SetAside, read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +68,7 @@ class Installation:
         self._before = store.manifest
         merged = sorted({**self._before.sets, **sets}.items())
         self._after = dataclasses.replace(self._before, sets={name: kept for name, kept in merged if kept.releases})
-        _require_distinct(self._after, directory.path)
+        self._after.require_distinct(directory.path)
         # Plugins of sets that do not change.
         self._others = self._after.plugins_of_others(sets)
         self.changes = plan(sets, self._after, directory, force=force)
@@ -216,23 +209,6 @@ class Installation:
             for path, entry in sorted(known.items())
             if path in plugins or (os.path.dirname(path) != self._directory.path and os.path.exists(path))
         }
-
-
-def _require_distinct(manifest: Manifest, bin_dir: str) -> None:
-    """Refuse sets that have a plugin of the same name.
-
-    Raises:
-        CniError: ``INVALID_CONFIG``.
-    """
-    claims: dict[str, list[str]] = {}
-    for name, plugin_set in manifest.sets.items():
-        for plugin in plugin_set.files:
-            claims.setdefault(plugin, []).append(name)
-    conflicts = [f"{plugin} of {' and '.join(names)}" for plugin, names in sorted(claims.items()) if len(names) > 1]
-    if conflicts:
-        problem = f"{bin_dir} cannot have the same plugin of two sets: {', '.join(conflicts)}"
-        advice = "exclude the plugin from one of the sets with its 'only', or remove the set that is not needed"
-        raise CniError(Code.INVALID_CONFIG, problem, advice)
 
 
 def _labels(plugin_set: PluginSet) -> list[tuple[str, str]]:

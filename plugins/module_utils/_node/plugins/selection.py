@@ -22,7 +22,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.store impor
     PluginSet,
     PluginStore,
     Release,
-    read,
 )
 
 
@@ -107,9 +106,10 @@ class ReleaseSelection:
             return None
         files = {name: release.files[name] for name in release.files if name in selected}
         if version and version != release.version and self._is_unproven(version, release.digests):
-            for name in files:
+            for name, expected in files.items():
                 if self.store.has(release, [name]):
-                    label.require_version_of_plugin(version, name, read(self.store.file(release, name)))
+                    content = self.store.read_unchanged(self.store.file(release, name), expected)
+                    label.require_version_of_plugin(version, name, content)
         return dataclasses.replace(release, files=files, version=version or release.version)
 
     def _is_unproven(self, version: str, digests: t.Iterable[str]) -> bool:

@@ -138,6 +138,22 @@ class Manifest:
         """Return the plugins of the sets that do not have these names."""
         return {plugin for name, other in self.sets.items() if name not in names for plugin in other.files}
 
+    def require_distinct(self, bin_dir: str) -> None:
+        """Refuse sets that have a plugin of the same name.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``.
+        """
+        claims: dict[str, list[str]] = {}
+        for name, plugin_set in self.sets.items():
+            for plugin in plugin_set.files:
+                claims.setdefault(plugin, []).append(name)
+        conflicts = [f"{plugin} of {' and '.join(names)}" for plugin, names in sorted(claims.items()) if len(names) > 1]
+        if conflicts:
+            problem = f"{bin_dir} cannot have the same plugin of two sets: {', '.join(conflicts)}"
+            advice = "exclude the plugin from one of the sets with its 'only', or remove the set that is not needed"
+            raise CniError(Code.INVALID_CONFIG, problem, advice)
+
     @classmethod
     def load(cls, directory: str) -> Manifest:
         """Read the manifest. An unreadable one is an error, because a guess could remove foreign files.

@@ -12,6 +12,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tarfile
 import typing as t
 
@@ -75,6 +76,18 @@ def test_a_second_run_reports_no_change_and_no_file_is_left(ensure: Ensure, tmp_
     assert os.listdir(tmp_path) == ["source"]
     assert ensure(state="absent").ok()["changed"] is False
     assert os.listdir(tmp_path) == ["source"]
+
+
+CONVERGED = """
+import sys
+from ansible_collections.cni.node.plugins.module_utils._module import plugins
+loaded = {"tarfile", "zipfile", "gzip", "urllib.request"} & sys.modules.keys()
+assert not loaded, loaded
+"""
+
+
+def test_code_that_reads_archives_is_loaded_only_with_an_archive() -> None:
+    subprocess.run([sys.executable, "-c", CONVERGED], check=True)
 
 
 def test_kept_files_are_reported(ensure: Ensure, tmp_path: pathlib.Path) -> None:

@@ -245,6 +245,7 @@ CRAFTED: dict[str, tuple[bytes, str]] = {
     ),
     "records that do not end": (extend(b"x", b"99 path=bridge\n") + BRIDGE, "an invalid pax header"),
     "records of nothing": (extend(b"x", b"0 =\n") + BRIDGE, "an invalid pax header"),
+    "a damaged second header": (BRIDGE[:1024] + b"x" + pack(member("ptp"))[1:], "bad checksum"),
     "no end": (pack(member("bridge"))[:1024], "it is incomplete"),
 }
 

@@ -76,16 +76,20 @@ class ActionModule(ComparingAction, PluginsArguments):
         """Run the module with the digests of the sources, and send those contents that the module needs."""
         known: JsonObject = {name: {"digest": source.digest} for name, source in found.items()}
         result = self._call(arguments, task_vars, known)
-        for name, what in (result.get("needed") or {}).items():
-            if what == "listing":
-                known[name]["listing"] = found[name].listing()
-            else:
-                with found[name].pack() as path:
-                    known[name]["archive"] = self.send_file(path, f"source-{name}")
-        return self._call(arguments, task_vars, known) if result.get("needed") else result
+        sent = {name: self._send(name, found[name], what) for name, what in (result.get("needed") or {}).items()}
+        if not sent:
+            return result
+        return self._call(arguments, task_vars, {name: {**known[name], **sent.get(name, {})} for name in known})
+
+    def _send(self, name: str, source: _Source, what: str) -> dict[str, t.Any]:
+        """Return what the module gets of a source; its content is sent to the node first."""
+        if what == "listing":
+            return {"listing": source.listing()}
+        with source.pack() as path:
+            return {"archive": self.send_file(path, f"source-{name}")}
 
     def _call(self, arguments: JsonObject, task_vars: JsonObject | None, controller: JsonObject) -> JsonObject:
-        arguments = {**arguments, CONTROLLER_KEY: {name: dict(keys) for name, keys in controller.items()}}
+        arguments = {**arguments, CONTROLLER_KEY: controller}
         result: JsonObject = self._execute_module(module_args=arguments, task_vars=task_vars)
         result.get("invocation", {}).get("module_args", {}).pop(CONTROLLER_KEY, None)
         return result

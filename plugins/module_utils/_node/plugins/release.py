@@ -172,7 +172,7 @@ def _require_agreement(version: str, asset: re.Match[str], location: str, machin
     architecture = _ARCHITECTURES.get(machine, machine)
     if machine and architecture != asset[1]:
         problem = f"the name of {location} says architecture {asset[1]}, but this node has {machine}"
-        raise _invalid(problem, f"expected: an archive for {architecture}")
+        raise _invalid(problem, f"expected: an archive for {architecture or machine}")
     return asset[2]
 
 

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.exchange import C
 from ansible_collections.cni.node.plugins.module_utils._node.files import digest as file_digest
 from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive, sources
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import resolve_request
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import ReleaseRequest, resolve_request
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
 from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import (
@@ -55,7 +55,11 @@ class ActionModule(ComparingAction, PluginsArguments):
         try:
             path = self._find_path(options["source"])
             with sources.name_source_in_errors(path, "the controller", _ADVICE):
-                return _Directory(path, options) if os.path.isdir(path) else _Archive(path, set_name, options)
+                version, checksum = (str(options.get(key) or "") for key in ("version", "checksum"))
+                if os.path.isdir(path):
+                    return _Directory(path, checksum, functools.partial(file_digest.digest_of, follow=False))
+                request = resolve_request(version, options["source"], checksum, name=set_name)
+                return _Archive(path, request, options.get("only") or [])
         except CniError as exc:
             raise exc if set_name == REFERENCE else exc.within(f"set {set_name}") from exc
 
@@ -84,7 +88,7 @@ class ActionModule(ComparingAction, PluginsArguments):
     def _send(self, name: str, source: _Source, what: str) -> dict[str, t.Any]:
         """Return what the module gets of a source; its content is sent to the node first."""
         if what == "listing":
-            return {"listing": source.listing()}
+            return {"listing": source.listing}
         with source.pack() as path:
             return {"archive": self.send_file(path, f"source-{name}")}
 
@@ -116,18 +120,16 @@ def _require_text_versions(arguments: JsonObject, variables: JsonObject) -> None
 class _Archive:
     """An archive on the controller whose digest has been verified."""
 
-    def __init__(self, path: str, set_name: str, arguments: JsonObject) -> None:
-        self._path, self._name = path, arguments["source"]
-        version, checksum = (str(arguments.get(key) or "") for key in ("version", "checksum"))
-        only = arguments.get("only") or []
+    def __init__(self, path: str, request: ReleaseRequest, only: t.Any) -> None:
+        self._path, self._name = path, request.location
         self._only = only.split(",") if isinstance(only, str) else [str(plugin) for plugin in only]
-        request = resolve_request(version, self._name, checksum, name=set_name)
         with file_digest.open_regular(path) as file:
             if request.checksum:
                 archive.verify(file, request.checksum, self._name)
             is_known = request.checksum.startswith("sha256:")
             self.digest = request.checksum if is_known else f"sha256:{file_digest.digest_of_stream(file)}"
 
+    @property
     def listing(self) -> dict[str, str]:
         file = copy_of(self._path, _temporary_directory(), self._name)
         plugins = archive.unpack(file, self.digest, self._name, self._only)
@@ -138,23 +140,14 @@ class _Archive:
         yield self._path
 
 
-class _Directory:
+class _Directory(sources.PluginDirectory):
     """A directory of plugins on the controller."""
-
-    def __init__(self, path: str, arguments: JsonObject) -> None:
-        self._path = path
-        digest = functools.partial(file_digest.digest_of, follow=False)
-        self._listing = sources.list_plugins(path, str(arguments.get("checksum") or ""), digest)
-        self.digest = sources.identity_of(self._listing)
-
-    def listing(self) -> dict[str, str]:
-        return self._listing
 
     @contextlib.contextmanager
     def pack(self) -> t.Iterator[str]:
         with tempfile.NamedTemporaryFile(suffix=".tgz", dir=_temporary_directory()) as packed:
             with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as packing:
-                for name, content in sources.read_plugins(self._path, self._listing):
+                for name, content in self.plugins():
                     member = tarfile.TarInfo(name)
                     member.mode, member.size = 0o755, len(content)
                     packing.addfile(member, io.BytesIO(content))

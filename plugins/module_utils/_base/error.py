@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import errno
 import os
@@ -81,6 +82,19 @@ def io_error(action: str, path: str, exc: OSError) -> CniError:
     return CniError(Code.IO_FAILURE, f"cannot {action} {printable.line(path)}: {reason}", advice)
 
 
+@contextlib.contextmanager
+def io_errors(action: str, path: str) -> t.Iterator[None]:
+    """Raise the `io_error` of a system call that fails in the block.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    try:
+        yield
+    except OSError as exc:
+        raise io_error(action, path, exc) from exc
+
+
 def as_error(exc: Exception) -> CniError:
     """Return a `CniError` as it is; wrap any other exception as an internal error with its location."""
     if isinstance(exc, CniError):
@@ -119,4 +133,4 @@ def raise_all(what: str, errors: t.Sequence[CniError]) -> None:
         raise CniError(errors[0].code, f"{what}: {len(errors)} failures", "\n".join(str(error) for error in errors))
 
 
-__all__ = ("CniError", "Code", "as_error", "collect_errors", "io_error", "raise_all")
+__all__ = ("CniError", "Code", "as_error", "collect_errors", "io_error", "io_errors", "raise_all")

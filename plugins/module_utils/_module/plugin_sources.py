@@ -141,9 +141,9 @@ class _RequestedSource:
             return str(self._sent["digest"])
         with sources.name_source_in_errors(path, "the node", _ADVICE):
             if os.path.isdir(path):
-                listing = sources.list_plugins(path, checksum, store.digests.sha256)
-                self._listed = functools.partial(sources.read_plugins, path, listing)
-                return sources.identity_of(listing)
+                directory = sources.PluginDirectory(path, checksum, store.digests.sha256)
+                self._listed = directory.plugins
+                return directory.digest
             return checksum or ("" if self._may_appear_later() else f"sha256:{store.digests.sha256(path)}")
 
     def _may_appear_later(self) -> bool:

@@ -69,7 +69,7 @@ def _operate_locked(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     new_directories = [*missing_directories(bin_dir), *missing_directories(os.path.dirname(store.path))]
     unused = new_directories
     try:
-        with hold_lock(store.lock, exclusive=True, timeout=module.params["timeout"], what=bin_dir):
+        with hold_lock(f"{store.path}.lock", exclusive=True, timeout=module.params["timeout"], what=bin_dir):
             store = PluginStore(cache_dir, bin_dir)
             if any(options.state == "absent" for options in requested_sets(module.params, ())):
                 unused = [*new_directories, *store.manifest.made]

@@ -17,7 +17,7 @@ import tempfile
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import SetAside
 
@@ -84,7 +84,7 @@ class BinDirectory:
         return {name: file for name, file in files.items() if file}
 
     def _inspect(self, path: str) -> PluginFile | None:
-        with _io_errors("read", path), contextlib.suppress(FileNotFoundError):
+        with io_errors("read", path), contextlib.suppress(FileNotFoundError):
             status = os.lstat(path)
             link = os.readlink(path) if stat.S_ISLNK(status.st_mode) else ""
             if not link and not stat.S_ISREG(status.st_mode):
@@ -102,7 +102,7 @@ class BinDirectory:
         """
         missing = missing_directories(self.path)
         existing = os.path.dirname(missing[-1]) if missing else self.path
-        with _io_errors("read", existing):
+        with io_errors("read", existing):
             flags = os.statvfs(existing).f_flag
         if runs and flags & os.ST_NOEXEC:
             problem = f"no plugin in {self.path} can be run: its file system is mounted with noexec"
@@ -116,11 +116,11 @@ class BinDirectory:
         Args:
             aside: The file was set aside, and gets back the metadata that it had, or is the link that it was.
         """
-        with _io_errors("write to", self.path):
+        with io_errors("write to", self.path):
             descriptor, path = tempfile.mkstemp(durable.TEMPORARY_SUFFIX, durable.TEMPORARY_PREFIX, self.path)
         like = aside or SetAside("", MODE, os.geteuid(), os.getegid(), 0)
         try:
-            with _io_errors("write", self.file(name)), os.fdopen(descriptor, "wb") as stream:
+            with io_errors("write", self.file(name)), os.fdopen(descriptor, "wb") as stream:
                 if like.link:
                     os.unlink(path)
                     os.symlink(like.link, path)
@@ -143,13 +143,13 @@ class BinDirectory:
     def put(self, staged: t.Mapping[str, str]) -> None:
         """Rename staged files to their names. A process that runs a replaced file keeps running."""
         for name, path in staged.items():
-            with _io_errors("write", self.file(name)):
+            with io_errors("write", self.file(name)):
                 os.rename(path, self.file(name))
 
     def repair(self, name: str) -> None:
         """Set owner, mode and label of a plugin."""
         path = self.file(name)
-        with _io_errors("set owner and mode of", path):
+        with io_errors("set owner and mode of", path):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 os.fchown(descriptor, os.geteuid(), os.getegid())
@@ -160,7 +160,7 @@ class BinDirectory:
             self._labels.apply(path, path)
 
     def sync(self) -> None:
-        with _io_errors("write to", self.path):
+        with io_errors("write to", self.path):
             durable.sync_directory(self.path)
 
     def clean(self) -> None:
@@ -169,14 +169,6 @@ class BinDirectory:
             for name in os.listdir(self.path):
                 if durable.is_temporary(name):
                     discard(self.file(name))
-
-
-@contextlib.contextmanager
-def _io_errors(action: str, path: str) -> t.Iterator[None]:
-    try:
-        yield
-    except OSError as exc:
-        raise io_error(action, path, exc) from exc
 
 
 def missing_directories(path: str) -> list[str]:

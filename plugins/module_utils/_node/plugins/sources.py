@@ -16,7 +16,7 @@ import re
 import stat
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._node.files import digest as file_digest
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
@@ -79,47 +79,52 @@ def is_plugin_name(name: str) -> bool:
     return not name.startswith(".") and not _NOT_A_PLUGIN.fullmatch(name)
 
 
-def list_plugins(directory: str, checksum: str, digest: t.Callable[[str], str]) -> dict[str, str]:
-    """Return the SHA-256 of each plugin of a directory by its name; plugins are the executable regular files in it.
+class PluginDirectory:
+    """A directory of plugins, which are the executable regular files in it.
 
-    Args:
-        checksum: The checksum of the task, which is not allowed for a directory.
-        digest: Returns the SHA-256 of a file.
-
-    Raises:
-        CniError: ``INVALID_CONFIG``, ``IO_FAILURE``; ``NOT_AVAILABLE``: there are none.
+    Attributes:
+        listing: The SHA-256 of each plugin by its name.
+        digest: The digest that identifies the directory.
     """
-    if checksum:
-        problem = f"checksum: {directory} is a directory"
-        raise CniError(Code.INVALID_CONFIG, problem, "a checksum is allowed for archives only")
-    try:
-        with os.scandir(directory) as entries:
+
+    def __init__(self, path: str, checksum: str, digest: t.Callable[[str], str]) -> None:
+        """
+        Args:
+            checksum: The checksum of the task, which is not allowed for a directory.
+            digest: Returns the SHA-256 of a file.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``, ``IO_FAILURE``; ``NOT_AVAILABLE``: there are none.
+        """
+        if checksum:
+            problem = f"checksum: {path} is a directory"
+            raise CniError(Code.INVALID_CONFIG, problem, "a checksum is allowed for archives only")
+        with io_errors("read", path), os.scandir(path) as entries:
             names = sorted(entry.name for entry in entries if is_plugin_name(entry.name) and _is_executable(entry))
-    except OSError as exc:
-        raise io_error("read", directory, exc) from exc
-    if not names:
-        raise CniError(Code.NOT_AVAILABLE, f"{directory} has no plugin", "expected: executable regular files")
-    return {name: digest(os.path.join(directory, name)) for name in names}
+        if not names:
+            raise CniError(Code.NOT_AVAILABLE, f"{path} has no plugin", "expected: executable regular files")
+        self._path = path
+        self.listing = {name: digest(os.path.join(path, name)) for name in names}
+        self.digest = identity_of(self.listing)
+
+    def plugins(self) -> t.Iterator[tuple[str, bytes]]:
+        """Yield the name and content of each plugin.
+
+        Raises:
+            CniError: ``IO_FAILURE``, also for a plugin that has changed since it was listed.
+        """
+        for name, digest in self.listing.items():
+            path = os.path.join(self._path, name)
+            with file_digest.open_regular(path, follow=False) as stream:
+                content = stream.read()
+            if sha256(content) != digest:
+                raise file_digest.concurrent_change_error(path)
+            yield name, content
 
 
 def _is_executable(entry: os.DirEntry[str]) -> bool:
     mode = entry.stat(follow_symlinks=False).st_mode
     return stat.S_ISREG(mode) and bool(mode & 0o111)
-
-
-def read_plugins(directory: str, listing: t.Mapping[str, str]) -> t.Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each plugin in a list of `list_plugins`.
-
-    Raises:
-        CniError: ``IO_FAILURE``, also for a plugin that has changed since.
-    """
-    for name, digest in listing.items():
-        path = os.path.join(directory, name)
-        with file_digest.open_regular(path, follow=False) as stream:
-            content = stream.read()
-        if sha256(content) != digest:
-            raise file_digest.concurrent_change_error(path)
-        yield name, content
 
 
 def identity_of(listing: t.Mapping[str, str]) -> str:

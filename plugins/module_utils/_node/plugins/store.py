@@ -17,7 +17,7 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests, digest_of, sha256
 
 # Bytes of a plugin or of a file that was set aside.
@@ -223,10 +223,6 @@ class PluginStore:
         self.manifest = Manifest.load(self.path)
         self.digests = Digests(self.manifest.seen)
 
-    @property
-    def lock(self) -> str:
-        return f"{self.path}.lock"
-
     def file(self, release: Release, name: str) -> str:
         return os.path.join(self.path, release.id.replace(":", "-"), name)
 
@@ -276,11 +272,9 @@ class PluginStore:
                 os.rmdir(directory)
 
     def remove(self) -> None:
-        try:
+        with io_errors("remove", self.path):
             if os.path.isdir(self.path):
                 shutil.rmtree(self.path)
-        except OSError as exc:
-            raise io_error("remove", self.path, exc) from exc
 
 
 def read(path: str) -> bytes:

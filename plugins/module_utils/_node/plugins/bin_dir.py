@@ -89,7 +89,8 @@ class BinDirectory:
             link = os.readlink(path) if stat.S_ISLNK(status.st_mode) else ""
             if not link and not stat.S_ISREG(status.st_mode):
                 raise CniError(Code.INVALID_CONFIG, f"{path} is not a regular file", "expected: a plugin; move it away")
-            digest, mode = "" if link else self._digests.sha256(path), stat.S_IMODE(status.st_mode)
+            digest = "" if link else self._digests.sha256(path)
+            mode = stat.S_IMODE(status.st_mode)
             is_labelled = self._labels is None or self._labels.has_expected_label(path)
             return PluginFile(digest, mode, status.st_uid, status.st_gid, status.st_mtime_ns, link, is_labelled)
         return None

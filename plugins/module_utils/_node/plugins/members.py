@@ -22,7 +22,7 @@ import zipfile
 import zlib
 
 _CHUNK = 1024 * 1024
-# Bytes of a member. The largest plugins have less than a third of it.
+# Bytes of a member.
 MEMBER_LIMIT = 256 * _CHUNK
 # Of a tar archive: the number of its headers, and the bytes of an extension header.
 _HEADER_LIMIT = 1024

@@ -248,6 +248,13 @@ def test_a_file_that_was_set_aside_is_kept_while_another_file_has_its_path(
     assert (bin_dir.files(), os.path.exists(bin_dir.store.path)) == ({"bridge": b"foreign"}, False)
 
 
+def test_a_restored_file_keeps_its_setuid_bit(bin_dir: BinDir) -> None:
+    path = bin_dir.put("bridge", b"foreign", 0o4750)
+    bin_dir.present(OLD, force=True)
+    bin_dir.absent()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o4750
+
+
 def test_a_link_that_was_set_aside_is_kept(bin_dir: BinDir) -> None:
     bin_dir.path.mkdir()
     (bin_dir.path / "bridge").symlink_to("/bin/true")

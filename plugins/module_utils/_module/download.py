@@ -70,15 +70,9 @@ def download(url: str, credentials: tuple[str, str], directory: str, timeout: fl
 def _read(url: str, credentials: tuple[str, str], timeout: float) -> t.Iterator[bytes]:
     """Yield the content that the server sends, in pieces."""
     username, password = credentials
+    login = {"url_username": username or None, "url_password": password}
     try:
-        response: t.Any = open_url(
-            url,
-            timeout=timeout,
-            url_username=username or None,
-            url_password=password,
-            http_agent="cni.node",
-            decompress=False,
-        )
+        response: t.Any = open_url(url, timeout=timeout, http_agent="cni.node", decompress=False, **login)
     except urllib.error.HTTPError as exc:
         raise _failure(url, f"the server returned {exc.code} {exc.reason}") from exc
     except (OSError, ValueError, http.client.HTTPException) as exc:

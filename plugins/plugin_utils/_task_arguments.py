@@ -101,14 +101,10 @@ def further_sets(arguments: JsonObject) -> list[JsonObject]:
 def is_on_controller(options: JsonObject) -> bool:
     """Return whether the controller has the source of a set; otherwise, the node reads or downloads it."""
     name = options.get("source")
-    if (
-        not isinstance(name, str)
-        or name in ("", release.BUILTIN)
-        or release.is_url(name)
-        or options["state"] != "present"
-    ):
+    if not isinstance(name, str) or options["state"] != "present":
         return False
-    return not boolean(options.get("remote_src") or False, strict=False)
+    is_elsewhere = name in ("", release.BUILTIN) or release.is_url(name)
+    return not is_elsewhere and not boolean(options.get("remote_src") or False, strict=False)
 
 
 def without_credentials(arguments: JsonObject) -> JsonObject:

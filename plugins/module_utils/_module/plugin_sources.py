@@ -66,7 +66,7 @@ def select_releases(
     """Get the releases that a task requests into the store.
 
     Raises:
-        CniError: A release cannot be had. The message names its set, unless it is that of the reference plugins.
+        CniError: A release cannot be had. The message names its set, except that of the reference plugins.
     """
     selected = SelectedReleases({}, {}, [])
     # What the controller has comes first, so that nothing is downloaded twice.

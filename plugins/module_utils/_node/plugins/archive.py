@@ -71,12 +71,12 @@ def unpack(file: t.IO[bytes], digest: str, what: str, only: t.Sequence[str]) -> 
 def plugins(
     file: t.IO[bytes], what: str, only: t.Sequence[str] = (), *, total_limit: int = _TOTAL_LIMIT
 ) -> t.Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each plugin in a file: of an archive, the executable files of one directory.
+    """Yield the name and content of each plugin in a file. In an archive, plugins are the executable files of one directory.
 
     Args:
         file: A private copy of the file, so that its content still has the verified digest.
         what: The file's name in errors.
-        only: The plugins that the task selects: of a single executable, its name.
+        only: The plugins that the task selects; for a single executable, its name.
         total_limit: Bytes that an archive may have when it is unpacked.
 
     Raises:

@@ -192,7 +192,7 @@ class Manifest:
 
 
 def _with_sets(keys: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Return the keys of a manifest with sets. One without sets is that of the reference plugins."""
+    """Return the keys of a manifest with sets. One without sets belongs to the reference plugins."""
     if keys["format"] != _WITHOUT_SETS:
         return keys
     plugin_set = {key: keys.pop(key) for key in ("releases", "rolled_back_from")}

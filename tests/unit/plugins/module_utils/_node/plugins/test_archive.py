@@ -355,7 +355,7 @@ def test_only_the_ending_of_an_architecture_is_removed(name: str, plugin: str) -
         ("tap-v0.0.3-arm64", ["tap"], "tap"),
     ],
 )
-def test_a_single_executable_has_the_only_plugin_name_or_that_of_its_file(
+def test_a_single_executable_has_the_selected_plugin_name_or_the_name_of_its_file(
     location: str, only: list[str], plugin: str
 ) -> None:
     assert plugin_archive.name_executable(location, only) == plugin

@@ -16,9 +16,9 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, link_change, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer, link_change, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE, Link
 
 BRIDGE = "cnibare"
 GATEWAY = ipaddress.ip_interface("10.3.0.1/16")

@@ -10,7 +10,8 @@ import socket
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, syscall
+from ansible_collections.cni.node.plugins.module_utils._linux import syscall
+from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -53,7 +53,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists.plan impo
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
-from ansible_collections.cni.node.plugins.module_utils._reference import dhcp_daemon
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import NEVER
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
     read_removed_attachments,
     with_planned,
 )
-from ansible_collections.cni.node.plugins.module_utils._linux import rule_cache
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import rule_cache
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.engine import make_runtime
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action

@@ -15,13 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._linux import (
-    kernel_module,
-    program,
-    router_advertisements,
-    sysctl,
-    traffic_control,
-)
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.links import router_advertisements, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action, warn
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan

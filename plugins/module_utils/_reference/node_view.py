@@ -18,23 +18,26 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
-from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans, iptables, qdiscs, rtnetlink, sysctl
-from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
-from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
-from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, lease_directory
-from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
-from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.links import bridge_vlans, qdiscs, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import PortVlans
+from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import TokenBucket
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables import Table
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
     FIREWALLD,
     IPTABLES,
     NFTABLES,
     FirewallPart,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.iptables_rules import IptablesView
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._reference.nftables_rules import NftablesView
+    from ansible_collections.cni.node.plugins.module_utils._reference.rules.nftables_rules import NftablesView
 
 _LEGACY: t.Final = "legacy"
 
@@ -138,13 +141,13 @@ class NodeView:
     @functools.cached_property
     def has_firewalld(self) -> bool:
         """Return whether firewalld is running in the node's network namespace."""
-        from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
+        from ansible_collections.cni.node.plugins.module_utils._linux.rules import firewalld
 
         return firewalld.is_running()
 
     def sources(self, since: float = 0.0) -> frozenset[str] | None:
         """Return the sources of all zones of firewalld, which is running; None as `iptables`."""
-        from ansible_collections.cni.node.plugins.module_utils._linux import firewalld
+        from ansible_collections.cni.node.plugins.module_utils._linux.rules import firewalld
 
         return self._find((FIREWALLD,), since, firewalld.list_sources)
 
@@ -226,8 +229,8 @@ def _iptables_view(table: Table | None) -> IptablesView | None:
 
 def _nftables_view(family: str, name: str, *, with_handles: bool) -> NftablesView | None:
     # A node whose rules are all in iptables does not need them.
-    from ansible_collections.cni.node.plugins.module_utils._linux import nftables
-    from ansible_collections.cni.node.plugins.module_utils._reference.nftables_rules import NftablesView
+    from ansible_collections.cni.node.plugins.module_utils._linux.rules import nftables
+    from ansible_collections.cni.node.plugins.module_utils._reference.rules.nftables_rules import NftablesView
 
     if not nftables.is_installed():
         return None

@@ -19,13 +19,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
-from ansible_collections.cni.node.plugins.module_utils._reference.state import facts, interfaces
-from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
     FirewallPart,
     safe_interfaces,
     safe_mac,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.state import facts, interfaces
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Resource, State
 
 

@@ -16,10 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.durable import modi
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import PartDrift, compare
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import UnreadableRules, firewall_state
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import FirewallPart
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_drift import PartDrift, compare
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import FirewallPart
 
 # Seconds. The time of a file may lag behind the clock.
 _CLOCK_MARGIN = 1.0

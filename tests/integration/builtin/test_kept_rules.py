@@ -17,9 +17,9 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux import nf_tables, rule_cache
-from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
-from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftTable
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import nf_tables, rule_cache
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables import Table
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftTable
 from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode

@@ -12,8 +12,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netlink, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE
+from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer, netlink, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root]

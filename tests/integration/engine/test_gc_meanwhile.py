@@ -12,7 +12,8 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import ifb, live_namespaces, veth
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
+from ansible_collections.cni.node.plugins.module_utils._linux.links import ifb, veth
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.until import until

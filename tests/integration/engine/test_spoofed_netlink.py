@@ -13,7 +13,7 @@ import struct
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import link_message, netlink, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links import link_message, netlink, rtnetlink
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import own_network
 
 pytestmark = [pytest.mark.requires_root]

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.workers import Work
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux import rule_cache
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import rule_cache
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     Action,

@@ -20,12 +20,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import nftables, program
-from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values, spoof_checks
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import nftables
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule
+from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names, spoof_checks
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.spoof_checks import SpoofCheck
 from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import TuningFile
-from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
 
 # Keys of a configuration with which a DEL without a network namespace leaks firewall rules.
 MASQUERADES: t.Final = "ipMasq"

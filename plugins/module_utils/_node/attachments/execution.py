@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Check,
     DesiredAttachment,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference import recorded_directories
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import recorded_directories
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import should_repeat_add, with_advice
 
 _REPETITIONS: t.Final = 3

@@ -18,12 +18,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, commit_together
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, program
-from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables import Table
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import MASQUERADES, masquerades
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, owned_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.owned_rules import ContainerJump
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names, owned_rules
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.owned_rules import ContainerJump
 
 
 def remove_leaked_rules(record: Record, records: RecordStore) -> int:

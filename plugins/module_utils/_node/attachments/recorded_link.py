@@ -21,8 +21,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_device import DeviceClaim, OwnDevice
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import LinkClaim
@@ -54,7 +55,7 @@ class Preparation:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        from ansible_collections.cni.node.plugins.module_utils._linux import link_change
+        from ansible_collections.cni.node.plugins.module_utils._linux.links import link_change
 
         if self.renamed is not None:
             link_change.rename(self.renamed, self.record.attachment.ifname, self.path)

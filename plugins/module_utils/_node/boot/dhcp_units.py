@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
     plan_change,
     remove_empty,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.dhcp_daemon import find_fault
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.dhcp_daemon import find_fault
 
 SOCKET_UNIT: t.Final = "cni-node-dhcp.socket"
 SERVICE: t.Final = "cni-node-dhcp.service"

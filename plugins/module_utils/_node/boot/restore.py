@@ -34,7 +34,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     DesiredAttachment,
     Policy,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local, recorded_directories
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local, recorded_directories
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types

@@ -16,9 +16,10 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import LOOPBACK, MAIN_TABLE, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import LOOPBACK, MAIN_TABLE, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, range_sets
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import (
     POINT_TO_POINT,
     Segment,
@@ -26,7 +27,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.catalogue impo
     is_routed,
     l2_segment,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, range_sets
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
 
 # A VPN for all traffic adds two routes, one for each half of all addresses, because these override the default route.

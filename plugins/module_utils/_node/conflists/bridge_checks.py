@@ -15,19 +15,19 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import (
-    bridge_name,
-    gateway_link_name,
-    is_routed,
-)
-from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import (
     Range,
     bridge_address,
     range_sets,
     replaces,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import (
+    bridge_name,
+    gateway_link_name,
+    is_routed,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
 

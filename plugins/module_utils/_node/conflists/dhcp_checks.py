@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
-from ansible_collections.cni.node.plugins.module_utils._reference import dhcp_daemon
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon
 
 
 def check(planned: PlannedDirectory, *, tolerate_missing: bool, installed_socket: str = "") -> t.Iterator[Finding]:

@@ -56,7 +56,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks impor
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_resources import SharedResources
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local, lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 # In the order of collection: links come before the chains that are kept while their link exists. A new kind of leak is one

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Fi
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
-from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease, LeaseDirectory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease, LeaseDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import TuningFile
 

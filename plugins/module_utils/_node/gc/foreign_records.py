@@ -36,7 +36,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.foreign_loss imp
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, FAILED, GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local, lease_directory
 
 _UNCONFIRMED: t.Final = "its release needs confirm: true"
 # A file name has at most 255 characters.

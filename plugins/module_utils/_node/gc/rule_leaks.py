@@ -14,23 +14,24 @@ import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables, program
-from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables, nftables
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import FinderBase, GcRun, Items, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, owned_rules, spoof_checks
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_names import FORWARD_CHAIN
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.owned_rules import (
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names, owned_rules, spoof_checks
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_names import FORWARD_CHAIN
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.owned_rules import (
     FILTER,
     NAT,
     AddressRules,
     ContainerJump,
     OrphanChain,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.spoof_checks import SpoofCheck
 
 # Where plugins have rules of single containers in nftables: family and name.
 _NFT_TABLES: t.Final = (

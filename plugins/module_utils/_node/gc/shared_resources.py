@@ -22,8 +22,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.printable import pl
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import Removal
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import link_change, netns, rtnetlink, veth
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux.links import link_change, rtnetlink, veth
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
@@ -34,11 +35,12 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_rules imp
     SharedChains,
     SharedTables,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import bridge_addresses
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, is_routed
-from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import bridge_addresses
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
 _LINK_LOCAL: t.Final = ipaddress.ip_network("fe80::/64")

@@ -14,14 +14,15 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables
-from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
-from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftTable
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables, nftables
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables import Table
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftTable
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 
 
 class ChainGroup(t.NamedTuple):

@@ -16,8 +16,11 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local
-from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, host_local_range_sets
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import (
+    Range,
+    host_local_range_sets,
+)
 
 # Share of free addresses below which a pool causes a warning.
 _SCARCE: t.Final = 0.05

@@ -13,8 +13,8 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.link_message import IPVLAN, MACVLAN, VLAN, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import IPVLAN, MACVLAN, VLAN, Link
 
 # Addresses for documentation (RFC 5737, RFC 3849): only a default route leads to them. Nothing is sent.
 _ANYWHERE: t.Final = (ipaddress.ip_address("192.0.2.1"), ipaddress.ip_address("2001:db8::1"))

@@ -19,14 +19,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements
+from ansible_collections.cni.node.plugins.module_utils._linux.links import router_advertisements
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import plan_modules, plan_settings
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import read_description
 from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, OK, WARNING, Check
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import BY_NAME, SKIPPED, ContainerRuntime
-from ansible_collections.cni.node.plugins.module_utils._reference import dhcp_daemon
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import executables
 
 # The package of Podman has this file, also in releases without CNI.

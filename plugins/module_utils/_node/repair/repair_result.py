@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux.traffic_control import LIBRARY
+from ansible_collections.cni.node.plugins.module_utils._linux.links.traffic_control import LIBRARY
 
 
 class Resource(str, enum.Enum):

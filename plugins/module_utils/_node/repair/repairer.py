@@ -28,15 +28,15 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_resul
     Target,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import (
-    PartDrift,
-    compare,
-    missing_program,
-)
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import (
     UnreadableRules,
     firewall_state,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_drift import (
+    PartDrift,
+    compare,
+    missing_program,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 
@@ -149,7 +149,7 @@ class Repairer:
 
     def _put_back(self, items: t.Sequence[_Item]) -> list[_Item]:
         """Write what the attachments lack, and return those on which no operation has begun meanwhile."""
-        from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
+        from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_repair
 
         busy = _busy_containers()
         for item in items:
@@ -166,7 +166,7 @@ class Repairer:
 
     def _undo_repairs(self, items: t.Sequence[_Item]) -> list[_Item]:
         """Remove rules and leases again if an operation has begun; return the other attachments."""
-        from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair
+        from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_repair
 
         busy = _busy_containers()
         for item in items:

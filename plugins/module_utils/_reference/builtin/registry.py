@@ -15,9 +15,11 @@ import typing as t
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 
     # Where a module does not run from the library, Ansible sends what it finds in import statements.
-    from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (  # noqa: F401
+    from ansible_collections.cni.node.plugins.module_utils._reference.plugins import (  # noqa: F401
         bandwidth,
         bridge,
         firewall,
@@ -33,8 +35,6 @@ if t.TYPE_CHECKING:
         tuning,
         vrf,
     )
-    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin
-    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 
 # The release of the reference plugins whose behaviour the built-in ones have.
 RELEASE: t.Final = "1.9.1"
@@ -61,6 +61,7 @@ _CLASSES: t.Final = {
 }
 
 TYPES: t.Final = frozenset(_CLASSES)
+_PACKAGE = "ansible_collections.cni.node.plugins.module_utils._reference.plugins"
 # Those that describe what they change of an interface.
 _CHAINED = frozenset({"bandwidth", "tuning", "vrf"})
 
@@ -69,7 +70,7 @@ _CHAINED = frozenset({"bandwidth", "tuning", "vrf"})
 def load(plugin_type: str) -> Plugin:
     """Return the built-in plugin of one of `TYPES`."""
     module, dummy, name = _CLASSES[plugin_type].partition(".")
-    plugin: Plugin = getattr(importlib.import_module(f"{__package__}.{module}"), name)()
+    plugin: Plugin = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), name)()
     return plugin
 
 

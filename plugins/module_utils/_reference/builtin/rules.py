@@ -17,22 +17,22 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
-from ansible_collections.cni.node.plugins.module_utils._linux import nftables
-from ansible_collections.cni.node.plugins.module_utils._reference import (
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import nftables
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import (
     firewall_names,
     firewall_removal,
     firewall_repair,
     spoof_checks,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import require_comparison
-from ansible_collections.cni.node.plugins.module_utils._reference.firewall_removal import RuleRemoval
-from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.state.firewall import (
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_drift import require_comparison
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
     ContainerAddress,
     FirewallPart,
     container_address,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_removal import RuleRemoval
 
 
 class RulePlugin(Plugin):

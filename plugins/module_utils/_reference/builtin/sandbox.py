@@ -15,9 +15,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import io_err
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, link_change, netns, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer, link_change, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import LinkClaim
 
 T = t.TypeVar("T")

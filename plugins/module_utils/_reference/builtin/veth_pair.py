@@ -20,9 +20,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
-from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements
-from ansible_collections.cni.node.plugins.module_utils._linux.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links import router_advertisements
+from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 

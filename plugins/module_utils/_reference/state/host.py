@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
-from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import OTHER_LIMIT, bound_burst
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import BRIDGE, MAIN_TABLE, Link
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import PortVlans
+from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import OTHER_LIMIT, bound_burst
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import BRIDGE, MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.state import links, own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import describe, is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference

@@ -15,8 +15,8 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import LOOPBACK
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import LOOPBACK
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.module_utils._reference.state import routes
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts

@@ -12,12 +12,13 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
-from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans, qdiscs, rtnetlink, sysctl
-from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
-from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
-from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
-from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
+from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.links import bridge_vlans, qdiscs, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import PortVlans
+from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import TokenBucket
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 
 
 class Node(t.Protocol):

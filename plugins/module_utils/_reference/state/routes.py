@@ -13,7 +13,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE
 from ansible_collections.cni.node.plugins.module_utils._reference.state import facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts, Plugin
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Route, Rule

@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.groups import divide, join, join_nodes
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, cluster_ranges

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
 )
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, kind
 from ansible_collections.cni.node.plugins.module_utils._cni import version
-from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import list_objects
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import schema_level
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer

@@ -20,7 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
-from ansible_collections.cni.node.plugins.module_utils._reference.state import firewall, forwarding
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_parts as firewall
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import forwarding
 
 _MAC: t.Final = re.compile(
     r"[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2}){4}|([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}", re.ASCII

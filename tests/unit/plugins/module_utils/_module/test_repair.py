@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import traffic_control
+from ansible_collections.cni.node.plugins.module_utils._linux.links import traffic_control
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.recorded_node import (
     FORWARDING,
     RecordedNode,

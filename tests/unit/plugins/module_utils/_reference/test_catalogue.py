@@ -16,7 +16,8 @@ import sys
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import error
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, host_local, quirks, saved_values
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, quirks, saved_values
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import CATALOGUE
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import FALSE_ALARM, Delegation, PluginType
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
@@ -25,18 +26,18 @@ PLUGINS = pathlib.Path(error.__file__).parents[2]
 # Files other than the catalogue that have such words, and why.
 OWN_MODULES = {
     "plugin_utils/_validation/rules/preparation.py": {"bridge"},  # the link kube-bridge of kube-router
-    "module_utils/_reference/dhcp_daemon.py": {"dhcp"},  # the daemon that this plugin asks
-    "module_utils/_reference/host_local.py": {"host-local"},  # where this plugin keeps its leases
+    "module_utils/_reference/addresses/dhcp_daemon.py": {"dhcp"},  # the daemon that this plugin asks
+    "module_utils/_reference/addresses/host_local.py": {"host-local"},  # where this plugin keeps its leases
     "module_utils/_reference/saved_values.py": {"tuning"},  # where this plugin keeps the values it changed
 }
 OTHER_MEANINGS = {
     "module_utils/_cni/attachment_values.py": {"bandwidth"},  # a capability
     "module_utils/_cni/execute.py": {"dummy"},  # parameters of VERSION
     "module_utils/_linux/kernel_module.py": {"vrf"},  # a kernel module
-    "module_utils/_linux/link_message.py": {  # the kernel's kinds of links
+    "module_utils/_linux/links/link_message.py": {  # the kernel's kinds of links
         *("bridge", "ipvlan", "macvlan", "vlan", "vrf"),
     },
-    "module_utils/_linux/nf_tables.py": {"bridge"},  # a family of the kernel
+    "module_utils/_linux/rules/nf_tables.py": {"bridge"},  # a family of the kernel
     "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/gc/network_users.py": {"bridge"},  # a key
     "module_utils/_node/gc/shared_resources.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
@@ -49,7 +50,7 @@ OTHER_MEANINGS = {
         *("bridge", "firewall", "flannel", "host-local", "loopback", "portmap", "tuning"),
     },
     "module_utils/_node/trial/network_trial.py": {"vrf"},  # the kernel's kind of a link
-    "module_utils/_reference/firewall_names.py": {"bridge"},  # a family of nftables
+    "module_utils/_reference/rules/firewall_names.py": {"bridge"},  # a family of nftables
     "module_utils/_reference/state/vlan_config.py": {"vlan"},  # a key
     "module_utils/_reference/plugin_type.py": {"bridge"},  # a kind of segment
     "plugin_utils/_report/document.py": {"vlan"},  # a key of a result
@@ -78,7 +79,8 @@ def test_only_the_catalogue_names_plugin_types() -> None:
         for path in sorted(PLUGINS.rglob("*.py"))
         if (types := find_type_names(path.read_text(encoding="utf-8")))
         and path.name != "catalogue.py"
-        and path.parent.name != "builtin"  # the plugins themselves
+        and path.parent.name != "builtin"
+        and path.parts[-3:-1] != ("_reference", "plugins")  # the plugins themselves
     }
     assert named == {**OWN_MODULES, **OTHER_MEANINGS}
 

@@ -16,9 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import bridge_vlans, rtnetlink, sysctl
-from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, Rule, View
+from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.links import bridge_vlans, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import PortVlans
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Link, Route, Rule, View
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 

@@ -20,8 +20,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import ne
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, rtnetlink, veth
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
+from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink, veth
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import Preparation, prepare
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_device
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode

@@ -12,10 +12,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux import router_advertisements, rtnetlink, sysctl
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
+from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.links import router_advertisements, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
-from ansible_collections.cni.node.plugins.module_utils._reference import dhcp_daemon
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
     bridge,
     host_local,

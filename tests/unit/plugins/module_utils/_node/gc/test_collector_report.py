@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.file_leaks impor
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
-from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import LeaseDirectory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import LeaseDirectory
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture, actions
 
 METHODS = (

@@ -17,11 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import (
-    live_namespaces,
-    rtnetlink,
-)
-from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
+from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, collect_leaks, read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
@@ -32,7 +30,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks impor
     NftMasqueradeFinder,
     OrphanChainFinder,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 
 DRY = GcPolicy(0, dry_run=True)
 RUN = GcRun(DRY, NODE_PATHS, [], frozenset(["net"]))

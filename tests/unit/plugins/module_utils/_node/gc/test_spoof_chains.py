@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Gc
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks import SpoofChainFinder
-from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import spoof_checks
 
 NO_OWNERS = Owners()
 TABLE: JsonObject = {"family": "bridge", "table": "nat"}

@@ -9,8 +9,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.info.links import list_links
 
 

@@ -12,8 +12,9 @@ import socket
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, router_advertisements, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module import State
+from ansible_collections.cni.node.plugins.module_utils._linux.links import router_advertisements
 from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, OK, WARNING, Check
 from ansible_collections.cni.node.plugins.module_utils._node.preflight.runtime_checks import RuntimeChecks, Wanted
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime

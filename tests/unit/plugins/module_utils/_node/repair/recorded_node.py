@@ -16,11 +16,13 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns, process_table, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, process_table, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_repair, lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_repair
 from ansible_collections.cni.node.tests.support.reference_cases import situation
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.recorded_kernel import (
     HOST,

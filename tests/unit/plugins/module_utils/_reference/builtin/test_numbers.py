@@ -13,8 +13,9 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
-from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import bound_burst
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import ipam_config, registry
+from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import bound_burst
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import ipam_config
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import read_request
 
 RESULT: JsonObject = {"cniVersion": "1.1.0", "ips": [{"address": "10.1.0.2/24"}]}

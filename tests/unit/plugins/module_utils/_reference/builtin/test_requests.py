@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry, veth_pair
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.bridge_config import read_config
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.single_link import Ipvlan, Macvlan, Vlan
+from ansible_collections.cni.node.plugins.module_utils._reference.plugins.bridge_config import read_config
+from ansible_collections.cni.node.plugins.module_utils._reference.plugins.single_link import Ipvlan, Macvlan, Vlan
 from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.key_case import in_other_case
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import read_request

@@ -13,13 +13,20 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import qdiscs, rtnetlink, sysctl
-from ansible_collections.cni.node.plugins.module_utils._linux.link_message import MACVLAN
-from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
-from ansible_collections.cni.node.plugins.module_utils._linux.routing_rules import Rule
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, Address, Link, Route, View
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
-from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
+from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.links import qdiscs, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import MACVLAN
+from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import TokenBucket
+from ansible_collections.cni.node.plugins.module_utils._linux.links.routing_rules import Rule
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import (
+    MAIN_TABLE,
+    Address,
+    Link,
+    Route,
+    View,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local, lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 from ansible_collections.cni.node.tests.support.reference_cases import Situation
 
 HOST: t.Final = "host"

@@ -11,8 +11,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables
-from ansible_collections.cni.node.plugins.module_utils._reference.iptables_rules import IptablesView
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.iptables_rules import IptablesView
 
 BUILT_IN = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 

@@ -12,12 +12,12 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.bridge_vlans import PortVlans
-from ansible_collections.cni.node.plugins.module_utils._linux.qdiscs import TokenBucket
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local
-from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease
+from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import PortVlans
+from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import TokenBucket
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import (
     BLUE,

@@ -15,8 +15,9 @@ import unittest.mock
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._linux import kernel_writer, netns, rtnetlink, sysctl
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, Route
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference

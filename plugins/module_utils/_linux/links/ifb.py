@@ -1,0 +1,80 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""IFB links, to which the plugin bandwidth redirects traffic."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._linux.links import link_change, rtnetlink
+
+_KIND: t.Final = "ifb"
+_OUTPUT_LIMIT: t.Final = 64 * 1024 * 1024
+# The name of a link may contain any character except spaces and line breaks.
+_REDIRECTS: t.Final = re.compile(r"mirred \(Egress Redirect to device ([^ \n]+)\)")
+_INGRESS: t.Final = re.compile(r"^qdisc (?:ingress|clsact) [^ \n]+ dev ([^ \n]+)", re.MULTILINE)
+
+
+def names() -> list[str]:
+    """Return the names of the IFB links in this thread's network namespace.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    return [link.name for link in rtnetlink.links() if link.kind == _KIND]
+
+
+def targets() -> set[str] | None:
+    """Return the links to which others redirect their ingress traffic; None if tc is not installed.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    path = program.find("tc")
+    if not path:
+        return None
+    listings = [_list_filters(path, name) for name in sorted(_list_receivers(path))]
+    return {target for text in listings for target in _REDIRECTS.findall(text)}
+
+
+def remove(name: str) -> None:
+    """Remove an IFB link; do nothing if it no longer exists.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    link = rtnetlink.link(name)
+    if link is not None and link.kind == _KIND:
+        link_change.remove(link.ifindex, link.name)
+
+
+def _list_receivers(path: str) -> set[str]:
+    """Return the links with an ingress qdisc.
+
+    The JSON output of some releases of tc has wrong names.
+    """
+    return set(_INGRESS.findall(program.output([path, "qdisc", "show"], limit=_OUTPUT_LIMIT)))
+
+
+def _list_filters(path: str, name: str) -> str:
+    """Return the ingress filters of a link; an empty string if it no longer exists.
+
+    Some releases of tc cannot print the filters that plugins create as JSON.
+    """
+    try:
+        return program.output([path, "filter", "show", "dev", name, "ingress"])
+    except CniError:
+        if name in _list_receivers(path):
+            raise
+        return ""
+
+
+__all__ = ("names", "remove", "targets")

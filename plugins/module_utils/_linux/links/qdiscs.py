@@ -1,0 +1,140 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Queueing disciplines of this thread's network namespace: rates of links, and redirection of their traffic."""
+
+from __future__ import annotations
+
+import math
+import struct
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import (
+    Connection,
+    attributes,
+    list_entries,
+    text,
+)
+
+# linux/rtnetlink.h, linux/pkt_sched.h, linux/pkt_cls.h, linux/tc_act/tc_mirred.h
+_RTM_GETQDISC, _RTM_GETTFILTER = 38, 46
+_TCA_KIND, _TCA_OPTIONS = 1, 2
+_TCA_TBF_PARMS, _TCA_TBF_RATE64 = 1, 4
+_TCA_U32_ACT, _TCA_ACT_KIND, _TCA_ACT_OPTIONS, _TCA_MIRRED_PARMS = 7, 1, 2, 2
+_EGRESS_REDIRECT: t.Final = 1
+_TC_H_ROOT: t.Final = 0xFFFFFFFF
+_INGRESS: t.Final = 0xFFFF0000
+_MESSAGE: t.Final = struct.Struct("=BxxxiIII")
+# Offsets in struct tc_tbf_qopt, and in struct tc_mirred.
+_RATE_AT, _BUFFER_AT = 8, 28
+_MIRRED: t.Final = struct.Struct("=20xiI")
+_NUMBER: t.Final = struct.Struct("=I")
+_LARGE: t.Final = struct.Struct("=Q")
+# The kernel counts time in units of 64 ns.
+_TICK: t.Final = 64 / 1e9
+
+
+_LAST_NUMBER: t.Final = (1 << 32) - 1
+# Seconds for which a packet may wait.
+LATENCY: t.Final = 0.025
+
+
+class TokenBucket(t.NamedTuple):
+    """A limit of a link's rate.
+
+    Attributes:
+        rate: In bytes per second.
+        burst: In bytes; rounded by the kernel.
+    """
+
+    rate: int
+    burst: int
+
+
+def bound_burst(rate: int, burst: int) -> int:
+    """Return a burst, limited to the largest that a token bucket can have: the kernel counts its time in 32 bits.
+
+    Args:
+        rate: In bytes per second.
+        burst: In bytes.
+    """
+    longest = int(_LAST_NUMBER * _TICK * 1e6)  # microseconds
+    return min(burst, rate * longest // 10**6, _LAST_NUMBER - math.ceil(rate * LATENCY))
+
+
+def token_buckets() -> dict[int, TokenBucket]:
+    """Return the limits of all links, by interface index.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    return dict(_list(_RTM_GETQDISC, _MESSAGE.pack(0, 0, 0, 0, 0), _token_bucket))
+
+
+def redirects(ifindex: int) -> set[int]:
+    """Return the indexes of the links to which all that a link receives is redirected.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    filters = _list(_RTM_GETTFILTER, _MESSAGE.pack(0, ifindex, 0, _INGRESS, 0), _redirects)
+    return {target for targets in filters for target in targets}
+
+
+T = t.TypeVar("T")
+
+
+# A limit of the kind htb, whose classes have the rates.
+OTHER_LIMIT: t.Final = TokenBucket(0, 0)
+
+
+def _list(kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None]) -> tuple[T, ...]:
+    try:
+        with Connection() as connection:
+            return list_entries(connection, kind, body, decode)
+    except (OSError, LookupError, ValueError, struct.error) as exc:
+        error = exc if isinstance(exc, OSError) else OSError(0, f"the kernel's answer cannot be read ({exc})")
+        raise io_error("get the queueing disciplines of", "the network namespace", error) from exc
+
+
+def _token_bucket(answer: bytes, start: int, end: int) -> tuple[int, TokenBucket] | None:
+    dummy, ifindex, dummy, parent, dummy = _MESSAGE.unpack_from(answer, start)
+    places = attributes(answer, start + _MESSAGE.size, end)
+    if parent != _TC_H_ROOT or _TCA_OPTIONS not in places:
+        return None
+    kind = text(answer, places[_TCA_KIND])
+    if kind != "tbf":
+        return (ifindex, OTHER_LIMIT) if kind == "htb" else None
+    options = attributes(answer, *places[_TCA_OPTIONS])
+    begin, dummy = options[_TCA_TBF_PARMS]
+    rate = int(_NUMBER.unpack_from(answer, begin + _RATE_AT)[0])
+    if _TCA_TBF_RATE64 in options:  # a rate of more than 32 bits
+        rate = int(_LARGE.unpack_from(answer, options[_TCA_TBF_RATE64][0])[0])
+    ticks = int(_NUMBER.unpack_from(answer, begin + _BUFFER_AT)[0])
+    return ifindex, TokenBucket(rate, round(ticks * _TICK * rate))
+
+
+def _redirects(answer: bytes, start: int, end: int) -> set[int]:
+    places = attributes(answer, start + _MESSAGE.size, end)
+    if _TCA_OPTIONS not in places or text(answer, places[_TCA_KIND]) != "u32":
+        return set()
+    options = attributes(answer, *places[_TCA_OPTIONS])
+    actions = attributes(answer, *options[_TCA_U32_ACT]) if _TCA_U32_ACT in options else {}
+    targets = (_target(answer, attributes(answer, *place)) for place in actions.values())
+    return {target for target in targets if target}
+
+
+def _target(answer: bytes, action: t.Mapping[int, tuple[int, int]]) -> int:
+    if text(answer, action[_TCA_ACT_KIND]) != "mirred" or _TCA_ACT_OPTIONS not in action:
+        return 0
+    options = attributes(answer, *action[_TCA_ACT_OPTIONS])
+    kind, ifindex = _MIRRED.unpack_from(answer, options[_TCA_MIRRED_PARMS][0])
+    return int(ifindex) if kind == _EGRESS_REDIRECT else 0
+
+
+__all__ = ("LATENCY", "OTHER_LIMIT", "TokenBucket", "bound_burst", "redirects", "token_buckets")

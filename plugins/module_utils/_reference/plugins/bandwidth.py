@@ -1,0 +1,107 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The plugin bandwidth: it limits what a container sends and receives."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux.links import ifb, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin, Place
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links, writing
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Ifb, Rate, Resource
+
+# In bits. pyroute2 cannot express the time in which a lower rate sends a packet, or a higher rate.
+_RATES: t.Final = range(64, 8 * 2**32)
+_BURSTS: t.Final = range(8, 8 * (2**32 - 1))
+_KEYS: t.Final = ("ingressRate", "ingressBurst", "egressRate", "egressBurst")
+
+
+class _Limits(t.NamedTuple):
+    """Rates in bytes per second and bursts in bytes, as the container sees the directions; 0 for no limit."""
+
+    ingress_rate: int
+    ingress_burst: int
+    egress_rate: int
+    egress_burst: int
+
+
+class Bandwidth(ChainedPlugin[_Limits]):
+    """Limits the rates of a container's veth pair by token buckets on the node's end, and on an ifb link for what it sends."""
+
+    name = "bandwidth"
+    versions = list_versions("bandwidth")
+
+    def read(self, request: PluginRequest) -> _Limits:
+        """Return the limits; those of the configuration replace those of the capability, all of them."""
+        has_own = any(key in request.config for key in _KEYS)
+        keys = request.config if has_own else request.runtime_config.section("bandwidth")
+        return _Limits(*_read_limit(keys, "ingress"), *_read_limit(keys, "egress"))
+
+    def describe(self, config: _Limits, place: Place) -> t.Iterator[Resource]:
+        if config.ingress_rate and place.host_end:
+            yield Rate(place.host_end, config.ingress_rate, config.ingress_burst)
+        if config.egress_rate and place.host_end:
+            name = firewall_names.ifb(*place.attachment.key[:2])
+            yield Ifb(name, place.host_end)
+            yield Rate(name, config.egress_rate, config.egress_burst)
+
+    def locate(self, request: PluginRequest, config: _Limits) -> Place:
+        return Place(request.attachment, _require_host_end(request).name if any(config) else "")
+
+    def add(self, request: PluginRequest) -> Result:
+        limits = self.read(request)
+        if not any(limits):
+            return super().add(request)
+        result = request.require_prev_result()
+        with sandbox.open_sandbox(request.attachment), Undo() as undo:
+            state = tuple(self.describe(limits, self.locate(request, limits)))
+            undo.add(lambda: self.delete(request))
+            writing.make_on_node(state)
+            made = [sandbox.require_link(resource.name) for resource in state if isinstance(resource, Ifb)]
+        interfaces = [*(result.keys.get("interfaces") or ()), *({"name": link.name, "mac": link.mac} for link in made)]
+        return result._replace(keys={**result.keys, "interfaces": interfaces}) if made else result
+
+    def delete(self, request: PluginRequest) -> None:
+        ifb.remove(firewall_names.ifb(*request.attachment.key[:2]))
+
+
+def _read_limit(keys: Keys, direction: str) -> tuple[int, int]:
+    rate, burst = keys.integer(f"{direction}Rate"), keys.integer(f"{direction}Burst")
+    pointers = keys.pointer(f"{direction}Rate"), keys.pointer(f"{direction}Burst")
+    if bool(rate) != bool(burst):
+        given, missing = pointers if rate else reversed(pointers)
+        raise refuse(f"{given} needs {missing}", "expected: both, or none")
+    for pointer, value, accepted in zip(pointers, (rate, burst), (_RATES, _BURSTS)):
+        if value and value not in accepted:
+            raise refuse(f"{pointer}: {value} is out of range", f"expected: {accepted[0]} to {accepted[-1]} bits")
+    return rate // 8, burst // 8
+
+
+def _require_host_end(request: PluginRequest) -> Link:
+    """Return the node's end of the container's veth pair, which the previous result must list."""
+    result: t.Mapping[str, t.Any] = request.require_prev_result().keys
+    interfaces: list[JsonObject] = list(result.get("interfaces") or ())
+    inside = rtnetlink.link(request.attachment.ifname, request.attachment.netns)
+    end = own_links.find_host_end(inside, request.attachment.netns) if inside else None
+    on_node = [item.get("name") for item in interfaces if not item.get("sandbox")]
+    if end is None or end.name not in on_node:
+        raise refuse(
+            f"interface {request.attachment.ifname} has no other end on the node",
+            "expected: a plugin before this one that makes a veth pair, such as bridge or ptp",
+        )
+    return end

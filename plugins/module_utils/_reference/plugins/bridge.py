@@ -1,0 +1,216 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The plugin bridge: it connects a container to a bridge of the node by a veth pair."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.links import (
+    kernel_writer,
+    router_advertisements,
+    rtnetlink,
+)
+from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import BRIDGE, Link
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_ranges
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing, IpamUser
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
+    interface_check,
+    rules,
+    sandbox,
+    veth_pair,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.veth_pair import VethPair
+from ansible_collections.cni.node.plugins.module_utils._reference.plugins.bridge_config import BridgeConfig, read_config
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
+    FirewallPart,
+    safe_interfaces,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.masquerading import describe_all_masquerading
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.spoof_checking import describe_spoof_checking
+from ansible_collections.cni.node.plugins.module_utils._reference.state import writing
+
+
+class Bridge(IpamUser, RulePlugin):
+    """Connects a container to a bridge, which it creates if it is missing."""
+
+    name = "bridge"
+
+    def add(self, request: PluginRequest) -> Result:
+        config = read_config(request)
+        with sandbox.open_sandbox(request.attachment), kernel_writer.connect() as writer, Undo() as undo:
+            return _Addition(request, config, writer, undo).run()
+
+    def check(self, request: PluginRequest) -> None:
+        parts = self.describe_rules(request)
+        addressing.run_ipam(request)
+        interface_check.require(request)
+        rules.require(parts)
+
+    def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
+        config = read_config(request)
+        parts = []
+        if config.masquerades:
+            interfaces = interface_check.own_interfaces(request)
+            parts = describe_all_masquerading(request.attachment, interfaces, config.masquerade_backend)
+        if config.checks_macs:
+            named = safe_interfaces(request.require_prev_result().keys)
+            ports = [str(item["name"]) for item in named if not item.get("sandbox")]
+            parts.append(describe_spoof_checking(request.attachment, ports, mac))
+        return parts
+
+    def delete(self, request: PluginRequest) -> None:
+        sandbox.remove_own_link(interface_check.link_claim(request, self.name))
+        if request.keys.get("macspoofchk") is True:
+            rules.remove_spoof_checks(request.attachment)
+        if request.keys.get("ipMasq") is True:
+            rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
+        addressing.run_ipam(request)  # as the last step: a rule that is left would meet the next owner of the address
+
+
+class _Addition:
+    """The steps of one ADD."""
+
+    def __init__(self, request: PluginRequest, config: BridgeConfig, writer: KernelWriter, undo: Undo) -> None:
+        self._request = request
+        self._config = config
+        self._writer = writer
+        self._undo = undo
+
+    def run(self) -> Result:
+        config, attachment = self._config, self._request.attachment
+        bridge = _ensure_bridge(self._writer, config)
+        pair = veth_pair.create(
+            self._writer, attachment, self._undo, mtu=config.mtu, mac=config.mac, master=bridge.ifindex
+        )
+        writing.set_port(self._writer, pair.host_index, config.describe_port(pair.host_name), bridge)
+        interfaces = [{"name": config.bridge}, pair.host_interface, pair.container_interface]
+        if config.checks_macs:
+            ports = [config.bridge, pair.host_name]
+            rules.write([describe_spoof_checking(attachment, ports, pair.mac)], self._undo)
+        given = addressing.allocate(self._request, self._undo)
+        if given.ips:
+            interfaces += self._address(pair, bridge, given)
+        elif not config.leaves_down:
+            sandbox.run_inside(
+                attachment, lambda writer: writer.set_up(sandbox.require_link(attachment.ifname).ifindex)
+            )
+        # A port or an address may have changed it.
+        interfaces[0]["mac"] = sandbox.require_link(config.bridge).mac
+        dns = given.dns if config.dns is None else config.dns
+        return Result(version.LATEST, {"interfaces": interfaces, "ips": given.ips, "routes": given.routes, "dns": dns})
+
+    def _address(self, pair: VethPair, bridge: Link, given: Addressing) -> list[JsonObject]:
+        """Give the container its addresses, and the node those of the gateways; return further interfaces."""
+        config, request = self._config, self._request
+        given.place(2)
+        if config.is_gateway:
+            _complete_gateways(given, config.is_default_gateway)
+        sandbox.run_inside(request.attachment, lambda writer: self._configure(writer, given))
+        further = self._write_gateways(bridge, given) if config.is_gateway else []
+        if config.masquerades:
+            backend = config.masquerade_backend
+            rules.write(describe_all_masquerading(request.attachment, given.interfaces, backend), self._undo)
+        return further
+
+    def _configure(self, writer: KernelWriter, given: Addressing) -> None:
+        ifname, finds_duplicates = self._request.attachment.ifname, self._config.finds_duplicates
+        with contextlib.suppress(CniError):  # the kernel may be without IPv6
+            if finds_duplicates:
+                sysctl.write_at(f"net/ipv6/conf/{ifname}/enhanced_dad", "1")
+            sysctl.write_at(f"net/ipv6/conf/{ifname}/accept_dad", "1" if finds_duplicates else "0")
+        addressing.configure(writer, ifname, given, announces=True)
+
+    def _write_gateways(self, bridge: Link, given: Addressing) -> list[JsonObject]:
+        config = self._config
+        link = self._ensure_vlan_gateway(bridge) if config.vlans.vlan else bridge
+        for interface, gateway in sorted(given.gateways, key=lambda each: each[0].version):
+            wanted = ipaddress.ip_interface(f"{gateway}/{interface.network.prefixlen}")
+            _ensure_address(self._writer, link, wanted, config.force_address)
+        addressing.enable_forwarding(given.interfaces)
+        return [{"name": link.name, "mac": link.mac}] if config.vlans.vlan else []
+
+    def _ensure_vlan_gateway(self, bridge: Link) -> Link:
+        """Return the link with the addresses of a VLAN's gateways, which is one end of a veth pair; create it if needed."""
+        name = self._config.vlan_gateway
+        link = rtnetlink.link(name)
+        if link is not None:
+            return link
+        port = veth_pair.random_name()
+        self._writer.create_veth(port, name, mtu=bridge.mtu, master=bridge.ifindex)
+        router_advertisements.ignore(port)
+        index = sandbox.require_link(port).ifindex
+        writing.set_port(self._writer, index, self._config.describe_gateway_port(port), bridge)
+        self._writer.set_up(sandbox.require_link(name).ifindex)
+        return sandbox.require_link(name)
+
+
+def _ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> Link:
+    """Return the bridge, which is up; create it if it is missing.
+
+    Raises:
+        CniError: Another link has its name.
+    """
+    link = rtnetlink.link(config.bridge)
+    if link is None:
+        data = kernel_writer.vlan_filtering_data() if config.vlans.is_filtered else b""
+        writer.ensure_link(config.bridge, BRIDGE, data, mtu=config.mtu)
+        link = sandbox.require_link(config.bridge)
+    if link.kind != BRIDGE:
+        raise refuse(
+            f"the link {config.bridge} exists, and is not a bridge", "rename it, or set /bridge to another name"
+        )
+    if config.is_promiscuous and not link.is_promiscuous:
+        writer.set_promiscuous(link.ifindex)
+    if not link.is_up:
+        # New, or left so by a killed ADD. A bridge that is up may have the node's routes from a router.
+        router_advertisements.ignore(config.bridge)
+        writer.set_up(link.ifindex)
+    return link
+
+
+def _ensure_address(writer: KernelWriter, link: Link, wanted: IpInterface, force: bool) -> None:
+    """Give a link of the node the address of a gateway, and make its MAC permanent.
+
+    Raises:
+        CniError: It has another address of IPv4, or one of an overlapping network, which must not be replaced.
+    """
+    present = [each.interface for each in rtnetlink.addresses(link.ifindex)]
+    if wanted in present:
+        return
+    for other in (each for each in present if ipam_ranges.replaces(each, wanted)):
+        if not force:
+            advice = 'set "forceAddress": true to replace it'
+            raise refuse(f"{link.name} has the address {other}, not {wanted}", advice)
+        writer.remove_address(link.ifindex, other)
+    writer.add_address(link.ifindex, wanted, finds_duplicates=True)
+    # Otherwise its MAC, which containers know as that of their gateway, would change with its ports.
+    writer.set_mac(link.ifindex, link.mac)
+
+
+def _complete_gateways(given: Addressing, is_default: bool) -> None:
+    """Choose the gateways that the IPAM plugin has not, and add the default routes."""
+    for ip, interface in zip(given.ips, given.interfaces):
+        if not ip.get("gateway"):
+            ip["gateway"] = str(interface.network.network_address + 1)
+    for interface, gateway in given.gateways if is_default else ():
+        everywhere = "0.0.0.0/0" if interface.version == 4 else "::/0"
+        if not any(route["dst"] == everywhere for route in given.routes):
+            given.routes.append({"dst": everywhere, "gw": str(gateway)})

@@ -1,0 +1,213 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The plugin host-local: it assigns addresses from ranges, and keeps a file for each assigned address."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    IpAddress,
+    IpInterface,
+    parse_address,
+    parse_interface,
+)
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
+from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, read_address, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import (
+    host_local,
+    ipam_config,
+    lease_directory,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.address_ranges import (
+    RangeSet,
+    read_range_sets,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import LeaseDirectory
+
+
+class HostLocal(Plugin):
+    """Assigns an address of each range set."""
+
+    name = host_local.TYPE
+
+    def __init__(self, lease_dir: str = NODE_PATHS.lease_dir) -> None:
+        self._lease_dir = lease_dir
+
+    def prepare(self, config: Keys, network: str) -> None:
+        with lease_directory.hold(self._path(config, network)) as directory:
+            if directory is not None:
+                directory.prepare_search()
+
+    def add(self, request: PluginRequest) -> Result:
+        ipam = request.config.section("ipam")
+        sets = read_range_sets(request)
+        ipam_config.require_one_per_family(request, (each.ranges[0].first for each in sets))
+        requested = _read_requested(request)
+        result: JsonObject = {"routes": ipam_config.read_routes(ipam), "dns": _read_dns(ipam.text("resolvConf"))}
+        with lease_directory.hold_locked(self._directory(request)) as directory:
+            result["ips"] = _Allocation(directory, request).run(sets, requested)
+        return Result(version.LATEST, result)
+
+    def check(self, request: PluginRequest) -> None:
+        path, owner = self._directory(request), request.attachment.key[1:]
+        addresses = _own_addresses(request)
+        with lease_directory.hold(path) as directory:
+            for address in addresses:
+                lease = directory.find(str(address)) if directory else None
+                if lease is None or not lease.is_of(*owner):
+                    raise refuse(f"the lease of {address} in {path} {f'belongs to {lease}' if lease else 'is missing'}")
+            if not addresses and not (directory and directory.leases_of(*owner)):
+                raise refuse(f"the container has no lease in {path}")
+
+    def delete(self, request: PluginRequest) -> None:
+        container_id, ifname = request.attachment.key[1:]
+        with lease_directory.hold(self._directory(request)) as directory:
+            if directory is not None and directory.addresses():  # any other directory gets no lock
+                with lease_directory.hold_lock(directory):
+                    for lease in directory.leases_of(container_id, ifname):
+                        directory.free(lease)
+
+    def gc(self, request: PluginRequest) -> None:
+        valid = request.valid_attachments
+        with lease_directory.hold(self._directory(request)) as directory:
+            if directory is None:
+                return
+            with lease_directory.hold_lock(directory):
+                for lease in directory.leases():
+                    if lease.container_id and not any(lease.is_of(*attachment) for attachment in valid):
+                        directory.free(lease)
+
+    def status(self, request: PluginRequest) -> None:
+        sets = read_range_sets(request)
+        with lease_directory.hold(self._directory(request)) as directory:
+            taken = set(directory.addresses()) if directory else set()
+        for number, each in enumerate(sets):
+            if all(interface.ip in taken for interface, dummy in each.candidates(None)):
+                raise CniError(Code.NOT_AVAILABLE, f"range set {number} has no free address: {each}")
+
+    def _directory(self, request: PluginRequest) -> str:
+        return self._path(request.config, request.network)
+
+    def _path(self, config: Keys, network: str) -> str:
+        return os.path.join(host_local.data_dir(config.section("ipam").values, self._lease_dir), network)
+
+
+class _Allocation:
+    """The allocation of one attachment's addresses; the caller holds the lock of the directory."""
+
+    def __init__(self, directory: LeaseDirectory, request: PluginRequest) -> None:
+        self._directory = directory
+        self._container_id, self._ifname = request.attachment.key[1:]
+
+    def run(self, sets: t.Sequence[RangeSet], requested: t.Sequence[IpAddress]) -> list[JsonObject]:
+        """Return an address of each range set; free them all if one cannot be assigned."""
+        waiting = list(dict.fromkeys(requested))
+        ips = []
+        try:
+            for number, each in enumerate(sets):
+                wanted = next((address for address in waiting if each.find(address)), None)
+                if wanted is not None:
+                    waiting.remove(wanted)
+                interface, gateway = self._reserve(number, each, wanted)
+                ips.append(ipam_config.make_ip(interface, gateway))
+            if waiting:
+                raise refuse(f"no range set has the requested addresses {', '.join(map(str, waiting))}")
+        except CniError:
+            self._free(ips)
+            raise
+        return ips
+
+    def _reserve(self, number: int, ranges: RangeSet, wanted: IpAddress | None) -> tuple[IpInterface, IpAddress]:
+        if wanted is not None:
+            return self._reserve_requested(number, ranges, wanted)
+        for lease in self._directory.leases_of(self._container_id, self._ifname):
+            if ranges.find(t.cast(IpAddress, parse_address(lease.address))):
+                raise refuse(
+                    f"range set {number}: {lease.address} is already the address of {lease}",
+                    "expected: DEL before another ADD of the same interface",
+                )
+        last = parse_address(self._directory.last_reserved(number))
+        for interface, member in ranges.candidates(last):
+            if self._try_reserve(number, interface.ip):
+                return interface, member.gateway
+        raise refuse(
+            f"range set {number} has no free address: {ranges}",
+            "free leaked addresses with the module cni.node.gc, or enlarge the range",
+        )
+
+    def _reserve_requested(self, number: int, ranges: RangeSet, wanted: IpAddress) -> tuple[IpInterface, IpAddress]:
+        member = ranges.find(wanted)
+        if member is None or wanted == member.gateway:
+            raise refuse(f"range set {number}: the requested address {wanted} is the gateway")
+        if not self._try_reserve(number, wanted):
+            lease = self._directory.find(str(wanted))
+            raise refuse(f"range set {number}: the requested address {wanted} is in use by {lease or 'a container'}")
+        return ipaddress.ip_interface((wanted, member.subnet.prefixlen)), member.gateway
+
+    def _try_reserve(self, number: int, address: IpAddress) -> bool:
+        """Reserve an address, and return whether it was free."""
+        if not self._directory.reserve(str(address), self._container_id, self._ifname):
+            return False
+        self._directory.set_last_reserved(number, str(address))
+        return True
+
+    def _free(self, ips: t.Iterable[JsonObject]) -> None:
+        for ip in ips:
+            lease = self._directory.find(ip["address"].partition("/")[0])
+            if lease is not None and lease.is_of(self._container_id, self._ifname):
+                self._directory.free(lease)
+
+
+def _read_requested(request: PluginRequest) -> list[IpAddress]:
+    """Return the requested addresses: IP of CNI_ARGS, ``ips`` of ``args.cni`` and of the capability, in this order."""
+    texts = [(f"CNI_ARGS: {key}", text) for key, text in request.cni_args("IP").items()]
+    for keys in (request.config_args, request.runtime_config):
+        texts += [(keys.pointer("ips"), text) for text in keys.texts("ips")]
+    return [_read_address(where, text) for where, text in texts]
+
+
+def _read_address(where: str, text: str) -> IpAddress:
+    """Return an address, with or without a prefix length."""
+    interface = parse_interface(text)
+    return interface.ip if interface else read_address(where, text)
+
+
+def _own_addresses(request: PluginRequest) -> list[IpAddress]:
+    """Return the addresses of the previous result that are in a range; none without a previous result."""
+    sets = read_range_sets(request)
+    ips = request.prev_result.keys.get("ips") or () if request.prev_result else ()
+    interfaces = [parse_interface(ip["address"]) for ip in ips]
+    return [each.ip for each in interfaces if each and any(ranges.find(each.ip) for ranges in sets)]
+
+
+def _read_dns(path: str) -> JsonObject:
+    """Return the DNS settings in a file such as resolv.conf, none without a path."""
+    content = durable.read(path) if path else b""
+    if content is None:
+        raise refuse(f"/ipam/resolvConf: {path} does not exist")
+    dns: dict[str, list[str]] = {"nameservers": [], "domain": [], "search": [], "options": []}
+    for line in content.decode("utf-8", "replace").splitlines():
+        words = line.split()
+        if len(words) < 2 or line.startswith(("#", ";")):
+            continue
+        key = "nameservers" if words[0] == "nameserver" else words[0]
+        if key in dns:
+            dns[key] += words[1:] if key in ("search", "options") else words[1:2]
+    return {key: values[-1] if key == "domain" else values for key, values in dns.items() if values}
+
+
+__all__ = ("HostLocal",)

@@ -1,0 +1,168 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Compare the firewall rules of attachments with the node."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
+    FIREWALLD,
+    IPTABLES,
+    NFTABLES,
+    FirewallPart,
+    IptablesRule,
+    MissingRule,
+    NftablesRule,
+    ZoneSource,
+    main_messages,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.iptables_rules import IptablesView
+
+
+class PartDrift(t.NamedTuple):
+    """Result of comparing one part of an attachment's firewall rules with the node.
+
+    Attributes:
+        backend: Where missing rules belong: `IPTABLES`, `NFTABLES` or `FIREWALLD`.
+        missing: The rules that are missing or not reached, each with a message.
+    """
+
+    part: FirewallPart
+    backend: str
+    missing: tuple[MissingRule, ...]
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The messages that drift reports; empty if nothing is missing."""
+        return main_messages(self.missing)
+
+    @property
+    def lacks_all_own(self) -> bool:
+        """Return whether all rules of iptables that no other container needs are missing."""
+        missing = {rule for rule, dummy in self.missing}
+        return all(rule in missing for rule in self.part.iptables if not rule.is_shared)
+
+    @property
+    def sources(self) -> tuple[ZoneSource, ...]:
+        """The missing sources of zones of firewalld."""
+        return tuple(rule for rule, dummy in self.missing if isinstance(rule, ZoneSource))
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The missing rules, as commands for people to read."""
+        part = self.part
+        if self.backend == IPTABLES:
+            rules = [rule for rule, dummy in self.missing if isinstance(rule, IptablesRule)]
+            return tuple(f"{iptables.tool(part.family)} -t {rule.table} {rule.line}" for rule in rules)
+        if self.backend == FIREWALLD:
+            return tuple(f"firewall-cmd --zone={each.zone} --add-source={each.source}" for each in self.sources)
+        place = f"{part.nftables.family} {part.nftables.name}" if part.nftables else ""
+        others = [rule for rule, dummy in self.missing if isinstance(rule, NftablesRule) and rule.text]
+        return tuple(f"nft add rule {place} {rule.chain} {rule.text}" for rule in others)
+
+
+def compare(part: FirewallPart, view: NodeView, since: float = 0.0) -> PartDrift | None:
+    """Compare a part with the configured backend; None if it cannot be listed.
+
+    The other backends are tried as well, because an old release of a plugin ignores the choice. Whether a plugin has asked
+    firewalld instead is not recorded: it has if none of its rules is there, and does so when it is called now.
+    """
+    drift = _compare_backends(part, view, since)
+    if drift and drift.missing and view.find_error(part):
+        return None  # a backend that could not be listed may have them
+    if not part.sources or (drift and not drift.lacks_all_own) or not view.has_firewalld:
+        return drift
+    present = view.sources(since)
+    if present is None:
+        return None
+    return PartDrift(part, FIREWALLD, _list_lost(part, present))
+
+
+def require_comparison(part: FirewallPart, view: NodeView) -> PartDrift:
+    """Compare a part with the node before something is written.
+
+    Raises:
+        CniError: The backend of the part cannot be listed, or lacks a program.
+    """
+    drift = _compare_backends(part, view, 0.0)
+    error = view.find_error(part)
+    # The plugin's choice is iptables. Other backends that cannot be listed do not matter: nothing is written to them.
+    is_choice_open = drift is not None and bool(drift.missing) and drift.backend == NFTABLES and not part.backend
+    if is_choice_open and error is not None and not program.is_unsupported(error):
+        raise error
+    if part.sources and (drift is None or drift.lacks_all_own) and view.has_firewalld:
+        present = view.sources()
+        if present is None:
+            raise view.find_error(part) or missing_program(part)
+        return PartDrift(part, FIREWALLD, _list_lost(part, present))
+    if drift is None:
+        raise error or missing_program(part)
+    return drift
+
+
+def missing_program(part: FirewallPart) -> CniError:
+    """Return the error for a node that lacks the program of a part's backend."""
+    if part.backend == FIREWALLD:
+        return CniError(Code.NOT_AVAILABLE, "firewalld is not running", "start it, or use another backend")
+    name, package = f"{iptables.tool(part.family)}-save", "iptables"
+    if part.backend == NFTABLES:
+        name = package = "nft"
+    return CniError(
+        Code.NOT_AVAILABLE, f"{name} is not installed", f"expected: the program {name}; install the package {package}"
+    )
+
+
+def _list_lost(part: FirewallPart, present: t.Container[str]) -> tuple[MissingRule, ...]:
+    return tuple((each, each.lost) for each in part.sources if each.source not in present)
+
+
+def _compare_backends(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
+    comparisons = [_compare_iptables, _compare_legacy] if part.iptables else []
+    comparisons += [_compare_nftables] if part.nftables else []
+    if part.backend == NFTABLES:
+        comparisons.reverse()
+    first_drift = None
+    for compare_backend in comparisons:
+        drift = compare_backend(part, view, since)
+        if drift and not drift.missing:
+            return drift
+        first_drift = first_drift or drift
+        if first_drift is None and part.backend:
+            return None
+    return first_drift
+
+
+def _compare_iptables(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
+    return _compare_tables(part, view.iptables, since)
+
+
+def _compare_legacy(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
+    return _compare_tables(part, view.legacy, since)
+
+
+def _compare_tables(
+    part: FirewallPart, read: t.Callable[[int, str, float], IptablesView | None], since: float
+) -> PartDrift | None:
+    rules = read(part.family, part.iptables[0].table, since)
+    if rules is None:
+        return None
+    return PartDrift(part, IPTABLES, tuple((rule, rule.lost) for rule in rules.find_missing(part.iptables)))
+
+
+def _compare_nftables(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
+    table = part.nftables
+    rules = view.nftables(table.family, table.name, since) if table else None
+    return PartDrift(part, NFTABLES, tuple(rules.drift(table))) if table and rules else None
+
+
+__all__ = ("PartDrift", "compare", "missing_program", "require_comparison")

@@ -1,0 +1,361 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The rules with which portmap forwards ports of the node, and what it reads for them."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
+    IPTABLES,
+    NFTABLES,
+    ContainerAddress,
+    FirewallPart,
+    IptablesRule,
+    NftablesRule,
+    NftablesTable,
+    join_port,
+    quote,
+    quote_word,
+    read_backend,
+    read_chain,
+)
+
+_SET_MARK: t.Final = "CNI-HOSTPORT-SETMARK"
+_MASQUERADE: t.Final = "CNI-HOSTPORT-MASQ"
+_DEFAULT_MARK_BIT: t.Final = 13
+_PORTS_OF_A_RULE: t.Final = 15
+_COMMENT_LENGTH: t.Final = 255
+_LOOPBACK: t.Final = "127.0.0.1"
+_ANY_ADDRESS: t.Final = {"ip": "0.0.0.0/0", "ip6": "::/0"}
+_LAST_BIT: t.Final = 31
+_LAST_PORT: t.Final = 65535
+# A character that would end the statement or the line in the syntax of nft may stand only between double quotes.
+_NFT_CONDITIONS: t.Final = re.compile(r'(?:[^"\x00-\x1f\x7f;#\\\'$`]|"[^"\x00-\x1f\x7f]*")+')
+_CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f]")
+_IPTABLES_SIGNS: t.Final = ("-", "!")
+_UDP: t.Final = "udp"
+_PROTOCOL_NUMBERS: t.Final = {"tcp": 6, _UDP: 17, "sctp": 132}
+
+
+class Mapping(t.NamedTuple):
+    """A port of the node that is forwarded to a port of a container.
+
+    Attributes:
+        host_ip: The node's address whose port is forwarded; None for all addresses.
+    """
+
+    host_ip: IpAddress | None
+    host_port: int
+    container_port: int
+    protocol: str
+
+    def is_of(self, family: int) -> bool:
+        return self.host_ip is None or self.host_ip.version == family
+
+    @property
+    def host(self) -> str:
+        """The node's address, or an empty string for all addresses."""
+        return "" if self.host_ip is None or self.host_ip.is_unspecified else str(self.host_ip)
+
+    def describe(self, address: ContainerAddress) -> str:
+        destination = join_port(address.address, self.container_port)
+        return f"the rule that maps host port {join_port(self.host, self.host_port)}/{self.protocol} to {destination}"
+
+
+class PortmapConfig(t.NamedTuple):
+    """The configuration of portmap.
+
+    Attributes:
+        backend: The configured backend, or the one that knows the conditions; empty for the plugin's choice.
+        masquerades, masquerades_all: The values of ``snat`` and ``masqAll``.
+        external_chain: A chain of another program that marks connections; empty without one.
+        conditions: The conditions of each family; a word each for iptables, and statements for nftables.
+    """
+
+    backend: str
+    masquerades: bool
+    masquerades_all: bool
+    external_chain: str
+    mark_bit: int
+    conditions: dict[int, tuple[str, ...]]
+
+
+def read_portmap(config: Keys) -> PortmapConfig:
+    """Return the configuration of portmap.
+
+    Raises:
+        CniError: A value cannot be written to the firewall.
+    """
+    backend = read_backend(config, "backend", IPTABLES, NFTABLES)
+    external_chain = read_chain(config, "externalSetMarkChain")
+    if "markMasqBit" in config and "externalSetMarkChain" in config:
+        raise refuse("/markMasqBit and /externalSetMarkChain are mutually exclusive", "set one")
+    bit = config.integer("markMasqBit", _DEFAULT_MARK_BIT)
+    if not 0 <= bit <= _LAST_BIT:
+        raise refuse(f"/markMasqBit: {bit} is not a bit of a mark", f"expected: 0 to {_LAST_BIT}")
+    conditions = {}
+    for family in (4, 6):
+        key = f"conditionsV{family}"
+        conditions[family] = tuple(config.texts(key))
+        backend = _read_conditions(config.pointer(key), conditions[family], backend)
+    if backend == NFTABLES and external_chain:
+        raise refuse(
+            f"/externalSetMarkChain cannot be used with the backend {NFTABLES}",
+            f"set the backend {IPTABLES}, or no chain",
+        )
+    masquerades = config.optional_flag("snat") is not False
+    return PortmapConfig(backend, masquerades, config.flag("masqAll"), external_chain, bit, conditions)
+
+
+def _read_conditions(pointer: str, words: t.Sequence[str], backend: str) -> str:
+    """Return the backend that knows conditions; raise an error if they cannot be written."""
+    if not words:
+        return backend
+    own = IPTABLES if words[0].startswith(_IPTABLES_SIGNS) else NFTABLES
+    if backend not in ("", own):
+        what = "options of iptables" if backend == IPTABLES else "statements of nftables"
+        raise refuse(f"{pointer}/0: {words[0]!r} is not for the backend {backend}", f"expected: {what}")
+    for index, word in enumerate(words):
+        if not word.strip() or _CONTROL.search(word):
+            raise refuse(f"{pointer}/{index}: {word!r} cannot be written", "expected: text of one line")
+    text = " ".join(words)
+    if own == NFTABLES and not _NFT_CONDITIONS.fullmatch(text):
+        what = "statements of nftables without ; # ' \\ $ ` outside of double quotes"
+        raise refuse(f"{pointer}: {text!r} cannot be written", f"expected: {what}")
+    return own
+
+
+def read_mappings(runtime_config: Keys) -> list[Mapping]:
+    """Return the mappings of the capability ``portMappings``.
+
+    Raises:
+        CniError: An entry is not a mapping of ports.
+    """
+    return [_read_mapping(entry) for entry in runtime_config.sections("portMappings")]
+
+
+def _read_mapping(entry: Keys) -> Mapping:
+    protocol = entry.text("protocol")
+    if not (protocol.isascii() and protocol.isalnum()):
+        raise refuse(f"{entry.pointer('protocol')}: {protocol!r} is not a protocol", "expected: for example tcp")
+    ports = _read_port(entry, "hostPort"), _read_port(entry, "containerPort")
+    return Mapping(entry.address("hostIP"), *ports, protocol.lower())
+
+
+def _read_port(entry: Keys, key: str) -> int:
+    port = entry.integer(key)
+    if not 0 < port <= _LAST_PORT:
+        raise refuse(f"{entry.pointer(key)}: {port} is not a port", f"expected: 1 to {_LAST_PORT}")
+    return port
+
+
+def describe_port_mapping(
+    attachment: Attachment, address: ContainerAddress, mappings: t.Sequence[Mapping], config: PortmapConfig
+) -> FirewallPart | None:
+    """Return the rules of portmap for one address of a container; None without a port of that family.
+
+    A loopback address has none: they would lead to programs of the node.
+    """
+    own = [mapping for mapping in mappings if mapping.is_of(address.family)]
+    if not own or ipaddress.ip_address(address.address).is_loopback:
+        return None
+    # Conditions belong to one backend, and rules without them would let others pass.
+    has_conditions = bool(config.conditions[address.family])
+    iptables: tuple[IptablesRule, ...] = ()
+    nftables = None
+    if not has_conditions or config.backend == IPTABLES:
+        iptables = tuple(_Iptables(attachment, address, mappings, config).rules())
+    if not has_conditions or config.backend == NFTABLES:
+        nftables = _nftables(attachment, address, own, config)
+    return FirewallPart(address.family, config.backend, iptables, nftables, udp_ports=udp_ports(own))
+
+
+def udp_ports(mappings: t.Iterable[Mapping]) -> frozenset[int]:
+    """Return the UDP ports of the node that are forwarded."""
+    return frozenset(mapping.host_port for mapping in mappings if mapping.protocol == _UDP)
+
+
+class _Iptables:
+    """The rules of portmap in iptables."""
+
+    def __init__(
+        self,
+        attachment: Attachment,
+        address: ContainerAddress,
+        mappings: t.Sequence[Mapping],
+        config: PortmapConfig,
+    ) -> None:
+        self._address = address
+        self._mappings = mappings
+        self._masquerades = config.masquerades
+        self._masquerades_all = config.masquerades_all
+        self._external_chain = config.external_chain
+        mark = hex(1 << config.mark_bit)
+        self._mark = f"{mark}/{mark}"
+        words = config.conditions[address.family]
+        self._conditions = "".join(f" {quote_word(word)}" for word in words)
+        self._chain = firewall_names.ports_chain(attachment.network, attachment.container_id)
+        comment = f'dnat name: "{attachment.network}" id: "{attachment.container_id}"'
+        is_long = len(comment) > _COMMENT_LENGTH
+        self._comment = quote(f"{comment[: _COMMENT_LENGTH - 2]}..." if is_long else comment)
+
+    def rules(self) -> list[IptablesRule]:
+        rules = [*self._marks(), *self._jumps(), *self._entrances()]
+        for mapping in self._mappings:
+            if mapping.is_of(self._address.family):
+                rules += self._mapping_rules(mapping)
+        return rules
+
+    def _marks(self) -> t.Iterator[IptablesRule]:
+        """Yield the rules of the chains that mark and masquerade connections from the node and the container itself."""
+        if not self._masquerades or self._external_chain:
+            return
+        lost = "the rules to masquerade connections to mapped ports are gone"
+        comment = quote("CNI portfwd masquerade mark")
+        text = f"-m comment --comment {comment} -j MARK --set-xmark {self._mark}"
+        yield IptablesRule("nat", _SET_MARK, text, lost, is_shared=True)
+        text = f"-m comment --comment {quote('CNI portfwd requiring masquerade')} -j {_MASQUERADE}"
+        hook = firewall_names.MASQUERADE_HOOK
+        yield IptablesRule("nat", hook, text, lost, target=_MASQUERADE, is_first=True, is_shared=True)
+        text = f"-m mark --mark {self._mark} -j MASQUERADE"
+        yield IptablesRule("nat", _MASQUERADE, text, lost, is_shared=True)
+
+    def _jumps(self) -> t.Iterator[IptablesRule]:
+        chain = firewall_names.PORTS_CHAIN
+        for hook in firewall_names.PORTS_HOOKS:
+            text = f"-m addrtype --dst-type LOCAL -j {chain}"
+            yield IptablesRule(
+                "nat", hook, text, f"the jump from {hook} to {chain} is gone", target=chain, is_shared=True
+            )
+
+    def _entrances(self) -> t.Iterator[IptablesRule]:
+        """Yield the jumps to the chain of the container, with at most 15 ports each."""
+        family = self._address.family
+        for protocol in sorted({mapping.protocol for mapping in self._mappings}):
+            # portmap also lists the ports of the other family.
+            members = [mapping for mapping in self._mappings if mapping.protocol == protocol]
+            for start in range(0, len(members), _PORTS_OF_A_RULE):
+                group = members[start : start + _PORTS_OF_A_RULE]
+                ports = ",".join(str(mapping.host_port) for mapping in group)
+                shown = next((mapping for mapping in group if mapping.is_of(family)), group[0])
+                yield IptablesRule(
+                    "nat",
+                    firewall_names.PORTS_CHAIN,
+                    f"-p {protocol} -m comment --comment {self._comment} -m multiport --dports {ports}"
+                    f"{self._conditions} -j {self._chain}",
+                    f"the jump to {shown.describe(self._address)} is gone",
+                    target=self._chain,
+                    accepts_more=True,
+                    requires_more=bool(self._conditions),
+                    older=(f"-p {protocol} -m multiport --dports {ports} -j {self._chain}",),
+                )
+
+    def _mapping_rules(self, mapping: Mapping) -> t.Iterator[IptablesRule]:
+        address = self._address
+        destination = f"-d {mapping.host}/{address.bits} " if mapping.host else ""
+        match = f"{destination}-p {mapping.protocol} -m {mapping.protocol} --dport {mapping.host_port} -j"
+        if self._masquerades:
+            lost = f"a rule to masquerade connections to the mapped ports of {address.address} is gone"
+            target = self._external_chain or _SET_MARK
+            sources = [f"-s {address.network} "] + ([f"-s {_LOOPBACK}/32 "] if address.family == 4 else [])
+            for source in [""] if self._masquerades_all else sources:
+                text, created = f"{source}{match} {target}", "" if self._external_chain else target
+                yield IptablesRule("nat", self._chain, text, lost, target=created, is_own_chain=True)
+        text = f"{match} DNAT --to-destination {join_port(address.address, mapping.container_port)}"
+        yield IptablesRule(
+            "nat", self._chain, text, f"{mapping.describe(address)} is gone", is_main=True, is_own_chain=True
+        )
+
+
+def _nftables(
+    attachment: Attachment, address: ContainerAddress, mappings: t.Iterable[Mapping], config: PortmapConfig
+) -> NftablesTable:
+    family = "ip" if address.family == 4 else "ip6"
+    rules = [_nft_mapping(attachment, address, mapping, family) for mapping in mappings]
+    if config.masquerades:
+        rules += _nft_masquerading(attachment, address, family, from_all=config.masquerades_all)
+    conditions = " ".join(config.conditions[address.family])
+    frame = _frame(family, conditions, config.masquerades)
+    return NftablesTable(family, firewall_names.PORTS_TABLE, frame, tuple(rules))
+
+
+def _nft_mapping(attachment: Attachment, address: ContainerAddress, mapping: Mapping, family: str) -> NftablesRule:
+    host = f"{family} daddr {mapping.host} " if mapping.host else ""
+    destination = join_port(address.address, mapping.container_port)
+    values: set[str | int] = {address.address, mapping.host_port, mapping.container_port, *filter(None, [mapping.host])}
+    return NftablesRule(
+        "hostports",
+        f"{host}{mapping.protocol} dport {mapping.host_port} dnat to {destination}",
+        attachment.container_id,
+        attachment.container_id,
+        frozenset(values),
+        f"{mapping.describe(address)} is gone",
+        is_main=True,
+        any_of=frozenset((mapping.protocol, _PROTOCOL_NUMBERS.get(mapping.protocol, mapping.protocol))),
+        hooks=("prerouting", "output"),
+    )
+
+
+def _nft_masquerading(
+    attachment: Attachment, address: ContainerAddress, family: str, *, from_all: bool
+) -> t.Iterator[NftablesRule]:
+    own, loopback = frozenset((address.address,)), frozenset((_LOOPBACK,))
+    lost = f"a rule to masquerade connections to the mapped ports of {address.address} is gone"
+    variants = [(address.address, own, loopback)] + (
+        [(_LOOPBACK, own | loopback, frozenset())] if family == "ip" else []
+    )
+    if from_all:
+        # The rule of a release that ignores masqAll counts as well: what it made is complete for it.
+        variants = [(_ANY_ADDRESS[family], own, loopback)]
+    for source, values, none_of in variants:
+        text = f"{family} saddr {source} {family} daddr {address.address} masquerade"
+        yield NftablesRule(
+            "masquerading",
+            text,
+            attachment.container_id,
+            attachment.container_id,
+            values,
+            lost,
+            none_of=none_of,
+            hooks=("postrouting",),
+            chain_matters=True,
+        )
+
+
+def _frame(family: str, conditions: str, masquerades: bool) -> tuple[str, ...]:
+    place = f"{family} {firewall_names.PORTS_TABLE}"
+    commands = [
+        f"add table {place}",
+        f"add chain {place} hostports",
+        f"add chain {place} hostip_hostports",
+        f"add chain {place} hostports_all",
+        f"flush chain {place} hostports_all",
+        f"add rule {place} hostports_all jump hostip_hostports",
+        f"add rule {place} hostports_all jump hostports",
+    ]
+    for hook in ("prerouting", "output"):
+        commands += [
+            f"add chain {place} {hook} {{ type nat hook {hook} priority -100 ; policy accept ; }}",
+            f"flush chain {place} {hook}",
+            f"add rule {place} {hook} {conditions and f'{conditions} '}fib daddr type local jump hostports_all",
+        ]
+    if masquerades:
+        commands.append(
+            f"add chain {place} masquerading {{ type nat hook postrouting priority 100 ; policy accept ; }}"
+        )
+    return tuple(commands)
+
+
+__all__ = ("Mapping", "PortmapConfig", "describe_port_mapping", "read_mappings", "read_portmap", "udp_ports")

@@ -1,0 +1,16 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import nf_tables
+from ansible_collections.cni.node.tests.support.descriptors import no_more_files
+
+
+def test_chains_that_cannot_be_listed_do_not_count_as_absent() -> None:
+    with no_more_files(), pytest.raises(CniError, match="cannot list the chains of nf_tables: Too many open files"):
+        nf_tables.list_chains()

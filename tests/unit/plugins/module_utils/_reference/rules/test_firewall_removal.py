@@ -1,0 +1,106 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""RuleRemoval of the rules of several attachments on a node whose firewall cannot be listed."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names, firewall_removal
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_removal import (
+    MASQUERADE,
+    PORTS,
+    RuleRemoval,
+)
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.simulated_chains import (
+    SimulatedIptables,
+)
+
+
+def write_program(directory: pathlib.Path, name: str, message: str) -> None:
+    path = directory / name
+    path.write_text(f'#!/bin/sh\necho "$0" >>{directory}/log\necho "{message}" >&2\nexit 1\n', encoding="utf-8")
+    path.chmod(0o755)
+
+
+def removal(container: str, *addresses: str, kind: str = PORTS) -> RuleRemoval:
+    known = frozenset(addresses) if addresses else None
+    return RuleRemoval(Attachment("net", container, "eth0", "/run/netns/x"), kind, known)
+
+
+REMOVALS = [removal("blue", "10.1.0.2"), removal("red", "fd00::2"), removal("green"), removal("gray", "10.1.0.3")]
+
+
+def test_a_family_that_cannot_be_listed_fails_each_removal_that_may_have_rules_in_it(program_dir: pathlib.Path) -> None:
+    write_program(program_dir, "ip6tables-save", "socket: Too many open files")
+    errors = firewall_removal.remove(REMOVALS)
+    assert sorted(errors) == [1, 2]
+    assert all("ip6tables-save -t nat failed" in str(error) for error in errors.values())
+    # One listing serves all of them.
+    assert len((program_dir / "log").read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_nftables_that_cannot_be_listed_fails_every_removal(program_dir: pathlib.Path) -> None:
+    write_program(program_dir, "nft", "internal:0:0-0: Error: Could not process rule: Operation not permitted")
+    assert sorted(firewall_removal.remove([*REMOVALS, removal("pink", kind=MASQUERADE)])) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "ip6tables-save v1.8.9 (legacy): Cannot initialize: Table does not exist (do you need to insmod?)",
+        "can't initialize ip6tables table: Address family not supported by protocol",
+        "Failed to initialize nft: Protocol not supported",
+        "netlink: Error: cache initialization failed: Invalid argument",
+        "Error: JSON support not compiled-in",
+    ],
+)
+def test_a_firewall_that_the_node_does_not_support_has_no_rules(program_dir: pathlib.Path, message: str) -> None:
+    for name in ("iptables-save", "ip6tables-save", "nft"):
+        write_program(program_dir, name, message)
+    assert firewall_removal.remove(REMOVALS) == {}
+
+
+def test_a_node_without_the_programs_has_no_rules(program_dir: pathlib.Path) -> None:
+    assert firewall_removal.remove(REMOVALS) == {}
+
+
+def test_the_error_of_a_listing_has_the_message_of_the_program(program_dir: pathlib.Path) -> None:
+    write_program(program_dir, "iptables-save", "socket: Too many open files")
+    error = firewall_removal.remove(REMOVALS[:1])[0]
+    assert isinstance(error, CniError)
+    assert error.details == "socket: Too many open files"
+
+
+CHAIN = firewall_names.ports_chain("net", "blue")
+JUMP = f"CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8080 -j {CHAIN}"
+MASQUERADING = firewall_names.masquerade_chain("net", "blue")
+SOURCES = [f"POSTROUTING -s 10.1.0.{number}/32 -j {MASQUERADING}" for number in (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("chain", "jumps", "removals"),
+    [
+        (CHAIN, [JUMP, JUMP], [removal("blue", "10.1.0.2")]),
+        (MASQUERADING, SOURCES, [removal("blue", f"10.1.0.{number}", kind=MASQUERADE) for number in (2, 3)]),
+    ],
+    ids=["a jump that is there twice", "the jumps of two interfaces"],
+)
+def test_each_jump_is_removed_with_the_chain_that_no_other_jump_needs(
+    monkeypatch: pytest.MonkeyPatch, chain: str, jumps: list[str], removals: list[RuleRemoval]
+) -> None:
+    node = SimulatedIptables()
+    node.install(monkeypatch)
+    chains: dict[str, list[str]] = {chain: []}
+    for jump in jumps:
+        chains.setdefault(jump.split(" ", 1)[0], []).append(f"-A {jump}")
+    node.tables[4, "nat"] = chains
+    assert firewall_removal.remove(removals) == {}
+    assert node.rules() == []
+    assert chain not in node.tables[4, "nat"]

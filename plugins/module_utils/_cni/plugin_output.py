@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import typing as t
@@ -17,7 +18,6 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import json_text, printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
-from ansible_collections.cni.node.plugins.module_utils._cni import redaction
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -25,6 +25,13 @@ if t.TYPE_CHECKING:
 
 _GO_TRACE: t.Final = b"\n\ngoroutine "
 _STDERR_LINES: t.Final = 10
+# For values of arguments, which may be secrets, in messages.
+_HIDDEN: t.Final = "***"
+# Keys of the specification's conventions. Their values are not secret, and the messages are useless without them.
+_OPEN: t.Final = frozenset(("IgnoreUnknown", "IP", "MAC", "GATEWAY", "ips", "mac"))
+_OPEN_PREFIX: t.Final = "K8S_POD_"
+# A shorter text would also match inside unrelated words.
+_SHORTEST: t.Final = 6
 # The standard error of a plugin that has reported its error is debugging output.
 _DEBUG_LINES, _DEBUG_WIDTH = 3, 160
 _SHORTAGES: t.Final = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -45,7 +52,7 @@ class PluginOutput:
 
     def without_secrets(self, text: str) -> str:
         """Return a text of the plugin with the values of its arguments hidden."""
-        return redaction.without_values(text, self._args, self._request)
+        return _hide_values(text, self._args, self._request)
 
     def not_started(self, exc: OSError) -> CniError:
         """Return the error of a plugin that cannot be started."""
@@ -115,6 +122,48 @@ def _without_trace(output: bytes) -> bytes:
     """Return the output of a plugin without the stack trace of a Go panic, which is long."""
     head, trace, dummy = output.partition(_GO_TRACE)
     return head if trace and any(line.startswith(b"panic: ") for line in head.split(b"\n")) else output
+
+
+def _hide_values(text: str, args: t.Mapping[str, str], request: bytes) -> str:
+    """Return a plugin's message with the values of CNI_ARGS and of its request's ``args.cni`` hidden."""
+    pairs = {key: value for key, value in args.items() if value and not _is_open(key)}
+    for key, value in pairs.items():
+        for form in _forms(value):
+            text = text.replace(f"{key}={form}", f"{key}={_HIDDEN}")
+    values = {*pairs.values(), *_texts(_config_args(request))}
+    for form in sorted({form for value in values for form in _forms(value)}, key=len, reverse=True):
+        text = text.replace(form, _HIDDEN) if len(form) >= _SHORTEST else text
+    return text
+
+
+def _is_open(key: str) -> bool:
+    return key in _OPEN or key.startswith(_OPEN_PREFIX)
+
+
+def _forms(value: str) -> list[str]:
+    """Return a value and its quoted forms, the longest first."""
+    quoted = (json.dumps(value, ensure_ascii=ensure_ascii)[1:-1] for ensure_ascii in (True, False))
+    return sorted({value, *quoted}, key=len, reverse=True)
+
+
+def _config_args(request: bytes) -> object:
+    try:
+        keys = json_text.any_case(json_text.decode(request, ""))
+    except CniError:
+        return None
+    args = keys.get("args") if isinstance(keys, dict) else None
+    return args.get("cni") if isinstance(args, dict) else None
+
+
+def _texts(value: object) -> t.Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            yield from () if _is_open(key) else _texts(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _texts(entry)
 
 
 __all__ = ("PluginOutput",)

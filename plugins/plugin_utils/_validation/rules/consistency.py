@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import preparation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import (
     backends,
@@ -21,7 +22,6 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
     kernel_routes,
     links,
     pools,
-    preparation,
     routes,
     tuned_values,
 )

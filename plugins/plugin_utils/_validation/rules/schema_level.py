@@ -15,11 +15,12 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import runtime_reading
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import preparation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import violation
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import placeholders, preparation
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import placeholders
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 # A type at least this similar to a known one, and at most one letter longer or shorter, counts as a misspelling of it.

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import
 PLUGINS = pathlib.Path(error.__file__).parents[2]
 # Files other than the catalogue that have such words, and why.
 OWN_MODULES = {
-    "plugin_utils/_validation/rules/preparation.py": {"bridge"},  # the link kube-bridge of kube-router
+    "plugin_utils/_validation/document/preparation.py": {"bridge"},  # the link kube-bridge of kube-router
     "module_utils/_reference/addresses/dhcp_daemon.py": {"dhcp"},  # the daemon that this plugin asks
     "module_utils/_reference/addresses/host_local.py": {"host-local"},  # where this plugin keeps its leases
     "module_utils/_reference/saved_values.py": {"tuning"},  # where this plugin keeps the values it changed

@@ -29,7 +29,7 @@ PLACES = {
     "os": FILES,
     f"{BASE}_base.process": PROCESSES,
     f"{BASE}_linux.syscall": MOUNTS,
-    f"{BASE}_linux.netlink:Connection": KERNEL,
+    f"{BASE}_linux.links.netlink:Connection": KERNEL,
 }
 
 Report = t.Callable[[str], object]

@@ -59,6 +59,8 @@ class ChainedPlugin(Plugin, t.Generic[Config]):
         config = self.read(request)
         request.require_prev_result()
         state = tuple(self.describe(config, self.locate(request, config)))
+        if not state:
+            return
         with sandbox.open_sandbox(request.attachment):
             refuse_faults(compare(state, request.attachment.netns, LiveNode()).messages)
 

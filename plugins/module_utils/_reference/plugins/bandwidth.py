@@ -69,9 +69,10 @@ class Bandwidth(ChainedPlugin[_Limits]):
             return super().add(request)
         result = request.require_prev_result()
         with sandbox.open_sandbox(request.attachment), Undo() as undo:
-            state = tuple(self.describe(limits, self.locate(request, limits)))
+            end = _require_host_end(request)
+            state = tuple(self.describe(limits, Place(request.attachment, end.name)))
             undo.add(lambda: self.delete(request))
-            writing.make_on_node(state)
+            writing.make_on_node(state, end)
             made = [sandbox.require_link(resource.name) for resource in state if isinstance(resource, Ifb)]
         interfaces = [*(result.keys.get("interfaces") or ()), *({"name": link.name, "mac": link.mac} for link in made)]
         return result._replace(keys={**result.keys, "interfaces": interfaces}) if made else result

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import contextlib
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
@@ -24,6 +25,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules 
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import FirewallPart
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.port_mapping import (
+    Mapping,
+    PortmapConfig,
     describe_port_mapping,
     read_mappings,
     read_portmap,
@@ -38,25 +41,23 @@ class Portmap(RulePlugin):
 
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
-        parts = self.describe_rules(request)
-        firsts = _first_addresses(request) if read_mappings(request.runtime_config) else []
-        own = next((interface for interface in firsts if interface.ip.is_loopback), None)
+        config, mappings = read_portmap(request.config), read_mappings(request.runtime_config)
+        firsts = _first_addresses(request)
+        own = next((interface for interface in firsts if mappings and interface.ip.is_loopback), None)
         if own is not None:
             raise refuse(
                 f"ports cannot be forwarded to {own.ip}, which is the node itself", "expected: a container's address"
             )
         with Undo() as undo:
-            rules.write(parts, undo)
-            for interface in firsts if read_portmap(request.config).masquerades else ():
-                if interface.version == 4:
+            rules.write(_describe(request, config, mappings, firsts), undo)
+            for interface in firsts if mappings else ():
+                if interface.version == 4 and config.masquerades:
                     _route_loopback(interface)
         return result
 
     def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
         config, mappings = read_portmap(request.config), read_mappings(request.runtime_config)
-        addresses = rules.container_addresses(_first_addresses(request))
-        parts = (describe_port_mapping(request.attachment, address, mappings, config) for address in addresses)
-        return [part for part in parts if part is not None]
+        return _describe(request, config, mappings, _first_addresses(request))
 
     def check(self, request: PluginRequest) -> None:
         request.require_prev_result()
@@ -66,6 +67,14 @@ class Portmap(RulePlugin):
         rules.remove_port_mappings(request.attachment, interface_check.own_addresses(request))
         with contextlib.suppress(CniError):  # mappings that cannot be read have no flows
             _forget_flows(request)
+
+
+def _describe(
+    request: PluginRequest, config: PortmapConfig, mappings: t.Sequence[Mapping], firsts: t.Iterable[IpInterface]
+) -> list[FirewallPart]:
+    addresses = rules.container_addresses(firsts)
+    parts = (describe_port_mapping(request.attachment, address, mappings, config) for address in addresses)
+    return [part for part in parts if part is not None]
 
 
 def _first_addresses(request: PluginRequest) -> list[IpInterface]:

@@ -76,17 +76,24 @@ class NamespaceRepair:
                 self.errors.append(as_error(exc).within(difference.message))
 
 
-def make_on_node(state: State) -> None:
-    """Make what the node lacks of a state.
+def make_on_node(state: State, host_end: Link) -> None:
+    """Make the ifb links and the limits of a state, whatever the node has of them.
+
+    Args:
+        host_end: The node's end of the container's pair, which is proven.
 
     Raises:
         CniError: Another link has the name of one of the state; the kernel refuses; pyroute2 is missing.
     """
-    differences = list(host.find(state, LiveNode()))
+    for difference in host.find(state, LiveNode()):
+        if not difference.is_repairable:
+            raise CniError(Code.LIMITED_CONNECTIVITY, difference.message, "remove or rename that link")
+    wanted = []
+    for resource in state:
+        name = resource.host_end if isinstance(resource, resources.Ifb) else getattr(resource, "link", "")
+        wanted.append(Difference(resource, "", link=host_end if name == host_end.name else None))
     with kernel_writer.connect() as writer:
-        for difference in in_order(differences):
-            if not difference.is_repairable:
-                raise CniError(Code.LIMITED_CONNECTIVITY, difference.message, "remove or rename that link")
+        for difference in in_order(wanted):
             _write(writer, difference)
 
 

@@ -16,10 +16,15 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, sysctl
-from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links import (
+    kernel_writer,
+    qdiscs,
+    rtnetlink,
+    traffic_control,
+)
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, Route
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
-from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state import resources, writing
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import CNI0, VETH
 
@@ -204,3 +209,20 @@ def test_everything_except_rates_is_written_without_the_library(
     assert set(repaired.done) == {"not forwarding", "no route"}
     assert [str(error).partition(":")[0] for error in repaired.errors] == ["no rate limit"]
     assert "python3-pyroute2" in str(repaired.errors[0])
+
+
+def test_add_limits_a_rate_that_something_else_limits_already(
+    writer: RecordingWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(qdiscs, "token_buckets", lambda: {VETH.ifindex: qdiscs.OTHER_LIMIT})
+    monkeypatch.setattr(traffic_control, "limit_rate", lambda *limit: limited.append(limit))
+    writing.make_on_node((resources.Rate("veth7", 1000, 2000),), VETH)
+    assert limited == [(VETH.ifindex, 1000, 2000)]
+
+
+def test_add_makes_nothing_where_another_link_has_the_name_of_an_ifb(writer: RecordingWriter) -> None:
+    writer.links["bwp0"] = CNI0._replace(name="bwp0")
+    with pytest.raises(CniError, match="bwp0 of the node is"):
+        writing.make_on_node((resources.Ifb("bwp0", "veth7"),), VETH)
+    assert writer.written == []

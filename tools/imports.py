@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools.paths import COLLECTION
 
-PACKAGE: t.Final = ".".join(COLLECTION.parts)
+PACKAGE = ".".join(COLLECTION.parts)
 
 
 def read_imports(name: str, source: str) -> frozenset[str]:

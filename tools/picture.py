@@ -13,22 +13,22 @@ from tools import imports
 from tools.paths import ROOT
 from tools.svg import Box, Drawing
 
-PICTURE: t.Final = ROOT / "docs" / "architecture.svg"
-WIDTH: t.Final = 1000
-MARGIN: t.Final = 20
-GAP: t.Final = 36
-ROOM_HEIGHT: t.Final = 44
-ROOM_WIDTH: t.Final = 220
-FLOOR_HEIGHT: t.Final = 50
+PICTURE = ROOT / "docs" / "architecture.svg"
+WIDTH = 1000
+MARGIN = 20
+GAP = 36
+ROOM_HEIGHT = 44
+ROOM_WIDTH = 220
+FLOOR_HEIGHT = 50
 
 # Floors that never travel to a node.
-CONTROLLER: t.Final = ("action", "filter", "test", "plugin_utils")
+CONTROLLER = ("action", "filter", "test", "plugin_utils")
 # Directories of the rooms, by floor.
-DIRECTORIES: t.Final = {
+DIRECTORIES = {
     "_node": ("plugins", "module_utils", "_node"),
     "plugin_utils": ("plugins", "plugin_utils", "_validation"),
 }
-CAPTIONS: t.Final = {
+CAPTIONS = {
     "action": "tasks that begin on the controller",
     "filter": "findings, previews",
     "test": "checks in expressions",

@@ -19,11 +19,11 @@ from pathlib import Path
 from tools import imports, lint, report, tree, typecheck
 from tools.paths import ROOT, Unavailable, output, run, tool
 
-UNITS: t.Final = Path("tests/unit")
+UNITS = Path("tests/unit")
 # Tests of the whole tree, which any change may break.
-ALWAYS: t.Final = (UNITS / "test_docs.py", UNITS / "test_floors.py")
+ALWAYS = (UNITS / "test_docs.py", UNITS / "test_floors.py")
 # Files below these directories are data that tests read, and no file imports them.
-DATA: t.Final = {
+DATA = {
     Path("plugins/plugin_utils/schemas"): UNITS / "plugins/plugin_utils/_validation",
     Path("tests/corpus"): UNITS / "plugins/plugin_utils/_validation",
 }

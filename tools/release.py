@@ -20,9 +20,9 @@ import yaml
 from tools import build, tree
 from tools.paths import Unavailable, run, tool
 
-MANIFEST: t.Final = "MANIFEST.json"
-NOTES: t.Final = "release-notes.md"
-PUBLIC_KEY: t.Final = "cni-node.asc"
+MANIFEST = "MANIFEST.json"
+NOTES = "release-notes.md"
+PUBLIC_KEY = "cni-node.asc"
 
 
 def find_problems(source: Path, tag: str = "") -> list[str]:

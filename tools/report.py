@@ -14,8 +14,8 @@ from collections import Counter
 from pathlib import Path
 
 # Characters of the message of a failed test.
-_MESSAGE_LIMIT: t.Final = 400
-_SLOWEST: t.Final = 10
+_MESSAGE_LIMIT = 400
+_SLOWEST = 10
 
 
 class Verdict(enum.IntEnum):

@@ -7,10 +7,9 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 from xml.sax.saxutils import escape
 
-_STYLE: t.Final = """\
+_STYLE = """\
 text { font-family: system-ui, "DejaVu Sans", sans-serif; text-anchor: middle; fill: #1f2328; }
 .name { font-size: 15px; font-weight: 600; }
 .caption { font-size: 12px; fill: #59636e; }
@@ -31,7 +30,7 @@ text { font-family: system-ui, "DejaVu Sans", sans-serif; text-anchor: middle; f
   .tip { fill: #6aa5ee; }
 }
 """
-_TIP: t.Final = (
+_TIP = (
     '<marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
     '<path class="tip" d="M0 0 8 4 0 8z"/></marker>'
 )

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schemas import load_library
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, validate
 
-_LEVELS: t.Final = (*CONTROLLER_LEVELS, NODE)
+_LEVELS = (*CONTROLLER_LEVELS, NODE)
 
 # Ansible imports this file before it forks a process for each task and host.
 load_library()

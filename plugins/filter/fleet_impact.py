@@ -121,12 +121,12 @@ from ansible_collections.cni.node.plugins.plugin_utils._host_results import requ
 from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
 _HEADINGS: t.Final[Row] = ("NODE", "CONTAINER", "INTERFACE", "NETWORK", "ACTION", "INTERRUPTED", "PORTS", "WHY")
-_KEYS: t.Final = ("container_id", "ifname", "netns", "network", "action")
+_KEYS = ("container_id", "ifname", "netns", "network", "action")
 # A brace that begins a template. Outside of texts, JSON has no two such characters in a row.
-_OPENING: t.Final = re.compile(r"\{(?=[{%#])")
-_NO_CHANGE: t.Final = ("checked", "unchanged")
+_OPENING = re.compile(r"\{(?=[{%#])")
+_NO_CHANGE = ("checked", "unchanged")
 # How many nodes the summary names.
-_LIMIT: t.Final = 20
+_LIMIT = 20
 
 
 def fleet_impact(hostvars: object, hosts: object, result: str, *, reasons: bool = True) -> JsonObject:

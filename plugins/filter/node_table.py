@@ -95,10 +95,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
 _HEADINGS: t.Final[Row] = ("NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "DRIFT", "TROUBLE")
 _ATTACHMENT_HEADINGS: t.Final[Row] = ("NODE", "NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "PORTS", "DRIFT")
-_ALL: t.Final = "all"
-_DRIFTED: t.Final = "drifted"
+_ALL = "all"
+_DRIFTED = "drifted"
 # How many drifted attachments are listed.
-_LIMIT: t.Final = 20
+_LIMIT = 20
 
 _T = t.TypeVar("_T")
 

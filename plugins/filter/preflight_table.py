@@ -64,8 +64,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
 _HEADINGS: t.Final[Row] = ("NODE", "RUNTIME", "STATE", "WHAT", "NEEDED", "FOUND")
-_ORDER: t.Final = ("missing", "warning", "ok")
-_STATES: t.Final = {"error": "missing", "warning": "warning"}
+_ORDER = ("missing", "warning", "ok")
+_STATES = {"error": "missing", "warning": "warning"}
 
 
 def preflight_table(

@@ -106,9 +106,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.metrics import write
-from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
+from ansible_collections.cni.node.plugins.module_utils._module.run import run
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 
 

@@ -592,9 +592,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.node_info import DEFAULT_PARTS, OTHER_PARTS, ensure
-from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
+from ansible_collections.cni.node.plugins.module_utils._module.run import run
 
 SPEC: t.Final[dict[str, t.Any]] = {
     "argument_spec": {

@@ -17,8 +17,8 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable, jso
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
 # Seconds.
-_LOCK_TIMEOUT: t.Final = 30.0
-_MODE: t.Final = 0o644
+_LOCK_TIMEOUT = 30.0
+_MODE = 0o644
 
 Assignments = dict[str, str]
 
@@ -100,6 +100,3 @@ class AssignmentsFile:
 
 def _is_assignments(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(part, str) for part in value.values())
-
-
-__all__ = ("AssignmentsFile",)

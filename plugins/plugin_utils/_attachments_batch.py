@@ -15,8 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
 from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 
-_LISTS: t.Final = ("warnings", "deprecations")
-_SUMS: t.Final = ("total", "plugins")
+_LISTS = ("warnings", "deprecations")
+_SUMS = ("total", "plugins")
 
 
 class Batch:
@@ -117,6 +117,3 @@ def _lists(results: t.Iterable[JsonObject]) -> dict[str, list[t.Any]]:
                 if entry not in merged.setdefault(key, []):
                     merged[key].append(entry)
     return merged
-
-
-__all__ = ("Batch",)

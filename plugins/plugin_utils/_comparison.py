@@ -33,9 +33,9 @@ _ACTIONS: t.Final[t.Mapping[str, type[RoleAction]]] = {
     "cni.node.attachments": AttachmentsArguments,
     "cni.node.node_info": RoleAction,
 }
-_IMPORT: t.Final = "ansible.builtin.import_role"
-_ROLES: t.Final = pathlib.Path(__file__).parents[2] / "roles"
-_PLANNING_ROLE: t.Final = "cni_node"
+_IMPORT = "ansible.builtin.import_role"
+_ROLES = pathlib.Path(__file__).parents[2] / "roles"
+_PLANNING_ROLE = "cni_node"
 _trust: t.Final[t.Any] = getattr(template, "trust_as_template", str)  # since ansible-core 2.19
 
 
@@ -109,6 +109,3 @@ def _without(omit: t.Any, value: t.Any) -> t.Any:
     if isinstance(value, dict):
         return {key: _without(omit, item) for key, item in value.items() if omit is None or item != omit}
     return value
-
-
-__all__ = ("ComparingAction",)

@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
 
-_KEYS: t.Final = tuple(CONFLISTS["conflists"]["options"])
+_KEYS = tuple(CONFLISTS["conflists"]["options"])
 
 # Before ansible-core 2.19, rendered text that looks like data is converted to data. Since then, the option only warns.
 _AS_TEXT: t.Final[JsonObject] = {} if hasattr(template, "trust_as_template") else {"convert_data": False}
@@ -186,6 +186,3 @@ def _source(item: JsonObject, where: str) -> Source | None:
     if isinstance(item.get("content"), str):
         return Source(where, item["content"].encode("utf-8", "surrogateescape"))
     return None
-
-
-__all__ = ("ConflistItemsAction",)

@@ -29,6 +29,3 @@ def require_hosts(name: str, hostvars: object, hosts: object) -> tuple[t.Mapping
     if isinstance(hosts, (str, bytes, collections.abc.Mapping)) or not isinstance(hosts, collections.abc.Iterable):
         raise AnsibleFilterError(f"{name}: hosts: expected a list of host names")
     return hostvars, list(hosts)
-
-
-__all__ = ("require_hosts",)

@@ -18,12 +18,12 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.printable import plural
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
 
-COLLECTION: t.Final = "cni.node."
+COLLECTION = "cni.node."
 
-_ROOT: t.Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 # The options in a role's argument_specs.yml, found by their indentation, and the variables that playbooks read.
-_OPTION: t.Final = re.compile(r"^ {6}(cni_[a-z0-9_]+):$", re.MULTILINE)
-_READ: t.Final = re.compile(r"\bcni_node_[a-z0-9_]+")
+_OPTION = re.compile(r"^ {6}(cni_[a-z0-9_]+):$", re.MULTILINE)
+_READ = re.compile(r"\bcni_node_[a-z0-9_]+")
 
 
 @functools.cache
@@ -86,6 +86,3 @@ def _texts(*pattern: str) -> list[str]:
         with open(path, encoding="utf-8") as stream:
             texts.append(stream.read())
     return texts
-
-
-__all__ = ("COLLECTION", "all_prefixes", "known_variables", "prefixes", "refusal", "unknown_variables")

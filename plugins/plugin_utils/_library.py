@@ -19,10 +19,10 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.library import MAIN
 from ansible_collections.cni.node.plugins.module_utils._node.library.archive import digest_of, pack
 
-_PLUGINS: t.Final = pathlib.Path(__file__).parents[1]
-_PACKAGE: t.Final = "ansible_collections/cni/node/plugins"
+_PLUGINS = pathlib.Path(__file__).parents[1]
+_PACKAGE = "ansible_collections/cni/node/plugins"
 # What `python3 -I LIBRARY` runs. The program is not imported here, because it has most of the collection's code.
-_MAIN_TEXT: t.Final = b"""\
+_MAIN_TEXT = b"""\
 import sys
 
 from ansible_collections.cni.node.plugins.module_utils._node.boot.program import main
@@ -73,6 +73,3 @@ def read_files() -> dict[str, bytes]:
                 packages.add(package)
                 package = package.rpartition("/")[0]
     return {**{f"{package}/__init__.py": b"" for package in packages}, **files}
-
-
-__all__ = ("archive", "digest", "directory", "read_files")

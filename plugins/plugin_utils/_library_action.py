@@ -31,12 +31,12 @@ from ansible_collections.cni.node.plugins.plugin_utils import _library
 
 display = Display()
 
-_LAUNCHER: t.Final = "cni.node.launcher"
+_LAUNCHER = "cni.node.launcher"
 # The variable also moves everything else that is below /opt (docs/playbooks.md).
-_OPT_DIR: t.Final = "cni_node_opt_dir"
+_OPT_DIR = "cni_node_opt_dir"
 # The variable with the files of the role cni_node between whose tasks nothing else changes the node. Only in these tasks is a
 # result of an earlier call used.
-PLAN: t.Final = "__cni_node_plan"
+PLAN = "__cni_node_plan"
 
 
 class LibraryAction(ActionBase):
@@ -200,6 +200,3 @@ def _path_of(node: str, kind: str) -> str:
 def _digest_of(task: JsonObject) -> str:
     # Before ansible-core 2.19, a vaulted value is not a string.
     return hashlib.sha256(json.dumps(task, sort_keys=True, default=str).encode()).hexdigest()
-
-
-__all__ = ("LibraryAction",)

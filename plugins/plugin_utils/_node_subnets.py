@@ -205,6 +205,3 @@ def _address(text: str, what: str) -> IpAddress:
 
 def _invalid(problem: str, expected: str) -> CniError:
     return CniError(Code.INVALID_CONFIG, problem, expected)
-
-
-__all__ = ("Partition", "make_partition", "node_subnets")

@@ -37,6 +37,3 @@ def _convert(convert: t.Callable[[t.Any], t.Any], value: t.Any) -> t.Any:
         return convert(plain(value))
     except (TypeError, ValueError):
         return value
-
-
-__all__ = ("as_dict", "as_list", "plain")

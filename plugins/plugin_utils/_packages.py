@@ -20,8 +20,8 @@ from ansible_collections.cni.node.plugins.plugin_utils._option_values import pla
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 
 # For `packages`: install programs only.
-_PROGRAMS: t.Final = "programs"
-_USUAL: t.Final = {
+_PROGRAMS = "programs"
+_USUAL = {
     "ip": "iproute2",
     "ip6tables": "iptables",
     "iptables": "iptables",
@@ -33,8 +33,8 @@ _DIFFERENT: t.Final[t.Mapping[str, t.Mapping[str, str]]] = {
     "Alpine": {"pyroute2": "py3-pyroute2"},
     "RedHat": {"ip": "iproute", "ip6tables": "iptables-nft", "iptables": "iptables-nft"},
 }
-_FAMILY_WITH_LISTS: t.Final = "Debian"
-_LOSS: t.Final = "rate limits can be neither written nor repaired"
+_FAMILY_WITH_LISTS = "Debian"
+_LOSS = "rate limits can be neither written nor repaired"
 
 
 class PackagesAction(RoleAction):
@@ -154,6 +154,3 @@ def with_packages(result: JsonObject, installed: list[str], *, predicted: bool) 
 
 def _with_missing(result: JsonObject, programs: t.Sequence[str]) -> JsonObject:
     return {**result, "msg": f"{result['msg']}; not installed: {', '.join(programs)}"} if programs else result
-
-
-__all__ = ("PackagesAction", "with_packages")

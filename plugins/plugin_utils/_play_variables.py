@@ -25,15 +25,15 @@ from ansible_collections.cni.node.plugins.plugin_utils._known_variables import r
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
 
-_PREFIX: t.Final = "cni_node_"
-CONCERNS: t.Final = f"{_PREFIX}concerns"
-CONFLISTS: t.Final = f"{_PREFIX}conflists"
-ATTACHMENTS: t.Final = f"{_PREFIX}attachments"
-_CONCERNS: t.Final = ("kernel", "plugins", "networks", "attachments")
-_SPECS: t.Final = ("roles", "cni_node", "meta", "argument_specs.yml")
-_FACTS_HINT: t.Final = "facts of the node are not gathered here: use fact caching, or set the value"
+_PREFIX = "cni_node_"
+CONCERNS = f"{_PREFIX}concerns"
+CONFLISTS = f"{_PREFIX}conflists"
+ATTACHMENTS = f"{_PREFIX}attachments"
+_CONCERNS = ("kernel", "plugins", "networks", "attachments")
+_SPECS = ("roles", "cni_node", "meta", "argument_specs.yml")
+_FACTS_HINT = "facts of the node are not gathered here: use fact caching, or set the value"
 # How many hosts a message names.
-_HOSTS_SHOWN: t.Final = 5
+_HOSTS_SHOWN = 5
 
 
 class PlayVariables:
@@ -221,6 +221,3 @@ def _networks(value: t.Any) -> list[t.Any]:
 def _join(hosts: t.Sequence[str]) -> str:
     more = [f"and {len(hosts) - _HOSTS_SHOWN} more"] if len(hosts) > _HOSTS_SHOWN else []
     return ", ".join([*hosts[:_HOSTS_SHOWN], *more])
-
-
-__all__ = ("CONCERNS", "PlayVariables", "are_equal")

@@ -10,15 +10,14 @@
 from __future__ import annotations
 
 import re
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
-OLDEST: t.Final = (3, 9)
+OLDEST = (3, 9)
 
 # Runs in every version of Python.
-PROGRAM: t.Final = "import sys; print('cni.node Python %d.%d.%d' % sys.version_info[:3])"
-_ANSWER: t.Final = re.compile(r"^cni\.node Python (\d+)\.(\d+)\.(\d+)\s*$", re.MULTILINE)
+PROGRAM = "import sys; print('cni.node Python %d.%d.%d' % sys.version_info[:3])"
+_ANSWER = re.compile(r"^cni\.node Python (\d+)\.(\d+)\.(\d+)\s*$", re.MULTILINE)
 
 
 def too_old(answer: str, interpreter: str, host: str) -> CniError | None:
@@ -37,6 +36,3 @@ def too_old(answer: str, interpreter: str, host: str) -> CniError | None:
         f"{interpreter} of {host} is Python {'.'.join(version.groups())}, but modules of cni.node need Python {oldest} or newer",
         "install a newer Python on the node and set ansible_python_interpreter to its path",
     )
-
-
-__all__ = ("OLDEST", "PROGRAM", "too_old")

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._library_action import Li
 from ansible_collections.cni.node.plugins.plugin_utils._python_version import PROGRAM, too_old
 
 # This role compares the nodes of a play, and shows all of them once.
-_COMPARING_ROLE: t.Final = "cni.node.cni_node"
+_COMPARING_ROLE = "cni.node.cni_node"
 
 
 class RoleAction(LibraryAction):
@@ -98,6 +98,3 @@ def _refuse_strategy(strategy: str) -> str:
         f"strategy: {strategy}; the role {_COMPARING_ROLE} compares the nodes of a play with each other, so give the play"
         " strategy: linear"
     )
-
-
-__all__ = ("RoleAction",)

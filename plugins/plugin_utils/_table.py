@@ -21,6 +21,3 @@ def lines(headings: Row, rows: t.Iterable[Row]) -> list[str]:
     table = [headings, *(tuple(map(printable.line, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]
-
-
-__all__ = ("Row", "lines")

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 
 # More attachments take so long that the task should show its own progress.
-_MANY_ATTACHMENTS: t.Final = 200
+_MANY_ATTACHMENTS = 200
 
 
 class ConflistsArguments(ConflistItemsAction):
@@ -112,15 +112,3 @@ def without_credentials(arguments: JsonObject) -> JsonObject:
     items = further_sets(arguments)
     sets = {"sets": [release.without_credentials(item) for item in items]} if items else {}
     return {**release.without_credentials(arguments), **sets}
-
-
-__all__ = (
-    "AttachmentsArguments",
-    "ConflistsArguments",
-    "PluginsArguments",
-    "further_sets",
-    "is_on_controller",
-    "list_of_dicts",
-    "plugin_sets",
-    "without_credentials",
-)

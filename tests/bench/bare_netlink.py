@@ -18,7 +18,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer, link_change, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE
 
 BRIDGE = "cnibare"
 GATEWAY = ipaddress.ip_interface("10.3.0.1/16")
@@ -92,4 +93,4 @@ def _host_end(item: JsonObject) -> str:
     return f"veth{item['container_id']}"
 
 
-_COMMANDS: t.Final = {"ADD": _add, "CHECK": _check, "DEL": _delete}
+_COMMANDS = {"ADD": _add, "CHECK": _check, "DEL": _delete}

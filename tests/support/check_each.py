@@ -37,6 +37,3 @@ def _describe(error: Exception) -> str:
     """Return the place, the type and the message of an error."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{os.path.basename(frame.filename)}:{frame.lineno}: {type(error).__name__}: {error}"
-
-
-__all__ = ("check_each",)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import typing as t
 
 # Names of capabilities and of settings are not keys of the plugin; the engine reads `type` as written.
-_NAMES: t.Final = ("capabilities", "sysctl")
-_EXACT: t.Final = ("type", "capabilities", "cniVersion", "name")
+_NAMES = ("capabilities", "sysctl")
+_EXACT = ("type", "capabilities", "cniVersion", "name")
 
 
 def in_other_case(value: t.Any) -> t.Any:
@@ -23,6 +23,3 @@ def in_other_case(value: t.Any) -> t.Any:
         key if key in _EXACT else key.upper(): entry if key in _NAMES else in_other_case(entry)
         for key, entry in value.items()
     }
-
-
-__all__ = ("in_other_case",)

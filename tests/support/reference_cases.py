@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 
-DIRECTORY: t.Final = pathlib.Path(__file__).resolve().parents[1] / "reference_cases"
+DIRECTORY = pathlib.Path(__file__).resolve().parents[1] / "reference_cases"
 
 
 class Situation(t.NamedTuple):
@@ -80,6 +80,3 @@ def _record(case: dict[str, t.Any], step: dict[str, t.Any]) -> Record:
     final = step["plugins"][-1]["result"]
     version = final.get("cniVersion", config["cniVersion"])
     return Record(attachment, json.dumps(config).encode(), result.from_keys(final, version, "result"), version)
-
-
-__all__ = ("DIRECTORY", "Situation", "situation", "situations")

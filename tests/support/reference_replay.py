@@ -25,11 +25,11 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 from ansible_collections.cni.node.tests.support import replay_node, ring
 from ansible_collections.cni.node.tests.support.reference_cases import DIRECTORY
 
-_COLLECTIONS: t.Final = pathlib.Path(__file__).absolute().parents[5]
-_AT_ONCE: t.Final = 2
-_AS_FIRST_STEP: t.Final = "steps/0"
-ABSENT: t.Final = "(absent)"
-_PLUGIN: t.Final = """\
+_COLLECTIONS = pathlib.Path(__file__).absolute().parents[5]
+_AT_ONCE = 2
+_AS_FIRST_STEP = "steps/0"
+ABSENT = "(absent)"
+_PLUGIN = """\
 #!{python} -IS
 import sys
 sys.path.insert(0, {collections!r})
@@ -188,6 +188,3 @@ def _differences(path: str, recorded: t.Any, found: t.Any) -> t.Iterator[Differe
             yield from _differences(f"{path}/{index}", *pair)
     else:
         yield Difference(path, recorded, found)
-
-
-__all__ = ("ABSENT", "Difference", "Replays", "case_names", "compare", "write_plugins")

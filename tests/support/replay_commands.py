@@ -16,11 +16,11 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
-HOST: t.Final = "host"
-NAMESPACES: t.Final = pathlib.Path("/run/netns")
-SYSTEM_PATH: t.Final = "/usr/sbin:/usr/bin:/sbin:/bin"
+HOST = "host"
+NAMESPACES = pathlib.Path("/run/netns")
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
-_CLONE_NEWNET: t.Final = 0x40000000
+_CLONE_NEWNET = 0x40000000
 
 
 def command(*argv: str) -> str:
@@ -65,6 +65,3 @@ def read_sysctl(sysctl: str) -> str | None:
         return None
     finally:
         os.close(descriptor)
-
-
-__all__ = ("HOST", "NAMESPACES", "SYSTEM_PATH", "command", "command_objects", "inside", "read_sysctl")

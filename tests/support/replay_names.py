@@ -15,12 +15,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.tests.support.replay_snapshot import Snapshot
 
 # MAC addresses of the uplink and its peer.
-UPLINK_MACS: t.Final = ("02:00:00:00:00:a0", "02:00:00:00:00:a1")
+UPLINK_MACS = ("02:00:00:00:00:a0", "02:00:00:00:00:a1")
 
-_GENERATED_LINK: t.Final = re.compile(r"\b(?:veth[0-9a-f]{8}|tmp[0-9a-f]{11})\b")
-_MAC: t.Final = re.compile(r"(?<![0-9a-f:])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![0-9a-f:])", re.IGNORECASE)
-_LINK_LOCAL: t.Final = re.compile(r"(?<![0-9a-f:])fe80::[0-9a-f:]*[0-9a-f](?![0-9a-f:])")
-_SETS: t.Final = ("addresses", "routes", "rules", "tc")
+_GENERATED_LINK = re.compile(r"\b(?:veth[0-9a-f]{8}|tmp[0-9a-f]{11})\b")
+_MAC = re.compile(r"(?<![0-9a-f:])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![0-9a-f:])", re.IGNORECASE)
+_LINK_LOCAL = re.compile(r"(?<![0-9a-f:])fe80::[0-9a-f:]*[0-9a-f](?![0-9a-f:])")
+_SETS = ("addresses", "routes", "rules", "tc")
 
 
 def with_stable_names(
@@ -137,6 +137,3 @@ def _sort(state: JsonObject) -> JsonObject:
 
 def _sort_key(entry: t.Any) -> str:
     return entry if isinstance(entry, str) else json.dumps(entry, sort_keys=True)
-
-
-__all__ = ("UPLINK_MACS", "changes", "with_stable_names")

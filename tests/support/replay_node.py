@@ -29,10 +29,10 @@ from ansible_collections.cni.node.tests.support import replay_names, replay_snap
 from ansible_collections.cni.node.tests.support.replay_commands import HOST, NAMESPACES, SYSTEM_PATH, command, inside
 from ansible_collections.cni.node.tests.support.until import until
 
-_BIN_DIR: t.Final = "/opt/cni/bin"
-_CANARY: t.Final = "canary"
-_RUN_SECONDS: t.Final = 120
-_CLONE_NEWNS: t.Final = 0x20000
+_BIN_DIR = "/opt/cni/bin"
+_CANARY = "canary"
+_RUN_SECONDS = 120
+_CLONE_NEWNS = 0x20000
 
 
 class Job(t.NamedTuple):

@@ -11,14 +11,14 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.support.replay_commands import HOST, command_objects
 
-_LINK_FLAGS: t.Final = ("UP", "PROMISC", "ALLMULTI", "NOARP")
-_BRIDGE_KEYS: t.Final = frozenset(
+_LINK_FLAGS = ("UP", "PROMISC", "ALLMULTI", "NOARP")
+_BRIDGE_KEYS = frozenset(
     ("mcast_snooping", "nf_call_iptables", "stp_state", "vlan_default_pvid", "vlan_filtering", "vlan_protocol")
 )
 # Switches of a bridge port that are on unless they are changed; all others are off.
-_PORT_IS_ON: t.Final = frozenset(("learning", "flood", "mcast_flood", "bcast_flood"))
-_ADDRESS_WORDS: t.Final = {"address": "peer", "broadcast": "brd", "scope": "scope", "label": "label"}
-_ADDRESS_FLAGS: t.Final = (
+_PORT_IS_ON = frozenset(("learning", "flood", "mcast_flood", "bcast_flood"))
+_ADDRESS_WORDS = {"address": "peer", "broadcast": "brd", "scope": "scope", "label": "label"}
+_ADDRESS_FLAGS = (
     "secondary",
     "temporary",
     "nodad",
@@ -30,7 +30,7 @@ _ADDRESS_FLAGS: t.Final = (
     "autojoin",
     "tentative",
 )
-_ROUTE_WORDS: t.Final = {
+_ROUTE_WORDS = {
     "gateway": "via",
     "dev": "dev",
     "protocol": "proto",
@@ -39,12 +39,10 @@ _ROUTE_WORDS: t.Final = {
     "metric": "metric",
     "tos": "tos",
 }
-_ROUTE_FLAGS_OF_THE_MOMENT: t.Final = frozenset(("linkdown", "dead", "offload", "trap"))
-_COUNTERS_OF_TC: t.Final = frozenset(
-    ("installed", "last_used", "first_used", "stats", "ref", "bind", "index", "expires")
-)
-_QDISCS_WITHOUT_FILTERS: t.Final = frozenset(("pfifo_fast", "fq_codel", "mq"))
-_TABLES_OF_IPTABLES: t.Final = frozenset(("nat", "filter", "mangle", "raw", "security"))
+_ROUTE_FLAGS_OF_THE_MOMENT = frozenset(("linkdown", "dead", "offload", "trap"))
+_COUNTERS_OF_TC = frozenset(("installed", "last_used", "first_used", "stats", "ref", "bind", "index", "expires"))
+_QDISCS_WITHOUT_FILTERS = frozenset(("pfifo_fast", "fq_codel", "mq"))
+_TABLES_OF_IPTABLES = frozenset(("nat", "filter", "mangle", "raw", "security"))
 
 
 def link_keys(namespace: str, link: JsonObject, all_links: dict[str, list[JsonObject]]) -> JsonObject:
@@ -202,6 +200,3 @@ def _without_counts(value: t.Any) -> t.Any:
         is_counter = set(value) == {"counter"} and isinstance(value["counter"], dict)
         return {"counter": None} if is_counter else {key: _without_counts(inner) for key, inner in value.items()}
     return [_without_counts(inner) for inner in value] if isinstance(value, list) else value
-
-
-__all__ = ("address_text", "iptables", "link_keys", "nftables", "routes", "rules", "traffic_control")

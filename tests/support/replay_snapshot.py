@@ -25,9 +25,9 @@ from ansible_collections.cni.node.tests.support.replay_commands import (
     read_sysctl,
 )
 
-_FILES: t.Final = ("/etc/cni", "/run", "/var/lib/cni")
+_FILES = ("/etc/cni", "/run", "/var/lib/cni")
 # Seconds to wait for IPv6. An address that never comes, because a step has removed it, is not an error.
-_REST: t.Final = 10.0
+_REST = 10.0
 
 
 class Snapshot(t.NamedTuple):
@@ -143,6 +143,3 @@ def _file(path: pathlib.Path) -> JsonObject:
 
 def _mode(path: pathlib.Path) -> str:
     return f"{path.stat().st_mode & 0o7777:o}"
-
-
-__all__ = ("Snapshot", "take")

@@ -21,7 +21,7 @@ from tools.style import phrases, python_rules
 from tools.style.python_rules import Violation
 
 # Files that the check leaves out, with the reason.
-EXEMPT: t.Final = {
+EXEMPT = {
     "tools/style/p*.py": "holds the words that the check looks for",
     "tests/unit/tools/test_style.py": "shows each rule failing",
     "tests/corpus/*": "network configurations as users and other projects write them",
@@ -32,7 +32,7 @@ EXEMPT: t.Final = {
     "CHANGELOG.md": "generated from the fragments",
 }
 # Files whose functions may still have participles as names.
-PARTICIPLES: t.Final = (
+PARTICIPLES = (
     "tests/bench/*",
     "tests/controller/*",
     "tests/fleet/*",
@@ -41,7 +41,7 @@ PARTICIPLES: t.Final = (
     "tests/support/callbacks/*",
     "tests/support/sandbox.py",
 )
-_TEXTS: t.Final = (".yml", ".yaml", ".json", ".j2", ".html", ".go")
+_TEXTS = (".yml", ".yaml", ".json", ".j2", ".html", ".go")
 
 
 def check_file(path: Path, source: str) -> list[Violation]:

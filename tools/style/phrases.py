@@ -10,7 +10,7 @@ import re
 import typing as t
 
 # Each phrase with what to write in its place. Words of one phrase may be separated by a line break.
-PHRASES: t.Final = {
+PHRASES = {
     "nobody": "name the missing owner, caller or user",
     "somebody": "name the person or program",
     "whoever": "name the person or program",
@@ -25,7 +25,7 @@ PHRASES: t.Final = {
     "takes back": "write `undoes`",
 }
 # A line break of a comment or a quotation has a mark of its own.
-_BREAK: t.Final = r"(?:\s|\n\s*[#>])+"
+_BREAK = r"(?:\s|\n\s*[#>])+"
 
 
 class Place(t.NamedTuple):
@@ -51,4 +51,4 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(first + _BREAK.join(map(re.escape, phrase.split())) + r"\b", re.IGNORECASE)
 
 
-_PATTERNS: t.Final = {phrase: _pattern(phrase) for phrase in PHRASES}
+_PATTERNS = {phrase: _pattern(phrase) for phrase in PHRASES}

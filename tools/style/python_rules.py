@@ -29,36 +29,36 @@ class Violation(t.NamedTuple):
 Function = t.Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 # Words that a docstring does not begin with, whatever it describes.
-BANNED_OPENINGS: t.Final = ("Tell", "Say", "Have", "What", "That", "Whoever", "Nobody")
+BANNED_OPENINGS = ("Tell", "Say", "Have", "What", "That", "Whoever", "Nobody")
 _NO_VERBS = """
 The A An Every Each All One Whether Which How Where Why When Who It Its This These Those Any Only Both By As Of For With
 In On Some Another No Nothing None
 """
-NO_VERBS: t.Final = frozenset(_NO_VERBS.split())
-_THIRD_PERSON: t.Final = re.compile(r"[A-Z][a-z]+[^s\W]s")
+NO_VERBS = frozenset(_NO_VERBS.split())
+_THIRD_PERSON = re.compile(r"[A-Z][a-z]+[^s\W]s")
 # Participles that are not part of a term, as `recorded` and `expected` are: `_asked()` is `_ask_version()`.
 _PARTICIPLES = """
 advised answered asked awaited brought called claimed done failed found given gone held heard kept lacking left looked
 made met named noted refused said seen settled shown spoken started taken thought told wanted weighed written
 """
-PARTICIPLES: t.Final = frozenset(_PARTICIPLES.split())
+PARTICIPLES = frozenset(_PARTICIPLES.split())
 # Verbs and nouns that end like a participle.
 _NO_PARTICIPLES = """
 bring ping need feed seed speed embed exceed succeed proceed shed
 finding listing mapping setting timing warning string everything nothing
 """
-NO_PARTICIPLES: t.Final = frozenset(_NO_PARTICIPLES.split())
+NO_PARTICIPLES = frozenset(_NO_PARTICIPLES.split())
 
 
 # Words of the names of tests that leave the subject or the rule open, with what to write in their place.
-TEST_NAMES: t.Final = {
+TEST_NAMES = {
     re.compile(r"_(nobody|somebody|anybody|everybody|whoever)(?=_|$)"): "name the person or program",
     re.compile(r"_(is|are|has|have)_(none(?=_|$)|nothing$)"): "say what is missing",
     re.compile(r"(?<!_there)_(is|are)_no_(?!longer_)"): "write `is not a`",
     re.compile(r"_(is|are)_(that|those)_of_"): "write `belongs to` or `comes from`, or name the noun again",
     re.compile(r"_(put|take)_back(?=_|$)"): "write `repair` or `undo`",
 }
-TEST_NAME_WORDS: t.Final = 3
+TEST_NAME_WORDS = 3
 
 
 def check(source: str, *, product: bool, participles: bool = True) -> t.Iterator[Violation]:

@@ -13,7 +13,7 @@ import os
 import stat
 import typing as t
 
-_LINK_LIMIT: t.Final = 40
+_LINK_LIMIT = 40
 
 
 class Exposure(t.NamedTuple):
@@ -80,6 +80,3 @@ def _steps(path: str) -> t.Iterator[tuple[str, os.stat_result]]:
             return
         at = step
         yield at, status
-
-
-__all__ = ("Exposure", "exposures")

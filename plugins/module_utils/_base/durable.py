@@ -217,16 +217,3 @@ def modification_time(path: str) -> float:
 def is_executable(path: str) -> bool:
     """Return whether a path leads to a file that this user may execute."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
-
-
-__all__ = (
-    "is_executable",
-    "is_temporary",
-    "list_directory",
-    "make_directory",
-    "modification_time",
-    "read",
-    "remove",
-    "sync_directory",
-    "write",
-)

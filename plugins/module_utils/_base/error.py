@@ -131,6 +131,3 @@ def raise_all(what: str, errors: t.Sequence[CniError]) -> None:
         raise errors[0].within(what)
     if errors:
         raise CniError(errors[0].code, f"{what}: {len(errors)} failures", "\n".join(str(error) for error in errors))
-
-
-__all__ = ("CniError", "Code", "as_error", "collect_errors", "io_error", "io_errors", "raise_all")

@@ -16,16 +16,16 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
-SCHEMA: t.Final = "schema"
-SPECIFICATION: t.Final = "specification"
-CONSISTENCY: t.Final = "consistency"
-NODE: t.Final = "node"
-FLEET: t.Final = "fleet"
-LEVELS: t.Final = (SCHEMA, SPECIFICATION, CONSISTENCY, NODE, FLEET)
+SCHEMA = "schema"
+SPECIFICATION = "specification"
+CONSISTENCY = "consistency"
+NODE = "node"
+FLEET = "fleet"
+LEVELS = (SCHEMA, SPECIFICATION, CONSISTENCY, NODE, FLEET)
 
-ERROR: t.Final = "error"
-WARNING: t.Final = "warning"
-INFO: t.Final = "info"
+ERROR = "error"
+WARNING = "warning"
+INFO = "info"
 
 # Level and severity of each finding code. The codes are part of the public interface.
 CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
@@ -120,7 +120,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "plugin-differs": (FLEET, WARNING),
 }
 
-_VALUE_LIMIT: t.Final = 200
+_VALUE_LIMIT = 200
 
 
 class Finding(t.NamedTuple):
@@ -217,20 +217,3 @@ def refusal(findings: t.Sequence[Finding]) -> CniError:
 def _shorten(value: t.Any) -> t.Any:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return value if len(text) <= _VALUE_LIMIT else f"{text[:_VALUE_LIMIT]}..."
-
-
-__all__ = (
-    "CODES",
-    "CONSISTENCY",
-    "ERROR",
-    "FLEET",
-    "INFO",
-    "LEVELS",
-    "NODE",
-    "SCHEMA",
-    "SPECIFICATION",
-    "WARNING",
-    "Finding",
-    "errors",
-    "refusal",
-)

@@ -20,8 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.workers import Work
 
 T = t.TypeVar("T")
 # Seconds without another item, and altogether, after which a commit no longer waits for threads that work.
-_PATIENCE: t.Final = 0.25
-_LONGEST_WAIT: t.Final = 2.0
+_PATIENCE = 0.25
+_LONGEST_WAIT = 2.0
 
 
 class _Entry(t.Generic[T]):
@@ -126,6 +126,3 @@ def commit_together(apply: t.Callable[[t.Sequence[T]], object], items: t.Sequenc
     except CniError as exc:
         return divide(functools.partial(commit_together, apply), items, exc)
     return {}
-
-
-__all__ = ("GroupCommit", "commit_together", "divide")

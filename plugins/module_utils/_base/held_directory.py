@@ -19,9 +19,9 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
 # Errors of open() for a link, a socket, and a file that has been removed.
-_NO_FILE: t.Final = (errno.ELOOP, errno.ENXIO, errno.ENOENT)
+_NO_FILE = (errno.ELOOP, errno.ENXIO, errno.ENOENT)
 # Errors of open() on a file system, or a kernel, that has no files without a name.
-_NO_UNNAMED_FILE: t.Final = (errno.EOPNOTSUPP, errno.EISDIR)
+_NO_UNNAMED_FILE = (errno.EOPNOTSUPP, errno.EISDIR)
 
 
 class SmallFile(t.NamedTuple):
@@ -206,6 +206,3 @@ def _descriptor(path: str) -> int | None:
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
-
-__all__ = ("HeldDirectory", "SmallFile", "hold_directory")

@@ -18,11 +18,11 @@ IpInterface = t.Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
 IpNetwork = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
 # The smallest MTU in bytes with which the kernel keeps the addresses of a family on a link.
-LEAST_MTU: t.Final = {4: 68, 6: 1280}
+LEAST_MTU = {4: 68, 6: 1280}
 
-_MAX_LENGTH_DIGITS: t.Final = 3
+_MAX_LENGTH_DIGITS = 3
 # The bits before the IPv4 address in ::ffff:10.1.0.1.
-_MAPPED_BITS: t.Final = 96
+_MAPPED_BITS = 96
 
 
 def parse_address(value: object) -> IpAddress | None:
@@ -70,15 +70,3 @@ def _interface(text: str) -> IpInterface | None:
 
 def _is_length(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _MAX_LENGTH_DIGITS
-
-
-__all__ = (
-    "LEAST_MTU",
-    "IpAddress",
-    "IpInterface",
-    "IpNetwork",
-    "parse_address",
-    "parse_interface",
-    "parse_network",
-    "parse_subnet",
-)

@@ -21,7 +21,7 @@ JsonObject = dict[str, t.Any]
 # An object that is only read; it may be a lazy mapping of Ansible.
 JsonMapping = t.Mapping[str, t.Any]
 
-_KINDS: t.Final = (
+_KINDS = (
     (dict, "an object"),
     (list, "a list"),
     (str, "a string"),
@@ -31,10 +31,10 @@ _KINDS: t.Final = (
 )
 
 # Nesting limits for reading and for writing. Records and requests add levels around what has been read.
-_DEPTH_LIMIT: t.Final = 190
-_WRITTEN_DEPTH_LIMIT: t.Final = 200
-_UNPAIRED_SURROGATE: t.Final = "unpaired surrogate escape"
-_SURROGATE_ADVICE: t.Final = "write the character itself, or both surrogates"
+_DEPTH_LIMIT = 190
+_WRITTEN_DEPTH_LIMIT = 200
+_UNPAIRED_SURROGATE = "unpaired surrogate escape"
+_SURROGATE_ADVICE = "write the character itself, or both surrogates"
 
 
 class _NotJson(ValueError):
@@ -228,22 +228,6 @@ def _unique(pairs: list[tuple[str, t.Any]]) -> JsonObject:
     return value
 
 
-_LENIENT: t.Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float)
-_STRICT: t.Final = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=_finite_float, object_pairs_hook=_unique
-)
-_ENCODER: t.Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-
-__all__ = (
-    "AnyCaseObject",
-    "JsonMapping",
-    "JsonObject",
-    "any_case",
-    "as_object",
-    "decode",
-    "encode",
-    "find_repeated_key",
-    "is_same",
-    "kind",
-    "lower_keys",
-)
+_LENIENT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float)
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float, object_pairs_hook=_unique)
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)

@@ -19,19 +19,19 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
 
 # Complete libraries have it: it is written with the other files, and removed first.
-MAIN: t.Final = "__main__.py"
+MAIN = "__main__.py"
 # The environment variable in which the controller names the library to a module.
-REQUEST: t.Final = "CNI_NODE_LIBRARY"
+REQUEST = "CNI_NODE_LIBRARY"
 # The key of a launcher's result if it could not run the module, and what it says of the library then.
-ANSWER: t.Final = "cni_node_library"
-MISSING: t.Final = "missing"
-UNUSABLE: t.Final = "unusable"
+ANSWER = "cni_node_library"
+MISSING = "missing"
+UNUSABLE = "unusable"
 # This task needs more of Ansible than a launcher brings.
-NEEDS_MORE: t.Final = "needs more"
+NEEDS_MORE = "needs more"
 
 # This file is so many levels below the library.
-_DEPTH: t.Final = 7
-_DIGEST: t.Final = re.compile(r"[0-9a-f]{64}")
+_DEPTH = 7
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Library(t.NamedTuple):
@@ -138,18 +138,3 @@ def _errors() -> types.ModuleType:
     from ansible_collections.cni.node.plugins.module_utils._base import error
 
     return error
-
-
-__all__ = (
-    "ANSWER",
-    "MAIN",
-    "MISSING",
-    "NEEDS_MORE",
-    "REQUEST",
-    "UNUSABLE",
-    "Library",
-    "find_current",
-    "hold_current",
-    "require_library",
-    "require_safe",
-)

@@ -117,6 +117,3 @@ def _is_still_at(path: str, descriptor: int, within: int | None) -> bool:
         return os.path.samestat(os.stat(name, dir_fd=within), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-
-
-__all__ = ("hold_lock",)

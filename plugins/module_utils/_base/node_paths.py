@@ -62,9 +62,9 @@ class NodePaths(t.NamedTuple):
         return cls(*(f"{root}{path}" for path in cls()))
 
 
-NODE_PATHS: t.Final = NodePaths()
+NODE_PATHS = NodePaths()
 # Plugins keep their files below.
-_PLUGIN_DIRS: t.Final = ("/var/lib/cni", "/run/cni")
+_PLUGIN_DIRS = ("/var/lib/cni", "/run/cni")
 
 
 def is_below_plugin_dirs(path: str, default: str) -> bool:
@@ -77,6 +77,3 @@ def is_below_plugin_dirs(path: str, default: str) -> bool:
     """
     tops = map(os.path.realpath, (os.path.dirname(default), *_PLUGIN_DIRS))
     return any(os.path.realpath(path).startswith(f"{top}/") for top in tops)
-
-
-__all__ = ("NODE_PATHS", "NodePaths", "is_below_plugin_dirs")

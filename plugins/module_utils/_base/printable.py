@@ -17,9 +17,9 @@ import typing as t
 
 # Control characters including ESC and the 8-bit ones, line and paragraph separators, marks that change the direction
 # of writing, and surrogates, which stand for bytes that are not UTF-8.
-_UNSAFE: t.Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
-_IN_TEXT: t.Final = f"[{_UNSAFE}]"
-_IN_LINE: t.Final = f"[\\t\\n{_UNSAFE}]"
+_UNSAFE = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+_IN_TEXT = f"[{_UNSAFE}]"
+_IN_LINE = f"[\\t\\n{_UNSAFE}]"
 
 
 def lines(text: str) -> str:
@@ -57,6 +57,3 @@ def quantity(number: int, noun: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return ascii(match[0])[1:-1]
-
-
-__all__ = ("escape_all", "line", "lines", "plural", "quantity")

@@ -20,22 +20,22 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import workers
 
-OUTPUT_LIMIT: t.Final = 1024 * 1024
+OUTPUT_LIMIT = 1024 * 1024
 # `ProcessResult.stopped` after the timeout.
-OUT_OF_TIME: t.Final = "ran out of time"
-_STDERR_TAIL: t.Final = 16 * 1024
-_CHUNK: t.Final = 64 * 1024
-_PIPE_LIMIT: t.Final = 1024 * 1024
-_BUSY_LIMIT: t.Final = 5.0
-_BUSY_PAUSE: t.Final = 0.02
-_TICK: t.Final = 0.01
+OUT_OF_TIME = "ran out of time"
+_STDERR_TAIL = 16 * 1024
+_CHUNK = 64 * 1024
+_PIPE_LIMIT = 1024 * 1024
+_BUSY_LIMIT = 5.0
+_BUSY_PAUSE = 0.02
+_TICK = 0.01
 # poll() accepts at most some weeks.
-_LONGEST_WAIT: t.Final = 3600.0
+_LONGEST_WAIT = 3600.0
 # Seconds in which most processes end. Their output fits into the pipes until then and is read afterwards.
-_SOON: t.Final = 0.05
+_SOON = 0.05
 
 # Signals that Python ignores; a child starts with the system's defaults.
-_IGNORED_HERE: t.Final = (signal.SIGPIPE, signal.SIGXFSZ)
+_IGNORED_HERE = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class ProcessResult(t.NamedTuple):
@@ -269,6 +269,3 @@ def _unnamed_file(dummy: str) -> int:
     import tempfile
 
     return os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-
-
-__all__ = ("OUTPUT_LIMIT", "OUT_OF_TIME", "ProcessResult", "anonymous_file", "default_workers", "prepare", "run")

@@ -174,6 +174,3 @@ def pause() -> t.ContextManager[None]:
     """Let another thread of the run compute while this one waits for a process or a lock."""
     workers = current_workers()
     return workers.pause() if workers else contextlib.nullcontext()
-
-
-__all__ = ("Workers", "current_workers", "lend", "pause")

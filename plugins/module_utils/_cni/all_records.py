@@ -78,6 +78,3 @@ def _merge(
         records += readable
         broken.update(errors)
     return records, broken
-
-
-__all__ = ("AllRecords",)

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
 
 Key = tuple[str, str, str]
 
-_PROC: t.Final = "/proc/"
+_PROC = "/proc/"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +109,3 @@ def is_of_this_boot(identity: str) -> bool:
 def _boot_id() -> str:
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
         return stream.read().strip()
-
-
-__all__ = ("Attachment", "Key", "is_of_this_boot", "netns_identity")

@@ -107,15 +107,15 @@ def _describe(value: t.Any) -> str:
     return repr(value) if is_short else kind(value)
 
 
-_PORT: t.Final = integer("an integer from 1 to 65535", 1, 65535)
-_BITS: t.Final = integer("an integer of 0 or more", 0, (1 << 64) - 1)
-_TEXTS: t.Final = list_of(text)
-_MAPPING: t.Final = object_of(
+_PORT = integer("an integer from 1 to 65535", 1, 65535)
+_BITS = integer("an integer of 0 or more", 0, (1 << 64) - 1)
+_TEXTS = list_of(text)
+_MAPPING = object_of(
     {"hostPort": _PORT, "containerPort": _PORT, "protocol": text, "hostIP": text},
     ("hostPort", "containerPort"),
 )
-_RANGE: t.Final = object_of(dict.fromkeys(("subnet", "rangeStart", "rangeEnd", "gateway"), text))
-_LIMITS: t.Final = dict.fromkeys(("ingressRate", "ingressBurst", "egressRate", "egressBurst"), _BITS)
+_RANGE = object_of(dict.fromkeys(("subnet", "rangeStart", "rangeEnd", "gateway"), text))
+_LIMITS = dict.fromkeys(("ingressRate", "ingressBurst", "egressRate", "egressBurst"), _BITS)
 
 # The type of each capability's value by the specification's conventions. The plugins validate the addresses themselves.
 _RULES: t.Final[t.Mapping[str, Rule]] = {
@@ -130,19 +130,19 @@ _RULES: t.Final[t.Mapping[str, Rule]] = {
     "aliases": _names,
     "cgroupPath": text,
 }
-_LABEL: t.Final = object_of({"key": text, "value": text}, ("key", "value"))
+_LABEL = object_of({"key": text, "value": text}, ("key", "value"))
 # The keys of ``args.cni`` in the conventions. Every plugin gets all values and ignores unknown ones.
-_CONFIG_ARGS_RULE: t.Final = object_of({"labels": list_of(_LABEL), "ips": _TEXTS, "mac": text})
+_CONFIG_ARGS_RULE = object_of({"labels": list_of(_LABEL), "ips": _TEXTS, "mac": text})
 
-_PROTOCOL: t.Final = "tcp"
-_NUMBER: t.Final = re.compile(r"\s*([0-9]{1,20})\s*", re.ASCII)
+_PROTOCOL = "tcp"
+_NUMBER = re.compile(r"\s*([0-9]{1,20})\s*", re.ASCII)
 _NUMBERS: t.Final[t.Mapping[str, frozenset[str]]] = {
     "portMappings": frozenset({"hostport", "containerport"}),
     "bandwidth": frozenset(name.lower() for name in _LIMITS),
 }
 # Capabilities whose values are lists and objects. Sources that only have text, such as surveys, pass them as JSON text.
-_STRUCTURED_CAPABILITIES: t.Final = frozenset({"portMappings", "bandwidth", "ipRanges", "ips", "dns", "aliases"})
-_STRUCTURED_CONFIG_ARGS: t.Final = frozenset({"labels", "ips"})
+_STRUCTURED_CAPABILITIES = frozenset({"portMappings", "bandwidth", "ipRanges", "ips", "dns", "aliases"})
+_STRUCTURED_CONFIG_ARGS = frozenset({"labels", "ips"})
 
 
 def normalize_capability_args(capability_args: t.Mapping[str, t.Any]) -> JsonObject:
@@ -232,6 +232,3 @@ def check_config_args(config_args: t.Mapping[str, t.Any]) -> None:
     problem = _CONFIG_ARGS_RULE(config_args, "config_args: ")
     if problem:
         raise CniError(Code.INVALID_CONFIG, problem.message(), f"expected: {problem.expected}")
-
-
-__all__ = ("check_capability_args", "check_config_args", "normalize_capability_args", "normalize_config_args")

@@ -27,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime_reading impo
 T = t.TypeVar("T")
 
 # With cni.exclusive, its default.
-_SET_ASIDE_BY_CILIUM: t.Final = ".cilium_bak"
+_SET_ASIDE_BY_CILIUM = ".cilium_bak"
 
 
 class ConfDir(t.NamedTuple):
@@ -236,21 +236,3 @@ def _read(path: str) -> bytes:
     if content is None:
         raise CniError(Code.IO_FAILURE, f"cannot read {path}, which no longer exists")
     return content
-
-
-__all__ = (
-    "ENDINGS",
-    "LIST_ENDING",
-    "SINGLE_ENDINGS",
-    "ConfDir",
-    "complete",
-    "describe_set_aside",
-    "find_misnamed",
-    "find_set_aside",
-    "is_set_aside",
-    "list_files",
-    "load",
-    "load_file",
-    "precedence",
-    "without",
-)

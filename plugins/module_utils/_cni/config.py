@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name, check_plugin_type
 
 # The first version of the specification without the form of a single plugin.
-SINCE_LISTS_ONLY: t.Final = "1.0.0"
+SINCE_LISTS_ONLY = "1.0.0"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -314,20 +314,3 @@ def _capabilities(keys: t.Mapping[str, t.Any]) -> t.Any:
 def _invalid(source: str, pointer: str, problem: str, expected: str) -> CniError:
     place = f"{source}: {pointer}" if pointer else source
     return CniError(Code.INVALID_CONFIG, f"{place}: {problem}", f"expected: {expected}")
-
-
-__all__ = (
-    "NetworkConfiguration",
-    "PluginConfiguration",
-    "as_list_content",
-    "check_single",
-    "check_version_entry",
-    "check_well_known_keys",
-    "encode",
-    "is_refused_single",
-    "parse",
-    "parse_flag",
-    "parse_plugin",
-    "parse_versions",
-    "read_name",
-)

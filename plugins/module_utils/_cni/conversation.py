@@ -185,12 +185,12 @@ def _try_clean_up(clean_up: CleanUp, failure: CniError) -> bool:
 T = t.TypeVar("T")
 
 # Seconds. Each pause is twice the previous one.
-_FIRST_PAUSE: t.Final = 0.1
-_LONGEST_PAUSE: t.Final = 5.0
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0
 
 # The runtime repeats ADD itself, with a DEL before it. STATUS reports the current state. GC runs periodically and blocks
 # the network.
-_REPEATED: t.Final = ("CHECK", "DEL")
+_REPEATED = ("CHECK", "DEL")
 
 
 class AddNotUndone(CniError):
@@ -241,15 +241,3 @@ def retry(operation: t.Callable[[], T], limit: float) -> T:
         with workers.pause():
             time.sleep(pause)
         pause, times = min(2 * pause, _LONGEST_PAUSE), times + 1
-
-
-__all__ = (
-    "AddNotUndone",
-    "CheckOutcome",
-    "CleanUp",
-    "Conversation",
-    "ErrorFilter",
-    "RetryingExecutor",
-    "delete_with",
-    "retry",
-)

@@ -78,6 +78,3 @@ class Exclusion:
                 yield
             finally:
                 del held_locks[lock]
-
-
-__all__ = ("Exclusion", "file_name")

@@ -22,8 +22,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.plugin_output import PluginOutput
 
 # Plugins run iptables, nft and sysctl by name. The PATH of an SSH login often lacks their directories.
-_SYSTEM_PATH: t.Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-_UTF_8_VARIABLES: t.Final = ("CNI_IFNAME", "CNI_ARGS")
+_SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+_UTF_8_VARIABLES = ("CNI_IFNAME", "CNI_ARGS")
 
 
 class Parameters(t.NamedTuple):
@@ -47,7 +47,7 @@ class Parameters(t.NamedTuple):
 
 
 # What `Executor.require` returns for a plugin of this process begins with this.
-BUILTIN_PREFIX: t.Final = "builtin:"
+BUILTIN_PREFIX = "builtin:"
 
 
 class NotFound(CniError):
@@ -256,16 +256,3 @@ def _executable(path: str) -> str:
             Code.INVALID_CONFIG, f"plugin {path} is not executable", "expected: mode 0755, on a mount without noexec"
         )
     return path
-
-
-__all__ = (
-    "BUILTIN_PREFIX",
-    "Executor",
-    "Listener",
-    "NotFound",
-    "Parameters",
-    "ProcessExecutor",
-    "UnsafePlugin",
-    "find_builtin",
-    "is_builtin",
-)

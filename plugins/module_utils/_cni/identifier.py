@@ -20,13 +20,13 @@ _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.\-]*", re.ASCII)
 _IFNAME_BYTES = 15
 # A record's file is named <network>-<container id>-<interface>. The engine appends ":<length>.<length>" if two attachments
 # have the same file name. A file name has up to 255 bytes, and the ids of container runtimes have 64.
-NETWORK_NAME_LIMIT_OF_RUNTIMES: t.Final = 255 - len("-") - 64 - len("-") - _IFNAME_BYTES
-NETWORK_NAME_LIMIT: t.Final = NETWORK_NAME_LIMIT_OF_RUNTIMES - len(":167.64")
+NETWORK_NAME_LIMIT_OF_RUNTIMES = 255 - len("-") - 64 - len("-") - _IFNAME_BYTES
+NETWORK_NAME_LIMIT = NETWORK_NAME_LIMIT_OF_RUNTIMES - len(":167.64")
 # The kernel takes a name with % for a template of names.
 _IFNAME_FORBIDDEN = re.compile(r"[/:%\s\x00-\x1f\x7f]")
 # Names of directories in /proc/sys/net/ipv4/conf that are not those of links.
-_IFNAME_RESERVED: t.Final = (".", "..", "all", "default")
-IFNAME_RULE: t.Final = (
+_IFNAME_RESERVED = (".", "..", "all", "default")
+IFNAME_RULE = (
     f"1 to {_IFNAME_BYTES} bytes, without '/', ':', '%', white space or control characters; "
     "not '.', '..', 'all' or 'default'"
 )
@@ -147,18 +147,3 @@ def _check(pattern: re.Pattern[str], value: object, code: Code, where: str, what
 def _invalid(code: Code, where: str, value: object, what: str, rule: str) -> CniError:
     shown = json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
     return CniError(code, f"{where}: {shown} is not {what}", f"expected: {rule}")
-
-
-__all__ = (
-    "IFNAME_RULE",
-    "NETWORK_NAME_LIMIT",
-    "NETWORK_NAME_LIMIT_OF_RUNTIMES",
-    "check_args",
-    "check_container_id",
-    "check_ifname",
-    "check_netns",
-    "check_network_name",
-    "check_plugin_type",
-    "is_ifname",
-    "is_name",
-)

@@ -118,6 +118,3 @@ def _read_recorded(runtime: Runtime, network: NetworkConfiguration) -> dict[Name
 def _require_names(network: NetworkConfiguration, names: t.Iterable[Name]) -> None:
     for container_id, ifname in names:
         Attachment(network.name, container_id, ifname).require_valid()
-
-
-__all__ = ("collect", "gc", "status")

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
-_WRITTEN: t.Final = ("created", "changed")
+_WRITTEN = ("created", "changed")
 
 
 class PlannedFile(t.NamedTuple):
@@ -81,7 +81,7 @@ def parse_planned_file(file: PlannedFile) -> NetworkConfiguration:
     return conf_dir.complete(network, os.path.dirname(file.path))
 
 
-REMOVED: t.Final = "removed"
+REMOVED = "removed"
 
 
 def read_removed_attachments(entries: t.Iterable[t.Mapping[str, t.Any]]) -> frozenset[Key]:
@@ -123,16 +123,4 @@ class Removal:
         return networks
 
 
-NOTHING_REMOVED: t.Final = Removal()
-
-
-__all__ = (
-    "NOTHING_REMOVED",
-    "REMOVED",
-    "PlannedFile",
-    "Removal",
-    "parse_planned_file",
-    "read_planned_files",
-    "read_removed_attachments",
-    "with_planned",
-)
+NOTHING_REMOVED = Removal()

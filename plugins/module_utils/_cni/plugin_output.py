@@ -23,18 +23,18 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
     from ansible_collections.cni.node.plugins.module_utils._base.process import ProcessResult
 
-_GO_TRACE: t.Final = b"\n\ngoroutine "
-_STDERR_LINES: t.Final = 10
+_GO_TRACE = b"\n\ngoroutine "
+_STDERR_LINES = 10
 # For values of arguments, which may be secrets, in messages.
-_HIDDEN: t.Final = "***"
+_HIDDEN = "***"
 # Keys of the specification's conventions. Their values are not secret, and the messages are useless without them.
-_OPEN: t.Final = frozenset(("IgnoreUnknown", "IP", "MAC", "GATEWAY", "ips", "mac"))
-_OPEN_PREFIX: t.Final = "K8S_POD_"
+_OPEN = frozenset(("IgnoreUnknown", "IP", "MAC", "GATEWAY", "ips", "mac"))
+_OPEN_PREFIX = "K8S_POD_"
 # A shorter text would also match inside unrelated words.
-_SHORTEST: t.Final = 6
+_SHORTEST = 6
 # The standard error of a plugin that has reported its error is debugging output.
 _DEBUG_LINES, _DEBUG_WIDTH = 3, 160
-_SHORTAGES: t.Final = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_SHORTAGES = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class PluginOutput:
@@ -164,6 +164,3 @@ def _texts(value: object) -> t.Iterator[str]:
     elif isinstance(value, list):
         for entry in value:
             yield from _texts(entry)
-
-
-__all__ = ("PluginOutput",)

@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import request, vers
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
 
-_PROBE: t.Final = Parameters("VERSION")
-_UNKNOWN_COMMAND: t.Final = "unknown CNI_COMMAND: VERSION"
+_PROBE = Parameters("VERSION")
+_UNKNOWN_COMMAND = "unknown CNI_COMMAND: VERSION"
 
 
 class PluginVersions:
@@ -107,6 +107,3 @@ def _identity(path: str) -> tuple[t.Any, ...]:
     except OSError:  # not a file, or removed meanwhile
         return (path,)
     return path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-__all__ = ("PluginVersions", "decode")

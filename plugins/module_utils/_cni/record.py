@@ -25,12 +25,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.version import require_known
 
-_KIND: t.Final = "cniCacheV1"
-_OWN_KEY: t.Final = "cni.node"
-RESTORE_KEY: t.Final = "restore"
-_CONFIG_ARGS_KEY: t.Final = "configArgs"
-_ALLOW_KEY: t.Final = "allowWorldWritablePlugins"
-_BUILTIN_KEY: t.Final = "builtin"
+_KIND = "cniCacheV1"
+_OWN_KEY = "cni.node"
+RESTORE_KEY = "restore"
+_CONFIG_ARGS_KEY = "configArgs"
+_ALLOW_KEY = "allowWorldWritablePlugins"
+_BUILTIN_KEY = "builtin"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -263,6 +263,3 @@ def _restoration(document: JsonObject, source: str) -> Restoration | None:
 def _result(document: JsonObject, source: str) -> Result | None:
     keys = document.get("result")
     return None if keys is None else result.from_keys(keys, "", f"{source}: /result")
-
-
-__all__ = ("RESTORE_KEY", "Record", "Restoration", "decode", "decode_attachment")

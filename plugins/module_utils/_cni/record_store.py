@@ -21,13 +21,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import RESTORE_KEY, Record, decode, decode_attachment
 
 # Subdirectory of libcni's cache directory for the files of this collection.
-OWN_DIRECTORY: t.Final = "cni.node"
+OWN_DIRECTORY = "cni.node"
 
-_NAME_LIMIT: t.Final = 255
+_NAME_LIMIT = 255
 # Bytes. The largest accepted configuration and plugin result together give a smaller record.
-RECORD_LIMIT: t.Final = 8 * 1024 * 1024
+RECORD_LIMIT = 8 * 1024 * 1024
 # How `Record.encode` writes this key.
-_RESTORE_MARKER: t.Final = f'"{RESTORE_KEY}":'.encode()
+_RESTORE_MARKER = f'"{RESTORE_KEY}":'.encode()
 
 
 class RecordStore:
@@ -227,6 +227,3 @@ class RecordStore:
             return decode_attachment(json_text.as_object(json_text.decode(content, path, recorded=True), path)).key
         except (CniError, KeyError, TypeError, ValueError):
             return None
-
-
-__all__ = ("OWN_DIRECTORY", "RECORD_LIMIT", "RecordStore")

@@ -17,14 +17,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import p
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, kind
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 
-_ADDED_IN_1_0_0: t.Final = ("mtu", "socketPath", "pciID")
+_ADDED_IN_1_0_0 = ("mtu", "socketPath", "pciID")
 # 0.3.0 replaced the former by the latter. In results of the other form, these keys are ignored.
-_BEFORE_0_3_0: t.Final = ("ip4", "ip6")
-_SINCE_0_3_0: t.Final = ("interfaces", "ips", "routes")
-_ROUTE_NUMBERS: t.Final = ("mtu", "advmss", "priority", "table", "scope")
-_DNS_LISTS: t.Final = ("nameservers", "search", "options")
+_BEFORE_0_3_0 = ("ip4", "ip6")
+_SINCE_0_3_0 = ("interfaces", "ips", "routes")
+_ROUTE_NUMBERS = ("mtu", "advmss", "priority", "table", "scope")
+_DNS_LISTS = ("nameservers", "search", "options")
 # The integers that Go programs can decode.
-_INTEGERS: t.Final = range(-(1 << 63), 1 << 63)
+_INTEGERS = range(-(1 << 63), 1 << 63)
 
 
 class Result(t.NamedTuple):
@@ -227,6 +227,3 @@ def _select(keys: JsonObject, *names: str) -> JsonObject:
 
 def _without(keys: JsonObject, *names: str) -> JsonObject:
     return {key: value for key, value in keys.items() if key not in names}
-
-
-__all__ = ("Result", "decode", "from_keys")

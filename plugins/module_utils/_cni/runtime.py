@@ -268,6 +268,3 @@ class Runtime:
 
     def _start_conversation(self, record: Record) -> Conversation:
         return Conversation(self._retrying, self.versions, record)
-
-
-__all__ = ("Runtime",)

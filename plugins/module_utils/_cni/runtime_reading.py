@@ -19,12 +19,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import An
 from ansible_collections.cni.node.plugins.module_utils._cni import config, version
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 
-LIST_ENDING: t.Final = ".conflist"
-SINGLE_ENDINGS: t.Final = (".conf", ".json")
-ENDINGS: t.Final = (LIST_ENDING, *SINGLE_ENDINGS)
+LIST_ENDING = ".conflist"
+SINGLE_ENDINGS = (".conf", ".json")
+ENDINGS = (LIST_ENDING, *SINGLE_ENDINGS)
 
-_FLAGS: t.Final = ("disableCheck", "disableGC", "loadOnlyInlinedPlugins")
-_OBJECTS: t.Final = ("capabilities", "dns", "ipam")
+_FLAGS = ("disableCheck", "disableGC", "loadOnlyInlinedPlugins")
+_OBJECTS = ("capabilities", "dns", "ipam")
 
 
 class Misnamed(t.NamedTuple):
@@ -163,6 +163,3 @@ def _versions(document: JsonObject, source: str) -> tuple[str, ...]:
 
 def _invalid(source: str, pointer: str, problem: str) -> CniError:
     return CniError(Code.INVALID_CONFIG, f"{source}: {pointer}: {problem}" if pointer else f"{source}: {problem}")
-
-
-__all__ = ("ENDINGS", "LIST_ENDING", "SINGLE_ENDINGS", "Misnamed", "find_misnamed", "read")

@@ -14,17 +14,17 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
-KNOWN: t.Final = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
-LATEST: t.Final = KNOWN[-1]
+KNOWN = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
+LATEST = KNOWN[-1]
 
 # The version of a configuration, a result or a plugin that names none.
-IMPLIED: t.Final = KNOWN[0]
+IMPLIED = KNOWN[0]
 
 # The form that libcni parses: up to three 64-bit integers, with or without a sign.
-_PART: t.Final = r"[+-]?0*[0-9]{1,18}"
-_FORM: t.Final = re.compile(rf"{_PART}(\.{_PART}){{0,2}}", re.ASCII)
+_PART = r"[+-]?0*[0-9]{1,18}"
+_FORM = re.compile(rf"{_PART}(\.{_PART}){{0,2}}", re.ASCII)
 
-_ORDER: t.Final = {version: position for position, version in enumerate(KNOWN)}
+_ORDER = {version: position for position, version in enumerate(KNOWN)}
 
 
 def require_known(version: str, what: str) -> str:
@@ -87,18 +87,3 @@ def has_gc_and_status(version: str) -> bool:
 def describe(supported: t.Sequence[str]) -> dict[str, t.Any]:
     """Return the keys of a plugin's answer to VERSION (section 5, "VERSION")."""
     return {"cniVersion": LATEST, "supportedVersions": supported}
-
-
-__all__ = (
-    "IMPLIED",
-    "KNOWN",
-    "LATEST",
-    "at_least",
-    "describe",
-    "has_check",
-    "has_gc_and_status",
-    "has_prev_result_on_delete",
-    "require_form",
-    "require_known",
-    "sort_known",
-)

@@ -18,9 +18,9 @@ import time
 import typing as t
 
 # Family, protocol, type of a request, type of a reply.
-_V4: t.Final = (socket.AF_INET, socket.IPPROTO_ICMP, 8, 0)
-_V6: t.Final = (socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129)
-_PAUSE: t.Final = 0.2
+_V4 = (socket.AF_INET, socket.IPPROTO_ICMP, 8, 0)
+_V6 = (socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129)
+_PAUSE = 0.2
 
 
 class Sender(t.NamedTuple):
@@ -96,6 +96,3 @@ def _is_reply(packet: bytes, family: int, reply: int, identifier: int) -> bool:
     start = 4 * (packet[0] & 15) if family == socket.AF_INET else 0
     message = packet[start : start + 8]
     return len(message) == 8 and message[0] == reply and struct.unpack("!H", message[4:6])[0] == identifier
-
-
-__all__ = ("Sender", "ping")

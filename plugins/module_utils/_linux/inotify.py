@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import os
 import struct
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 # linux/inotify.h
 _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
 _OVERFLOW, _IGNORED = 0x4000, 0x8000
-_CHANGES: t.Final = _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
+_CHANGES = _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
 # The watch, the kinds of the event, a number that joins two events, the length of the name.
-_EVENT: t.Final = struct.Struct("=iIII")
-_READ_SIZE: t.Final = 64 * 1024
+_EVENT = struct.Struct("=iIII")
+_READ_SIZE = 64 * 1024
 
 
 class DirectoryWatch:
@@ -73,6 +72,3 @@ class DirectoryWatch:
             return os.read(self._descriptor, _READ_SIZE)
         except BlockingIOError:
             return b""
-
-
-__all__ = ("DirectoryWatch",)

@@ -17,8 +17,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
-_SYSTEM_PYTHON: t.Final = "/usr/bin/python3"
-_SUPPORTED: t.Final = re.compile(r"python3\.(9|[1-9]\d+)")
+_SYSTEM_PYTHON = "/usr/bin/python3"
+_SUPPORTED = re.compile(r"python3\.(9|[1-9]\d+)")
 
 
 def find_interpreter(what: str, *, allow_venv: bool = False, candidates: t.Iterable[str] = ()) -> str:
@@ -53,6 +53,3 @@ def _list_interpreters(allow_venv: bool) -> t.Iterator[str]:
     yield f"{sys.base_exec_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
     if _SUPPORTED.fullmatch(os.path.basename(os.path.realpath(_SYSTEM_PYTHON))):
         yield _SYSTEM_PYTHON
-
-
-__all__ = ("find_interpreter",)

@@ -22,13 +22,13 @@ from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 _NAME = re.compile(r"[a-zA-Z0-9_]+", re.ASCII)
 _ROOT = "/"
-_SIZE_LIMIT: t.Final = 16 * 1024 * 1024
+_SIZE_LIMIT = 16 * 1024 * 1024
 # Some kernels, 6.1 among them, fail with ENOMEM when more than 4 MiB of a setting are read.
-_SETTING_LIMIT: t.Final = 64
-_CAP_SYS_MODULE: t.Final = 16
+_SETTING_LIMIT = 64
+_CAP_SYS_MODULE = 16
 
 # Names in the kernel's configuration of modules whose own name differs.
-_OPTIONS: t.Final = {
+_OPTIONS = {
     "8021q": "VLAN_8021Q",
     "br_netfilter": "BRIDGE_NETFILTER",
     "nft_chain_nat": "NFT_NAT",
@@ -38,7 +38,7 @@ _OPTIONS: t.Final = {
     "xt_mark": "NETFILTER_XT_MARK",
     "xt_nat": "NETFILTER_XT_NAT",
 }
-_PREFIXES: t.Final = {"sch_": "NET_SCH_", "act_": "NET_ACT_", "cls_": "NET_CLS_", "xt_": "NETFILTER_XT_MATCH_"}
+_PREFIXES = {"sch_": "NET_SCH_", "act_": "NET_ACT_", "cls_": "NET_CLS_", "xt_": "NETFILTER_XT_MATCH_"}
 
 
 class State(enum.Enum):
@@ -183,6 +183,3 @@ def _read(*parts: str, limit: int = _SIZE_LIMIT) -> bytes | None:
 
 def _unavailable(problem: str) -> CniError:
     return CniError(Code.NOT_AVAILABLE, problem)
-
-
-__all__ = ("State", "canonical", "load", "state")

@@ -18,11 +18,11 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 
-_DIRECTORY: t.Final = "/proc/thread-self/net"
+_DIRECTORY = "/proc/thread-self/net"
 # States of net/tcp_states.h in the form of the files. An unconnected UDP socket is "closed".
 _LISTEN, _CLOSE = "0A", "07"
-_SCTP_LISTEN: t.Final = "10"
-_WORD: t.Final = struct.Struct("=I")
+_SCTP_LISTEN = "10"
+_WORD = struct.Struct("=I")
 
 
 class Listener(t.NamedTuple):
@@ -130,6 +130,3 @@ def _name(pid: int) -> str:
             return printable.line(stream.read().rstrip("\n"))
     except OSError:
         return "a process"
-
-
-__all__ = ("Listener", "find_process", "listeners")

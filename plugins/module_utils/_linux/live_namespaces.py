@@ -18,9 +18,9 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
-_NAMESPACE: t.Final = re.compile(r"net:\[(\d+)\]")
-_READ: t.Final = "read the network namespace"
-_LOCAL: t.Final = re.compile(r"\|-- (\S+)\n\s*/32 host LOCAL")
+_NAMESPACE = re.compile(r"net:\[(\d+)\]")
+_READ = "read the network namespace"
+_LOCAL = re.compile(r"\|-- (\S+)\n\s*/32 host LOCAL")
 
 T = t.TypeVar("T")
 
@@ -132,6 +132,3 @@ def _read(path: str) -> str:
             return stream.read()
     except FileNotFoundError:  # the kernel lacks this family
         return ""
-
-
-__all__ = ("NetnsAddresses", "addresses", "mount_points", "reachable_paths", "run_in_each")

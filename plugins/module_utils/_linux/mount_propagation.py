@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
-REMEDY: t.Final = (
+REMEDY = (
     "run Ansible outside of it; in a systemd service, leave out PrivateMounts, PrivateTmp, ProtectSystem and other settings that"
     " give it mounts of its own"
 )
@@ -92,6 +92,3 @@ def _read_groups(mountinfo: str, directory: str) -> tuple[str, str]:
                 covering, longest = fields[6 : fields.index("-")], len(point)
     groups = dict(tag.split(":", 1) for tag in covering if ":" in tag)
     return groups.get("shared", ""), groups.get("master", "")
-
-
-__all__ = ("REMEDY", "find_hidden", "is_visible", "require_visible")

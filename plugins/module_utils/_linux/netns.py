@@ -21,8 +21,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
-_NS_GET_NSTYPE: t.Final = 0xB703
-_KINDS: t.Final = {
+_NS_GET_NSTYPE = 0xB703
+_KINDS = {
     stat.S_IFREG: "a file with content",
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
@@ -30,11 +30,11 @@ _KINDS: t.Final = {
     stat.S_IFBLK: "a device",
     stat.S_IFCHR: "a device",
 }
-_OWN_NAMESPACES: t.Final = ("/proc/self/ns/net", "/proc/1/ns/net")
+_OWN_NAMESPACES = ("/proc/self/ns/net", "/proc/1/ns/net")
 # O_NONBLOCK: a path may lead to a pipe without a writer.
-_OPEN_FLAGS: t.Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_NO_ROOM: t.Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-CURRENT: t.Final = "/proc/thread-self/ns/net"
+_OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+CURRENT = "/proc/thread-self/ns/net"
 
 T = t.TypeVar("T")
 
@@ -264,19 +264,3 @@ def run_in_new_thread(operation: t.Callable[[], T]) -> T:
 
 def _invalid(path: str, problem: str, advice: str) -> CniError:
     return CniError(Code.INVALID_ENVIRONMENT, f"CNI_NETNS: {path} {problem}", advice)
-
-
-__all__ = (
-    "CURRENT",
-    "is_foreign",
-    "is_namespace",
-    "is_own",
-    "open_current",
-    "open_foreign",
-    "path_of",
-    "require_foreign",
-    "require_removable",
-    "run_in",
-    "run_in_new_thread",
-    "run_inside",
-)

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import io_err
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, syscall
 
-_LOCK_TIMEOUT: t.Final = 60.0
+_LOCK_TIMEOUT = 60.0
 
 
 class NetnsDirectory:
@@ -113,6 +113,3 @@ def _share(directory: str) -> None:
 def _pin_new_namespace(path: str) -> None:
     syscall.unshare(syscall.CLONE_NEWNET)
     syscall.mount("/proc/thread-self/ns/net", path, syscall.MS_BIND)
-
-
-__all__ = ("NetnsDirectory",)

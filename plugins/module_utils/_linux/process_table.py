@@ -17,14 +17,14 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
-_FIRST_PAUSE: t.Final = 0.001
-_LONGEST_PAUSE: t.Final = 0.05
+_FIRST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.05
 # Seconds in which the kernel loads a program. Until then its process has no environment, but has dropped its locks.
-_LOADING: t.Final = 0.1
+_LOADING = 0.1
 # Seconds in which the kernel ends a killed process that is not blocked, even on the busiest machine.
-_ENDING: t.Final = 20.0
+_ENDING = 20.0
 # Files in /proc that name the container of a process.
-_MENTIONS: t.Final = ("cgroup", "cmdline", "environ")
+_MENTIONS = ("cgroup", "cmdline", "environ")
 
 
 def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: float) -> None:
@@ -174,14 +174,3 @@ def _read(pid: int, name: str) -> bytes | None:
             return stream.read()
     except OSError:
         return None
-
-
-__all__ = (
-    "find_by_environment",
-    "find_by_name",
-    "find_by_netns",
-    "find_mentioning",
-    "find_values",
-    "is_own",
-    "wait_or_kill",
-)

@@ -17,14 +17,14 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable, pro
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
 # The PATH of a module may lack the directories of system programs.
-_SYSTEM_PATH: t.Final = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin"
+_SYSTEM_PATH = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin"
 # Seconds in which a program has to end.
-TIMEOUT: t.Final = 30.0
+TIMEOUT = 30.0
 # Characters of unexpected output that an error shows.
-_EXCERPT: t.Final = 200
+_EXCERPT = 200
 # Parts of the messages of iptables and nft about a kernel without a protocol or a table, and of nft without a way to list
 # rules: in none of them has a plugin written rules.
-_UNSUPPORTED: t.Final = (
+_UNSUPPORTED = (
     "not supported",
     "Table does not exist",
     "cache initialization failed: Invalid argument",
@@ -89,6 +89,3 @@ def json_output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> 
         return json.loads(text, strict=False) if text.strip() else None
     except ValueError as exc:
         raise CniError(Code.IO_FAILURE, f"the output of {' '.join(argv)} is not JSON: {exc}") from exc
-
-
-__all__ = ("TIMEOUT", "find", "is_unsupported", "json_output", "output", "run_silent")

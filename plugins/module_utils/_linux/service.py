@@ -17,9 +17,9 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table, program
 
-_PROPERTIES: t.Final = ("Id", "LoadState", "ActiveState", "ActiveEnterTimestampMonotonic")
+_PROPERTIES = ("Id", "LoadState", "ActiveState", "ActiveEnterTimestampMonotonic")
 # Fields of /proc/PID/stat after the name of the program, which may contain spaces and parentheses.
-_START_FIELD: t.Final = 19
+_START_FIELD = 19
 
 
 def uptime(units: t.Sequence[str], programs: t.Collection[str]) -> float | None:
@@ -76,6 +76,3 @@ def _process_uptimes(programs: t.Collection[str]) -> t.Iterator[float]:
                 command, dummy, fields = stream.read().partition("(")[2].rpartition(")")
             if command in programs and process_table.is_own(int(name)):
                 yield now - int(fields.split()[_START_FIELD]) / ticks
-
-
-__all__ = ("unit_states", "uptime")

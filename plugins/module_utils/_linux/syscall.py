@@ -15,12 +15,12 @@ import os
 import signal
 import typing as t
 
-CLONE_NEWNET: t.Final = 0x40000000
-MNT_DETACH: t.Final = 2
-MS_BIND: t.Final = 0x1000
-MS_REC: t.Final = 0x4000
-MS_SHARED: t.Final = 0x100000
-_PR_SET_PDEATHSIG: t.Final = 1
+CLONE_NEWNET = 0x40000000
+MNT_DETACH = 2
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_SHARED = 0x100000
+_PR_SET_PDEATHSIG = 1
 
 
 def mount(source: str, target: str, flags: int) -> None:
@@ -106,20 +106,3 @@ def _call(name: str, path: str, *arguments: t.Any) -> int:
 @functools.lru_cache(maxsize=1)
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
-
-
-__all__ = (
-    "CLONE_NEWNET",
-    "MNT_DETACH",
-    "MS_BIND",
-    "MS_REC",
-    "MS_SHARED",
-    "end_with_parent",
-    "inotify_add_watch",
-    "inotify_init",
-    "mount",
-    "set_network_namespace",
-    "sync_file_system",
-    "unmount",
-    "unshare",
-)

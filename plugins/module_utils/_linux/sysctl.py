@@ -18,11 +18,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 _ROOT = "/proc/sys"
-_SIZE_LIMIT: t.Final = 64 * 1024
+_SIZE_LIMIT = 64 * 1024
 _PART = re.compile(r"[a-zA-Z0-9_.:@+\-]+", re.ASCII)
 _SWAPPED = str.maketrans("./", "/.")
 # Aliases: the kernel has these settings under two names.
-_SAME: t.Final = {"net.ipv4.conf.all.forwarding": "net.ipv4.ip_forward"}
+_SAME = {"net.ipv4.conf.all.forwarding": "net.ipv4.ip_forward"}
 
 
 def canonical(key: str) -> str:
@@ -148,17 +148,3 @@ def has_directory(key: str) -> bool:
 def path_of(key: str) -> str:
     """Return the path of a setting, by its canonical key."""
     return os.path.join(_ROOT, key.translate(_SWAPPED))
-
-
-__all__ = (
-    "canonical",
-    "has_directory",
-    "is_writable",
-    "normal",
-    "path_of",
-    "read",
-    "read_at",
-    "read_inside",
-    "write",
-    "write_at",
-)

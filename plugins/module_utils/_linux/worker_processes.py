@@ -95,6 +95,3 @@ def _result_of(run: t.Callable[[S], R], share: S) -> R | CniError:
         return run(share)
     except Exception as exc:
         return as_error(exc)
-
-
-__all__ = ("run_shares",)

@@ -35,7 +35,7 @@ FOLLOWING: t.Final[Spec] = {FOLLOWING_KEY: {"type": "list", "elements": "dict"}}
 
 
 # Characters that end a line or control a terminal.
-_CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def require_plain_paths(spec: Spec, values: t.Mapping[str, t.Any], where: str = "") -> None:
@@ -85,16 +85,3 @@ def positive(name: str, value: float) -> float:
     if not 0 < value < float("inf"):
         raise CniError(Code.INVALID_CONFIG, f"{name}: {value:g}", "expected: a number above 0")
     return value
-
-
-__all__ = (
-    "CACHE_DIR",
-    "CONF_DIR",
-    "CONTROLLER",
-    "FOLLOWING",
-    "PLUGIN_DIRS",
-    "TIMEOUT",
-    "Spec",
-    "positive",
-    "require_plain_paths",
-)

@@ -148,6 +148,3 @@ def _prepare_boot(
     from ansible_collections.cni.node.plugins.module_utils._module import boot_report
 
     boot_report.prepare_boot(module, results, parts, paths)
-
-
-__all__ = ("ensure",)

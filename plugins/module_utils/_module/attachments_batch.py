@@ -38,7 +38,7 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 # The network namespaces that a warning names.
-_MOST_NAMED: t.Final = 3
+_MOST_NAMED = 3
 
 
 class Batch(t.NamedTuple):
@@ -190,6 +190,3 @@ def _hidden_namespaces(desired: t.Iterable[DesiredAttachment]) -> list[str]:
     named = ", ".join(hidden[:_MOST_NAMED]) + (f" and {len(hidden) - _MOST_NAMED} more" if hidden[_MOST_NAMED:] else "")
     what = f"only the mount namespace of this task has {named}, and the attachments are lost when it ends"
     return [f"{what}; {mount_propagation.REMEDY}"]
-
-
-__all__ = ("Batch", "plan_batch")

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.decisio
 )
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action, AttachmentResult
 
-_SHOWN: t.Final = 10
+_SHOWN = 10
 
 
 def interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[AttachmentResult]) -> t.Iterator[str]:
@@ -56,6 +56,3 @@ def _differs(record: Record, network: NetworkConfiguration) -> bool:
         return record.network() != network
     except CniError:  # reported elsewhere
         return False
-
-
-__all__ = ("interruptions",)

@@ -110,6 +110,3 @@ def _restoration_text(restoration: Restoration | None) -> str:
     if restoration is None:
         return ""
     return f", restored at boot (plugins in {':'.join(restoration.plugin_dirs)}, time limit {restoration.timeout:g} s)"
-
-
-__all__ = ("entries_and_diff", "timing", "warnings")

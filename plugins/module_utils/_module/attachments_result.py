@@ -59,6 +59,3 @@ def _phrase_timing(timing: t.Mapping[str, t.Any]) -> str:
 def _failure(entry: t.Mapping[str, t.Any]) -> str:
     attachment = Attachment(entry["network"], entry["container_id"], entry["ifname"])
     return f"{attachment}: {CniError(**entry['error'])}"
-
-
-__all__ = ("complete_result",)

@@ -41,6 +41,3 @@ def prepare_boot(
     parts["files"] = [{"path": change.path, "action": change.action} for change in changes]
     if changes:
         parts["diff"] = [parts["diff"], *(change.as_diff() for change in changes)]
-
-
-__all__ = ("prepare_boot",)

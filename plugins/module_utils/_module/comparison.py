@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.exchange import C
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-_MODULES: t.Final = "ansible_collections.cni.node.plugins.modules"
+_MODULES = "ansible_collections.cni.node.plugins.modules"
 
 
 def compare(
@@ -82,6 +82,3 @@ class _LaterModule:
 
     def __getattr__(self, name: str) -> t.Any:
         return getattr(self._module, name)
-
-
-__all__ = ("compare",)

@@ -70,6 +70,3 @@ def content_of(item: t.Mapping[str, t.Any], where: str) -> bytes | None:
     if item["config"] is not None:
         return config.encode(item["config"])
     return t.cast(str, item["content"]).encode("utf-8", "surrogateescape")
-
-
-__all__ = ("CONFLISTS", "PLANNED", "RETURNED", "content_of")

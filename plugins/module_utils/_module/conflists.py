@@ -61,9 +61,9 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 # The controller checks all levels but the last, and the attachments, before the module runs.
-_LEVELS: t.Final = [SCHEMA, SPECIFICATION, CONSISTENCY, NODE]
+_LEVELS = [SCHEMA, SPECIFICATION, CONSISTENCY, NODE]
 
-VALIDATE: t.Final = {
+VALIDATE = {
     "type": "dict",
     "apply_defaults": True,
     "options": {
@@ -216,6 +216,3 @@ def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
             installed_socket=dhcp_daemon.SOCKET if params["dhcp_daemon"] else "",
         )
     return result
-
-
-__all__ = ("VALIDATE", "ensure")

@@ -32,6 +32,3 @@ def make_runtime(
         params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=listener, builtin=params["builtin"]
     )
     return Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
-
-
-__all__ = ("make_runtime",)

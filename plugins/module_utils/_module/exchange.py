@@ -9,15 +9,11 @@
 
 from __future__ import annotations
 
-import typing as t
-
 # What only the controller knows: the state between the calls of one task, or the sources of plugins that it has.
-CONTROLLER_KEY: t.Final = "_controller"
+CONTROLLER_KEY = "_controller"
 # Later tasks whose results a call may return as well, and these results.
-FOLLOWING_KEY: t.Final = "_following"
-ANSWERS_KEY: t.Final = "cni_node_answers"
+FOLLOWING_KEY = "_following"
+ANSWERS_KEY = "cni_node_answers"
 # The files of networks, for the levels of findings that the controller checks, and what `gather` calls findings.
-CONFIGURATIONS_KEY: t.Final = "configurations"
-FINDINGS: t.Final = "findings"
-
-__all__ = ("ANSWERS_KEY", "CONFIGURATIONS_KEY", "CONTROLLER_KEY", "FINDINGS", "FOLLOWING_KEY")
+CONFIGURATIONS_KEY = "configurations"
+FINDINGS = "findings"

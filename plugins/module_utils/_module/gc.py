@@ -37,7 +37,7 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 # Between network, container ID and interface.
-_SLASHES: t.Final = 2
+_SLASHES = 2
 
 
 def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
@@ -138,6 +138,3 @@ def _summary(leaks: t.Sequence[Leak], predicted: bool) -> str:
 def _count(word: str, leaks: t.Sequence[Leak]) -> str:
     kinds = collections.Counter(leak.kind for leak in leaks)
     return f"{word}: " + ", ".join(quantity(number, kind) for kind, number in kinds.items()) if kinds else ""
-
-
-__all__ = ("collect", "make_policy")

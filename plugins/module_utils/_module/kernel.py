@@ -124,6 +124,3 @@ def _make_diff(plan: Plan) -> list[dict[str, t.Any]]:
 
 def _describe_program(name: str, reasons: t.Sequence[str]) -> dict[str, t.Any]:
     return {"name": name, "path": program.find(name), "reasons": reasons}
-
-
-__all__ = ("ensure",)

@@ -46,6 +46,3 @@ def ensure(module: AnsibleModule) -> JsonObject:
         "diff": {"before": {"libraries": before}, "after": {"libraries": after}},
         "msg": f"{library.top}: {len(paths)} {action}" if paths else f"{library.top}: {len(after)} installed",
     }
-
-
-__all__ = ("ensure",)

@@ -29,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.info import address
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-_ENDING: t.Final = ".prom"
+_ENDING = ".prom"
 
 
 def write(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
@@ -81,6 +81,3 @@ def _count_leaks(params: t.Mapping[str, t.Any], paths: NodePaths) -> dict[str, i
     for leak in collector.collect([]):
         numbers[leak.kind.value] += leak.collected
     return numbers
-
-
-__all__ = ("write",)

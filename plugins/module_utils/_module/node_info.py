@@ -32,10 +32,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import Readiness
 
 # What `gather` may name, in the order of the result.
-DEFAULT_PARTS: t.Final = ["plugins", "releases", "networks", "attachments", "leases", "netns", "runtimes"]
+DEFAULT_PARTS = ["plugins", "releases", "networks", "attachments", "leases", "netns", "runtimes"]
 LINKS, STATUS = ("links", "status")
-OTHER_PARTS: t.Final = (LINKS, FINDINGS, STATUS)
-_LISTED: t.Final = (*DEFAULT_PARTS, LINKS)
+OTHER_PARTS = (LINKS, FINDINGS, STATUS)
+_LISTED = (*DEFAULT_PARTS, LINKS)
 
 
 def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
@@ -98,6 +98,3 @@ def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readine
         allow_world_writable=params["allow_world_writable_plugins"],
         builtin=params["builtin"],
     )
-
-
-__all__ = ("DEFAULT_PARTS", "OTHER_PARTS", "ensure")

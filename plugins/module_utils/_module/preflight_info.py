@@ -53,6 +53,3 @@ def _summarize(chosen: t.Sequence[FoundRuntime], checks: t.Sequence[Check]) -> s
     names = ", ".join(runtime.runtime.name for runtime in chosen) or checks[0].runtime
     first = f"{names}: {quantity(len(checks), 'check')}, {len(missing)} missing, {quantity(len(warnings), 'warning')}"
     return "\n".join([first, *missing, *warnings])
-
-
-__all__ = ("check",)

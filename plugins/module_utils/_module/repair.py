@@ -131,6 +131,3 @@ def _diff(repairs: t.Iterable[Repair]) -> JsonObject:
         "before": {},
         "after": {str(repair.record.attachment): list(repair.changes) for repair in changed},
     }
-
-
-__all__ = ("repair",)

@@ -14,7 +14,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
-from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import require_plain_paths
 from ansible_collections.cni.node.plugins.module_utils._module.exchange import ANSWERS_KEY, FOLLOWING_KEY
 
@@ -23,7 +22,7 @@ if t.TYPE_CHECKING:
 
 
 # Actions that check mode takes as well: they are reported, not predicted.
-_OBSERVED: t.Final = ("checked", "drifted", "failed", "kept", "left", "skipped", "unchanged")
+_OBSERVED = ("checked", "drifted", "failed", "kept", "left", "skipped", "unchanged")
 
 
 def run(module: AnsibleModule, operation: t.Callable[..., dict[str, t.Any]], *arguments: t.Any) -> t.NoReturn:
@@ -85,15 +84,3 @@ def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
     """Show each warning once, escaped."""
     for warning in dict.fromkeys(map(printable.lines, warnings)):
         module.warn(warning)
-
-
-__all__ = (
-    "NODE_PATHS",
-    "NodePaths",
-    "as_failure",
-    "count_entries",
-    "phrase_action",
-    "run",
-    "summarize_actions",
-    "warn",
-)

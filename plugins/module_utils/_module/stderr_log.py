@@ -21,10 +21,10 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 # The number of -v at which Ansible shows a module's arguments.
-_VERBOSE: t.Final = 3
+_VERBOSE = 3
 
 # Characters of all calls together. The output of each process is cut before.
-_ROOM: t.Final = 256 * 1024
+_ROOM = 256 * 1024
 
 
 class StderrLog:
@@ -85,6 +85,3 @@ def warn_of_omitted(module: AnsibleModule, log: StderrLog | None) -> None:
     """Warn that the log of standard error is incomplete."""
     if log is not None and log.omitted:
         warn(module, [f"standard error of {log.omitted} more plugin calls is not shown, because the log is full"])
-
-
-__all__ = ("StderrLog", "stderr_log", "warn_of_omitted")

@@ -74,6 +74,3 @@ def _entry(trial: Trial, log: StderrLog | None) -> dict[str, t.Any]:
         "seconds": round(trial.seconds, 6),
         **({} if log is None else {"stderr": log.entries(trial.key)}),
     }
-
-
-__all__ = ("verify",)

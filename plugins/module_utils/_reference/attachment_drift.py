@@ -61,6 +61,3 @@ def compare(record: Record, rules: RuleDrift | None, view: NodeView) -> Attachme
     if links is None and not faults.is_compared:
         return None
     return AttachmentDrift(links or LinkDrift((), ()), faults.messages, links is not None and faults.is_whole)
-
-
-__all__ = ("AttachmentDrift", "compare")

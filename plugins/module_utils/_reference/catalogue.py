@@ -32,21 +32,21 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
     Quirk,
 )
 
-DEFAULT_BRIDGE: t.Final = "cni0"
+DEFAULT_BRIDGE = "cni0"
 
 # Patterns are text: most runs see no error and compile none of them.
 
 # All interfaces of a container in a network share a chain. DEL removes the interface before it fails on the chain. The next
 # DEL finds no address whose rules it would have to remove, and succeeds.
-_MASQUERADE_CHAIN: t.Final = (
+_MASQUERADE_CHAIN = (
     Quirk(DEL_AGAIN, r"\(DEL\)(?s:.*) -j CNI-[0-9a-f]{24} (?s:.*)(does not exist|Couldn't load target)"),
     Quirk(DEL_AGAIN, r"\(DEL\)(?s:.*) -X CNI-[0-9a-f]{24} (?s:.*)(Device or resource busy|Too many links)"),
 )
 # On a new node, two concurrent ADDs both create the chains that all containers share, and the second one fails.
-_SHARED_CHAINS: t.Final = Quirk(ADD_AGAIN, r"\(ADD\)(?s:.*)(File exists|Chain already exists)")
+_SHARED_CHAINS = Quirk(ADD_AGAIN, r"\(ADD\)(?s:.*)(File exists|Chain already exists)")
 
 # Quirks of all reference plugins that make an interface: their CHECK verifies addresses and routes with the same code.
-INTERFACE_QUIRKS: t.Final = (
+INTERFACE_QUIRKS = (
     # It does not look in the table to which sbr and vrf move routes.
     Quirk(FALSE_ALARM, r"Expected Route|Failed to find Gateway", ROUTES_MOVED),
     # It does not look in the table that the route itself names.
@@ -57,7 +57,7 @@ INTERFACE_QUIRKS: t.Final = (
     Quirk(FALSE_ALARM, r"Failed to find Gateway", IPV4_HOST_ADDRESS),
 )
 
-_BRIDGE_QUIRKS: t.Final = (
+_BRIDGE_QUIRKS = (
     # udev changes the MAC of a new link of the node, and a bridge takes the MAC of a port. The MAC of the container is
     # compared with the kernel independently of CHECK.
     Quirk(FALSE_ALARM, r"Bridge interface \S+ Mac doesn't match: |Mac doesn't match: \S+ not found"),
@@ -71,7 +71,7 @@ _BRIDGE_QUIRKS: t.Final = (
         advice='the subnet of the bridge has changed: set "forceAddress": true to replace the address of the bridge',
     ),
 )
-_PORTMAP_QUIRKS: t.Final = (
+_PORTMAP_QUIRKS = (
     # 1.1 and older: CHECK looks for the rules of both families if iptables and ip6tables are installed.
     Quirk(FALSE_ALARM, r"could not check ipv6 dnat", NO_IPV6_ADDRESS),
     Quirk(FALSE_ALARM, r"could not check ipv4 dnat", NO_IPV4_ADDRESS),
@@ -80,8 +80,8 @@ _PORTMAP_QUIRKS: t.Final = (
     Quirk(FALSE_ALARM, r"could not check ipv4 dnat: rule .*-s [0-9a-f]*:"),
 )
 
-PROJECT: t.Final = "containernetworking/plugins"
-_PORTMAP_FLAWS: t.Final = (
+PROJECT = "containernetworking/plugins"
+_PORTMAP_FLAWS = (
     Flaw((0, 0, 0), (1, 1, 0), "a new UDP mapping cuts the UDP connections of all others", f"{PROJECT} dca23ad4"),
     Flaw((1, 6, 0), (1, 6, 1), "ADD fails with the nftables backend", f"{PROJECT} #1115"),
     Flaw(
@@ -92,12 +92,12 @@ _PORTMAP_FLAWS: t.Final = (
     ),
     Flaw((1, 6, 0), (1, 9, 0), "CHECK fails with the nftables backend", f"{PROJECT} 8ee59c6f"),
 )
-_VRF_FLAWS: t.Final = (Flaw((0, 0, 0), (1, 9, 1), "routes of IPAM plugins are lost in a VRF", f"{PROJECT} #1223"),)
+_VRF_FLAWS = (Flaw((0, 0, 0), (1, 9, 1), "routes of IPAM plugins are lost in a VRF", f"{PROJECT} #1223"),)
 
-_BRIDGE: t.Final = L2Segment("bridge", "bridge", DEFAULT_BRIDGE, "vlan")
-_MASTER: t.Final = L2Segment("master", "master")
+_BRIDGE = L2Segment("bridge", "bridge", DEFAULT_BRIDGE, "vlan")
+_MASTER = L2Segment("master", "master")
 
-_REFERENCE: t.Final = (
+_REFERENCE = (
     PluginType("bandwidth", limits_bandwidth=True),
     PluginType(
         "bridge",
@@ -166,7 +166,7 @@ _REFERENCE: t.Final = (
     ),
     PluginType("vrf", moves_routes=True, vrf_key="vrfname", modules=("vrf",), flaws=_VRF_FLAWS),
 )
-_OTHERS: t.Final = (
+_OTHERS = (
     PluginType("calico"),
     PluginType("calico-ipam"),
     PluginType("cilium-cni"),
@@ -184,7 +184,7 @@ CATALOGUE: t.Final[t.Mapping[str, PluginType]] = {
     **{row.name: row._replace(is_reference=True, passes_ipam=True) for row in _REFERENCE},
     **{row.name: row for row in _OTHERS},
 }
-_UNKNOWN: t.Final = PluginType()
+_UNKNOWN = PluginType()
 
 
 def find_plugin_type(plugin_type: object) -> PluginType:
@@ -228,19 +228,3 @@ def is_routed(plugin_type: str, keys: t.Mapping[str, t.Any]) -> bool:
     return find_plugin_type(plugin_type).routes or any(
         keys.get(key) is True for key in ("isGateway", "isDefaultGateway")
     )
-
-
-__all__ = (
-    "CATALOGUE",
-    "DEFAULT_BRIDGE",
-    "INTERFACE_QUIRKS",
-    "POINT_TO_POINT",
-    "PROJECT",
-    "Segment",
-    "bridge_name",
-    "find_plugin_type",
-    "gateway_link_name",
-    "is_routed",
-    "l2_segment",
-    "types_where",
-)

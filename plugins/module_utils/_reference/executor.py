@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, BuiltinExecutor
 
-_NO_INTERFACE: t.Final = re.compile(r"failed to find .*Link not found")
+_NO_INTERFACE = re.compile(r"failed to find .*Link not found")
 
 
 def make_executor(
@@ -136,6 +136,3 @@ class Stopwatch:
         finally:
             # list.append is atomic, so threads need no lock.
             self.calls.append(PluginCall(plugin_type, parameters.command, time.monotonic() - started, key))
-
-
-__all__ = ("DefectTolerance", "PluginCall", "Stopwatch", "make_executor")

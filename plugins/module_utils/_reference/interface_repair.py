@@ -71,6 +71,3 @@ def take_back_leases(record: Record, differences: t.Iterable[Difference]) -> Non
     """
     for lease in (difference.resource for difference in differences if isinstance(difference.resource, Lease)):
         lease_directory.free(lease.directory, str(lease.address), *record.attachment.key[1:])
-
-
-__all__ = ("InterfaceRepair", "can_write", "repair", "take_back_leases")

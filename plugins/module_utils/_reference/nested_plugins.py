@@ -130,6 +130,3 @@ def _object(value: t.Any) -> t.Mapping[str, t.Any]:
 
 def _list(value: t.Any) -> list[t.Any]:
     return value if isinstance(value, list) else []
-
-
-__all__ = ("ConfiguredPlugin", "Executable", "all_plugins", "executables", "nested_types")

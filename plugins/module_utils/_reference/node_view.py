@@ -21,8 +21,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import bridge_vlans, qdiscs, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import PortVlans
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import TokenBucket
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Route
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables import Table
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
@@ -39,7 +40,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.iptables
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.rules.nftables_rules import NftablesView
 
-_LEGACY: t.Final = "legacy"
+_LEGACY = "legacy"
 
 T = t.TypeVar("T")
 _Key = tuple[t.Any, ...]
@@ -235,6 +236,3 @@ def _nftables_view(family: str, name: str, *, with_handles: bool) -> NftablesVie
     if not nftables.is_installed():
         return None
     return NftablesView(nftables.tables(name, family=family, with_handles=with_handles))
-
-
-__all__ = ("NodeView",)

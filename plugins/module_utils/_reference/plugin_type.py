@@ -13,21 +13,21 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import AnyCaseObject
 
-VETH: t.Final = "veth"
+VETH = "veth"
 
 # Effects of a quirk: ignore the error of CHECK; run ADD once more; run DEL once more; add advice to the error of ADD.
-FALSE_ALARM: t.Final = "false_alarm"
-ADD_AGAIN: t.Final = "add_again"
-DEL_AGAIN: t.Final = "del_again"
-ADVICE: t.Final = "advice"
+FALSE_ALARM = "false_alarm"
+ADD_AGAIN = "add_again"
+DEL_AGAIN = "del_again"
+ADVICE = "advice"
 
 # Conditions of a quirk, which `quirks` evaluates for a record.
-ALWAYS: t.Final = "always"
-NO_IPV4_ADDRESS: t.Final = "no_ipv4_address"
-NO_IPV6_ADDRESS: t.Final = "no_ipv6_address"
-NO_IPAM: t.Final = "no_ipam"
-ROUTES_MOVED: t.Final = "routes_moved"
-IPV4_HOST_ADDRESS: t.Final = "ipv4_host_address"
+ALWAYS = "always"
+NO_IPV4_ADDRESS = "no_ipv4_address"
+NO_IPV6_ADDRESS = "no_ipv6_address"
+NO_IPAM = "no_ipam"
+ROUTES_MOVED = "routes_moved"
+IPV4_HOST_ADDRESS = "ipv4_host_address"
 
 
 class Quirk(t.NamedTuple):
@@ -221,23 +221,3 @@ class PluginType(t.NamedTuple):
     def requires_master(self) -> bool:
         """Return whether the configuration must name the link of the node."""
         return self.l2 is not None and self.l2.default is None
-
-
-__all__ = (
-    "ADD_AGAIN",
-    "ADVICE",
-    "ALWAYS",
-    "DEL_AGAIN",
-    "FALSE_ALARM",
-    "IPV4_HOST_ADDRESS",
-    "NO_IPAM",
-    "NO_IPV4_ADDRESS",
-    "NO_IPV6_ADDRESS",
-    "ROUTES_MOVED",
-    "VETH",
-    "Delegation",
-    "Flaw",
-    "L2Segment",
-    "PluginType",
-    "Quirk",
-)

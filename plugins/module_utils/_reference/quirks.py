@@ -60,13 +60,13 @@ CONDITIONS: t.Final[t.Mapping[str, _Condition]] = {
 }
 
 # Errors of plugins that reject a version, a configuration, arguments or values before they do anything.
-_REJECTION: t.Final = (
+_REJECTION = (
     r"(?i)unmarshal|failed to parse|failed to load \w*conf|invalid (?!argument)|unknown args|incompatible CNI versions"
     r"|panic: assignment to entry in nil map"
 )
-_FAILED_DEL: t.Final = r"plugin \S+ failed \(DEL\): "
-_FAILURE_COUNT: t.Final = r": (\d+) failures$"
-_REJECTION_CODES: t.Final = (
+_FAILED_DEL = r"plugin \S+ failed \(DEL\): "
+_FAILURE_COUNT = r": (\d+) failures$"
+_REJECTION_CODES = (
     Code.INCOMPATIBLE_VERSION,
     Code.UNSUPPORTED_FIELD,
     Code.DECODE_FAILURE,
@@ -149,14 +149,3 @@ def is_input_rejection(error: CniError) -> bool:
     if len(messages) != (int(count[1]) if count else 1):
         return False
     return all(re.search(_REJECTION, message) for message in messages) or (not count and error.code in _REJECTION_CODES)
-
-
-__all__ = (
-    "CONDITIONS",
-    "is_false_alarm",
-    "is_input_rejection",
-    "require_no_panic",
-    "should_repeat_add",
-    "should_repeat_del",
-    "with_advice",
-)

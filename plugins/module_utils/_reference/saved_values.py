@@ -20,13 +20,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import is_below_plugin_dirs
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
-PLUGIN: t.Final = "tuning"
+PLUGIN = "tuning"
 
-_ENDING: t.Final = ".json"
+_ENDING = ".json"
 # Bytes; tuning writes at most five short values.
-_LIMIT: t.Final = 4096
-_MODE: t.Final = 0o600
-_KEYS: t.Final = frozenset(("mac", "promisc", "mtu", "allmulti", "txQLen"))
+_LIMIT = 4096
+_MODE = 0o600
+_KEYS = frozenset(("mac", "promisc", "mtu", "allmulti", "txQLen"))
 
 
 class TuningFile(t.NamedTuple):
@@ -138,6 +138,3 @@ def _is_written_by_tuning(content: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(keys, dict) and _KEYS.issuperset(keys)
-
-
-__all__ = ("PLUGIN", "TuningFile", "directories", "find", "foreign_directories", "listing", "owner", "write")

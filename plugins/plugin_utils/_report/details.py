@@ -20,7 +20,7 @@ import zlib
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 
-_KEPT: t.Final = "kept"
+_KEPT = "kept"
 
 
 def pack(nodes: t.Iterable[tuple[str, JsonMapping]]) -> str:
@@ -123,6 +123,3 @@ def _plugin_rows(plugins: t.Iterable[JsonMapping]) -> t.Iterator[list[t.Any]]:
         names = ", ".join(plugin["type"] for plugin in members)
         remark, flaws = ("an earlier directory has them", []) if first["shadowed"] else ("", first["flaws"])
         yield [names, os.path.dirname(first["path"]), first["release"] or "-", remark, [], flaws, first["error"]]
-
-
-__all__ = ("list_details", "pack", "unpack")

@@ -32,10 +32,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._report.problems import (
 )
 
 # Changes when a key changes its meaning or goes; a new key does not change it.
-FORMAT: t.Final = 1
+FORMAT = 1
 
 _Types = t.Mapping[str, t.Union[type, tuple[type, ...]]]
-_NONE: t.Final = type(None)
+_NONE = type(None)
 _RUNTIME: t.Final[_Types] = {"name": str, "version": str, "conf_dir": str, "plugin_dirs": list}
 _PLUGIN: t.Final[_Types] = {
     "type": str,
@@ -112,7 +112,7 @@ _FINDING: t.Final[_Types] = {
 }
 _RECORD: t.Final[_Types] = {"path": str}
 # What the module gc would do with a leak. It keeps others, and what failed is a check.
-_COLLECTED: t.Final = (DELETED, REMOVED)
+_COLLECTED = (DELETED, REMOVED)
 
 
 class NodeResults(t.NamedTuple):
@@ -336,6 +336,3 @@ def _pick(facts: JsonMapping, types: _Types) -> JsonObject:
 def _with_error(facts: JsonMapping, types: _Types) -> JsonObject:
     error = facts.get("error")
     return {**_pick(facts, types), "error": str(error["msg"]) if error else None}
-
-
-__all__ = ("FORMAT", "NodeResults", "build", "read_known")

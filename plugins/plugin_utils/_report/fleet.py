@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.sour
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
 
-_ABSENT: t.Final = "none"
+_ABSENT = "none"
 
 
 class NodeParts(t.NamedTuple):
@@ -171,6 +171,3 @@ def _ranges(config: JsonMapping) -> t.Iterator[Range]:
     for plugin in config["plugins"]:
         for members in range_sets(plugin.get("ipam")):
             yield from members
-
-
-__all__ = ("NodeParts", "compare", "list_differing", "read_parts")

@@ -24,15 +24,15 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.plugin_utils._report import details
 
 # A fleet with at most this many nodes is shown with all details.
-_MOST_OPEN: t.Final = 5
+_MOST_OPEN = 5
 # How many texts of a list are shown, such as names of nodes; the data beside the page has all.
-_MOST_NAMES: t.Final = 8
-_MOST_COLLISIONS: t.Final = 50
+_MOST_NAMES = 8
+_MOST_COLLISIONS = 50
 # A longer table is closed at first.
-_MOST_ROWS: t.Final = 20
-_SCRIPTS: t.Final = ("drawing.js", "details.js", "page.js")
+_MOST_ROWS = 20
+_SCRIPTS = ("drawing.js", "details.js", "page.js")
 # What the numbers at the top count: the key in a summary, the label, the class of a number above 0, and what it is.
-_CARDS: t.Final = (
+_CARDS = (
     ("unread", "Not read", "bad", "nodes that could not be read"),
     (
         "errors",
@@ -46,13 +46,13 @@ _CARDS: t.Final = (
     ("flaws", "Known flaws", "warn", "known flaws of the plugins of each node"),
 )
 # Columns that are left out where every node has 0.
-_COLUMNS: t.Final = (
+_COLUMNS = (
     ("Errors", "errors", "bad"),
     ("Drifted", "drifted", "bad"),
     ("Leaks", "leaks", "bad"),
     ("Warnings", "warnings", "warn"),
 )
-_WORD: t.Final = re.compile(r"[^ ,]+")
+_WORD = re.compile(r"[^ ,]+")
 
 
 def render(report: JsonMapping) -> str:
@@ -149,6 +149,3 @@ def _mark_differences(values: t.Sequence[JsonMapping]) -> list[JsonObject]:
             end = match.end()
         marked.append({"parts": [*parts, (group["value"][end:], False)], "nodes": group["nodes"]})
     return marked
-
-
-__all__ = ("render",)

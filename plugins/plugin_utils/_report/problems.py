@@ -16,10 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._base.printable import plural, quantity
 
 # What mends a problem, as the name of a playbook.
-_GC: t.Final = "gc"
-_PROVISION: t.Final = "provision"
-_REPAIR: t.Final = "repair"
-_DRIFTED: t.Final = "attachment drifted"
+_GC = "gc"
+_PROVISION = "provision"
+_REPAIR = "repair"
+_DRIFTED = "attachment drifted"
 
 
 class Problem(t.NamedTuple):
@@ -117,15 +117,3 @@ def list_missing_plugins(facts: JsonMapping) -> list[str]:
     of_releases = {name for release in facts.get("releases", ()) for name in release.get("missing", ())}
     of_networks = (network.get("missing_plugins", ()) for network in facts.get("networks", ()))
     return sorted(of_releases.union(*of_networks))
-
-
-__all__ = (
-    "DriftCount",
-    "Problem",
-    "count_drift",
-    "list_attachment_problems",
-    "list_missing_plugins",
-    "list_problems",
-    "list_readable_attachments",
-    "list_used_networks",
-)

@@ -218,6 +218,3 @@ def _with_children(uplinks: t.Collection[Uplink]) -> t.Iterable[Uplink]:
                 placed[uplink.name] = uplink
                 stack += [child for child in uplinks if child.parent == uplink.name]
     return placed.values()
-
-
-__all__ = ("JOINED", "MASQUERADED", "ROUTED", "Path", "Segment", "Topology", "Uplink", "read")

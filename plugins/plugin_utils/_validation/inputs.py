@@ -179,6 +179,3 @@ def _decrypt(value: t.Any) -> str:
     if isinstance(text, str):
         return text
     raise TypeError(f"a value of type {type(value).__name__}: {value!r}")
-
-
-__all__ = ("check_levels", "content_of", "findings", "findings_by_host", "fleet_findings")

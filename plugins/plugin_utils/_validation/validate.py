@@ -32,15 +32,15 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 )
 
 # The levels that need only the configurations.
-CONTROLLER_LEVELS: t.Final = (SCHEMA, SPECIFICATION, CONSISTENCY)
+CONTROLLER_LEVELS = (SCHEMA, SPECIFICATION, CONSISTENCY)
 
-_DOCUMENT_RULES: t.Final = {
+_DOCUMENT_RULES = {
     SCHEMA: schema_level.findings,
     SPECIFICATION: specification.findings,
     CONSISTENCY: consistency.findings,
 }
-_NODE_RULES: t.Final = {SPECIFICATION: neighbours.duplicates, CONSISTENCY: neighbours.overlaps}
-_ATTACHMENT_RULES: t.Final = {
+_NODE_RULES = {SPECIFICATION: neighbours.duplicates, CONSISTENCY: neighbours.overlaps}
+_ATTACHMENT_RULES = {
     SCHEMA: lambda documents, attachments: [
         *capability_args.schema_findings(documents, attachments),
         *config_args.schema_findings(attachments),
@@ -50,7 +50,7 @@ _ATTACHMENT_RULES: t.Final = {
 }
 
 # What executables of the reference plugins refuse, and built-in plugins accept.
-_ACCEPTED: t.Final = ("route-twice",)
+_ACCEPTED = ("route-twice",)
 
 
 def validate(
@@ -97,6 +97,3 @@ def _validate_document(document: Document, levels: t.Collection[str]) -> list[Fi
         # The outer document has these values, too.
         results += delegate.to_outer(finding for finding in nested if finding.code != placeholders.CODE)
     return results
-
-
-__all__ = ("CONTROLLER_LEVELS", "validate")

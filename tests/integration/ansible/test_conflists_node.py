@@ -16,7 +16,7 @@ from ansible_collections.cni.node.tests.integration.ansible.test_conflists impor
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
-SETUP: t.Final = """
+SETUP = """
 link add lan0 mtu 1400 type veth peer name lan0-peer
 link set lan0 up
 link set lan0-peer up
@@ -72,7 +72,7 @@ SUSPICIOUS: t.Final[dict[str, JsonObject]] = {
     "inside-route /plugins/0/ipam/ranges/0/0": routed("k", "192.168.7.128/25"),
     "idle-bridge /plugins/0/ipam/ranges/0/0": routed("l", "172.18.0.0/16"),
 }
-LYING_ABOUT: t.Final = {
+LYING_ABOUT = {
     "05-first.conflist other-file-first /name",
     "40-broken.conf broken-file",
     "10-j.conflist shadowed-network /name",

@@ -58,7 +58,7 @@ def lost(number: int, *ports: str) -> JsonObject:
     return {"addresses": [f"10.{number}.0.2"], "ports": list(ports)}
 
 
-CORPUS: t.Final = {
+CORPUS = {
     "range": Change(ptp(20), ptp(21), "recreated", CHANGED, lost(20)),
     "mtu": Change(ptp(22), ptp(22, mtu=1400), "recreated", CHANGED, lost(22)),
     "chain": Change(ptp(23), ptp(23, {"type": "tuning", "mtu": 1400}), "recreated", CHANGED, lost(23)),
@@ -88,7 +88,7 @@ CORPUS: t.Final = {
     "cut": Change(ptp(31), ptp(31), "recreated", "interface eth0 is gone", lost(31)),
     "bare": Change(ptp(32), ptp(32), "repaired", "address 10.32.0.2/16 is missing"),
 }
-INTERRUPTED: t.Final = sorted(name for name, change in CORPUS.items() if change.interrupts)
+INTERRUPTED = sorted(name for name, change in CORPUS.items() if change.interrupts)
 
 
 def variables(which: t.Literal["before", "after"]) -> JsonObject:

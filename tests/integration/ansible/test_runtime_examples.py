@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import pathlib
 import re
-import typing as t
 
 import pytest
 import yaml
@@ -51,7 +50,7 @@ def read_examples() -> dict[str, JsonObject]:
     return {title: example for title, example in examples.items() if "cni_node_conflists" in example and title != "k3s"}
 
 
-EXAMPLES: t.Final = read_examples()
+EXAMPLES = read_examples()
 
 
 def test_the_page_has_an_example_of_a_network_for_each_runtime_without_networks_of_its_own() -> None:

@@ -14,9 +14,8 @@ import enum
 import fnmatch
 import json
 import pathlib
-import typing as t
 
-_FILE: t.Final = pathlib.Path(__file__).with_suffix(".json")
+_FILE = pathlib.Path(__file__).with_suffix(".json")
 
 
 class Reason(enum.Enum):
@@ -73,6 +72,3 @@ def list_paths(case: str) -> list[str]:
 def is_below(path: str, top: str) -> bool:
     """Return whether a path is another one or lies below it."""
     return f"{path}/".startswith(f"{top}/")
-
-
-__all__ = ("Reason", "is_below", "list_paths", "table")

@@ -98,7 +98,7 @@ def test_without_a_removed_network_shared_resources_stay(node: EngineNode, blue:
     assert before.without("intents").difference(node.state()) == ""
 
 
-SETTINGS: t.Final = pathlib.Path("/etc/containerd/cni-test.toml")
+SETTINGS = pathlib.Path("/etc/containerd/cni-test.toml")
 
 
 def _nomad(dummy: EngineNode) -> str:
@@ -299,7 +299,7 @@ add chain inet cni_plugins_masquerade masq_checks
 add chain inet cni_plugins_masquerade postrouting { type nat hook postrouting priority 100; }
 add rule inet cni_plugins_masquerade postrouting goto masq_checks
 """
-THEIRS: t.Final = (
+THEIRS = (
     ("add rule ip cni_hostport hostports tcp dport 81 dnat to 10.9.0.2:81", "hostports has a rule"),
     ("add chain ip cni_hostport mine", "it has the chain mine, which the plugins did not make"),
     ("add set ip cni_hostport mine { type ipv4_addr; }", "it has the set mine, which the plugins did not make"),

@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 Place = tuple[t.Any, ...]
 
-RELEASE: t.Final = (1, 1, 1)
+RELEASE = (1, 1, 1)
 IPAM: t.Final[JsonObject] = {"type": "host-local", "subnet": "10.1.0.0/16"}
 DEFAULT: t.Final[JsonObject] = {"dst": "0.0.0.0/0"}
 PTP: t.Final[JsonObject] = {"type": "ptp", "ipam": IPAM}
@@ -84,7 +84,7 @@ SAMPLES: t.Final[dict[str, list[t.Any]]] = {
     "ifname": ["spare0", "a-name-too-long-", "a/b", 5],
 }
 # Errors that depend on the node's links, chains and daemons.
-OF_THE_NODE: t.Final = {
+OF_THE_NODE = {
     *(("macvlan", "master"), ("ipvlan", "master"), ("vlan", "master"), ("host-device", "device")),
     *(("host-device", "hwaddr"), ("host-device", "kernelpath"), ("host-device", "pciBusID")),
     *(("portmap", "externalSetMarkChain"), ("portmap", "conditionsV4"), ("portmap", "conditionsV6")),
@@ -100,7 +100,7 @@ OF_THE_NODE: t.Final = {
     ("static", "addresses"),
 }
 # Each of these replaces the plugin's whole configuration.
-COMMON: t.Final = ("cniVersion", "name", "type", "ipam", "args", "runtimeConfig", "prevResult")
+COMMON = ("cniVersion", "name", "type", "ipam", "args", "runtimeConfig", "prevResult")
 
 
 def samples(schema: JsonObject) -> list[t.Any]:

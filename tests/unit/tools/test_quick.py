@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 import pathlib
-import typing as t
 
 import pytest
 
 from tools import imports, quick
 
 CHANGED = "plugins/module_utils/_cni/version.py"
-SOURCES: t.Final = {
+SOURCES = {
     CHANGED: "",
     "plugins/module_utils/_cni/result.py": "from . import version",
     "plugins/plugin_utils/schemas/x.py": "",

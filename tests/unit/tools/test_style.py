@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import pathlib
-import typing as t
 
 import pytest
 
@@ -32,7 +31,7 @@ def function(docstring: str, name: str = "read", returns: str = "str") -> str:
     return f'def {name}() -> {returns}:\n    """{docstring}"""\n'
 
 
-BROKEN: t.Final = {
+BROKEN = {
     "a docstring begins with Tell": (function("Tell a link by its name."), [(2, "docstring-opening")]),
     "a class says what": ('class A:\n    """What is kept."""\n', [(2, "docstring-opening")]),
     "a module says that": ('"""That there is a link."""\n', [(1, "docstring-opening")]),
@@ -69,13 +68,13 @@ def test_a_broken_rule_is_found_with_its_line(broken: str) -> None:
     assert rules(source) == expected
 
 
-INTRODUCED: t.Final = {
+INTRODUCED = {
     "one line": '"""Locks on files."""\n\nimport os\n',
     "more text after an empty line": '"""Locks on files.\n\nThey are advisory.\n"""\n\nimport os\n',
     "the documentation of a module": 'import os\n\nDOCUMENTATION = r"""\nmodule: netns\n"""\n',
     "an empty file": "# A comment.\n",
 }
-NOT_INTRODUCED: t.Final = {
+NOT_INTRODUCED = {
     "no docstring": "import os\n",
     "a docstring after the imports": 'import os\n\n"""Locks on files."""\n',
     "a sentence of two lines": '"""Locks on files, against other\nprocesses.\n"""\n\nimport os\n',
@@ -90,7 +89,7 @@ def test_a_file_of_the_product_says_in_one_line_what_it_is() -> None:
     assert not lacks_introduction("import os\n", TEST)
 
 
-KEPT: t.Final = {
+KEPT = {
     "an order": function("Return the name of a link."),
     "a bool": function("Return whether the link exists.", returns="bool"),
     "a bool with an effect": function("Remove the link and return whether it existed.", returns="bool"),

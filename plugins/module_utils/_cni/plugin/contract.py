@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Execu
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 
-_IGNORE_UNKNOWN: t.Final = "IgnoreUnknown"
+_IGNORE_UNKNOWN = "IgnoreUnknown"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,6 +162,3 @@ class Plugin:
 
     def status(self, request: PluginRequest) -> None:
         """Raise ``NOT_AVAILABLE`` or ``LIMITED_CONNECTIVITY`` if ADD cannot succeed now."""
-
-
-__all__ = ("Plugin", "PluginRequest")

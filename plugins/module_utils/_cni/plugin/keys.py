@@ -24,11 +24,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import IF
 T = t.TypeVar("T")
 
 # The integers that a runtime accepts in a result.
-_INTEGERS: t.Final = range(-(1 << 63), 1 << 63)
+_INTEGERS = range(-(1 << 63), 1 << 63)
 # The integers of the kernel's messages. Sizes of packets are signed there.
-UINT8: t.Final = range(1 << 8)
-UINT32: t.Final = range(1 << 32)
-PACKET_SIZE: t.Final = range(1 << 31)
+UINT8 = range(1 << 8)
+UINT32 = range(1 << 32)
+PACKET_SIZE = range(1 << 31)
 
 
 def refuse(msg: str, details: str = "") -> CniError:
@@ -165,6 +165,3 @@ def _expect(pointer: str, value: object, expected: type[T]) -> T:
 
 def _type_error(pointer: str, value: object, example: object) -> CniError:
     return refuse(f"{pointer}: expected {kind(example)}, found {kind(value)}")
-
-
-__all__ = ("PACKET_SIZE", "UINT8", "UINT32", "Keys", "read_address", "read_interface", "refuse", "refuse_faults")

@@ -29,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 # Gets the directories of CNI_PATH and returns what runs delegated plugins.
 MakeExecutor = t.Callable[[t.Sequence[str]], Executor]
 # Seconds that a delegated executable may run; the runtime has a limit of its own.
-_TIMEOUT: t.Final = 120.0
+_TIMEOUT = 120.0
 
 
 def make_process_executor(directories: t.Sequence[str]) -> ProcessExecutor:
@@ -105,6 +105,3 @@ def _version_of(content: bytes) -> str:
     except CniError:
         return version.LATEST
     return named if named in version.KNOWN else version.LATEST
-
-
-__all__ = ("MakeExecutor", "make_process_executor", "run")

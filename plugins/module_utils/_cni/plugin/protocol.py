@@ -20,20 +20,20 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 
-ATTACHMENT_COMMANDS: t.Final = ("ADD", "CHECK", "DEL")
-COMMANDS: t.Final = (*ATTACHMENT_COMMANDS, "GC", "STATUS", "VERSION")
+ATTACHMENT_COMMANDS = ("ADD", "CHECK", "DEL")
+COMMANDS = (*ATTACHMENT_COMMANDS, "GC", "STATUS", "VERSION")
 # The version with which each of these commands came.
-_SINCE: t.Final = {"CHECK": "0.4.0", "GC": "1.1.0", "STATUS": "1.1.0"}
+_SINCE = {"CHECK": "0.4.0", "GC": "1.1.0", "STATUS": "1.1.0"}
 # The codes that tell a runtime what to do. With all other errors, the reference plugins return the same code, 999.
-_CODES_OF_PLUGINS: t.Final = (
+_CODES_OF_PLUGINS = (
     Code.UNKNOWN_CONTAINER,
     Code.TRY_AGAIN,
     Code.NOT_AVAILABLE,
     Code.LIMITED_CONNECTIVITY,
 )
-_FIRST_OWN_CODE: t.Final = 100
+_FIRST_OWN_CODE = 100
 # Without content, these lists are left out of a result.
-_LISTS: t.Final = ("interfaces", "ips", "routes")
+_LISTS = ("interfaces", "ips", "routes")
 
 
 def call(plugin: Plugin, content: bytes, parameters: Parameters, executor: Executor) -> bytes:
@@ -107,6 +107,3 @@ def _complete_output(result: Result) -> JsonObject:
     if not version.at_least(result.version, "1.0.0"):
         keys.setdefault("dns", {})
     return keys
-
-
-__all__ = ("ATTACHMENT_COMMANDS", "COMMANDS", "call")

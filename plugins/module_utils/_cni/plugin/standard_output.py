@@ -40,6 +40,3 @@ def write(output: bytes) -> None:
         # Python would try again at its end, and print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise io_error("write", "standard output", exc) from exc
-
-
-__all__ = ("require", "write")

@@ -17,14 +17,14 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import link_
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import ATTRIBUTE
 
 # linux/rtnetlink.h, linux/if_link.h, linux/if_bridge.h
-_RTM_GETLINK: t.Final = 18
+_RTM_GETLINK = 18
 _IFLA_AF_SPEC, _IFLA_EXT_MASK, _IFLA_BRIDGE_VLAN_INFO = 26, 29, 2
-_RTEXT_FILTER_BRVLAN_COMPRESSED: t.Final = 0x4
+_RTEXT_FILTER_BRVLAN_COMPRESSED = 0x4
 _PVID, _UNTAGGED, _RANGE_BEGIN = 0x2, 0x4, 0x8
-ACCESS: t.Final = _PVID | _UNTAGGED
+ACCESS = _PVID | _UNTAGGED
 
-_VLAN: t.Final = struct.Struct("=HH")
-_COMPRESSED: t.Final = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + struct.pack("=I", _RTEXT_FILTER_BRVLAN_COMPRESSED)
+_VLAN = struct.Struct("=HH")
+_COMPRESSED = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + struct.pack("=I", _RTEXT_FILTER_BRVLAN_COMPRESSED)
 
 
 class PortVlans(t.NamedTuple):
@@ -77,6 +77,3 @@ def _collect(entries: t.Iterable[tuple[int, int]]) -> PortVlans:
         (untagged if flags & _UNTAGGED else tagged).update(range(first or number, number + 1))
         pvid, first = number if flags & _PVID else pvid, 0
     return PortVlans(pvid, frozenset(untagged), frozenset(tagged))
-
-
-__all__ = ("ACCESS", "PortVlans", "read")

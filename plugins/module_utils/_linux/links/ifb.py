@@ -10,17 +10,16 @@
 from __future__ import annotations
 
 import re
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.links import link_change, rtnetlink
 
-_KIND: t.Final = "ifb"
-_OUTPUT_LIMIT: t.Final = 64 * 1024 * 1024
+_KIND = "ifb"
+_OUTPUT_LIMIT = 64 * 1024 * 1024
 # The name of a link may contain any character except spaces and line breaks.
-_REDIRECTS: t.Final = re.compile(r"mirred \(Egress Redirect to device ([^ \n]+)\)")
-_INGRESS: t.Final = re.compile(r"^qdisc (?:ingress|clsact) [^ \n]+ dev ([^ \n]+)", re.MULTILINE)
+_REDIRECTS = re.compile(r"mirred \(Egress Redirect to device ([^ \n]+)\)")
+_INGRESS = re.compile(r"^qdisc (?:ingress|clsact) [^ \n]+ dev ([^ \n]+)", re.MULTILINE)
 
 
 def names() -> list[str]:
@@ -75,6 +74,3 @@ def _list_filters(path: str, name: str) -> str:
         if name in _list_receivers(path):
             raise
         return ""
-
-
-__all__ = ("names", "remove", "targets")

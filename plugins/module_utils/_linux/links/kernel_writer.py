@@ -39,28 +39,28 @@ _INFO_KIND, _INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _BRPORT_MODE, _BRPORT_ISOLATED, _BRIDGE_VLAN_INFO = 4, 33, 2
 # linux/if_link.h, linux/ip.h
 _INET_CONF, _ARP_NOTIFY = 1, 22
-_NESTED: t.Final = 0x8000
+_NESTED = 0x8000
 # Attributes of the data of a kind.
 _BR_VLAN_FILTERING, _VRF_TABLE, _VLAN_ID, _MODE = 7, 1, 1, 1
 # linux/if_addr.h
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_BROADCAST, _IFA_FLAGS = 1, 2, 4, 8
-_IFA_F_NODAD: t.Final = 0x2
+_IFA_F_NODAD = 0x2
 # linux/rtnetlink.h, linux/fib_rules.h
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_PREFSRC, _RTA_TABLE = 1, 4, 5, 6, 7, 15
 _FRA_SRC, _FRA_PRIORITY, _FRA_TABLE, _FR_ACT_TO_TBL = 2, 6, 15, 1
 _RTPROT_BOOT, _RTN_UNICAST, _ANY_SCOPE, _SCOPE_HOST = 3, 1, 255, 254
-_LARGEST_SHORT_TABLE: t.Final = 255
+_LARGEST_SHORT_TABLE = 255
 # The kernel's own rule for the main table; a new rule comes before all others.
-_MAIN_RULE: t.Final = 32766
+_MAIN_RULE = 32766
 # Addresses of these sizes or larger have no broadcast address.
-_NO_BROADCAST: t.Final = 31
+_NO_BROADCAST = 31
 
 # Changes that fit into the buffers of a socket, with the kernel's replies.
-_BATCH_SIZE: t.Final = 64
+_BATCH_SIZE = 64
 
-_ADDRESS_MESSAGE: t.Final = struct.Struct("=BBBBI")
-_ROUTE_MESSAGE: t.Final = struct.Struct("=BBBBBBBBI")
-_VLAN: t.Final = struct.Struct("=HH")
+_ADDRESS_MESSAGE = struct.Struct("=BBBBI")
+_ROUTE_MESSAGE = struct.Struct("=BBBBBBBBI")
+_VLAN = struct.Struct("=HH")
 
 
 @contextlib.contextmanager
@@ -432,6 +432,3 @@ def _rule_message(family: int, source: bytes, length: int, table: int, priority:
 
 def _family(address: IpAddress | IpInterface | IpNetwork) -> int:
     return int(socket.AF_INET if address.version == 4 else socket.AF_INET6)
-
-
-__all__ = ("KernelWriter", "connect", "mode_data", "vlan_data", "vlan_filtering_data", "vrf_data")

@@ -17,15 +17,15 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import Connection, attribute
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
 
 # linux/rtnetlink.h, linux/if_link.h, linux/if.h
 _RTM_NEWLINK, _RTM_DELLINK = 16, 17
 _IFLA_IFALIAS, _IFLA_GROUP = 20, 27
 _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_MACVLAN_BC_QUEUE_LEN = 3, 18, 1, 2, 7
-_IFF_UP: t.Final = 0x1
-_LINK: t.Final = struct.Struct("=BxHiII")
+_IFF_UP = 0x1
+_LINK = struct.Struct("=BxHiII")
 
 
 def rename(link: Link, name: str, path: str) -> None:
@@ -124,6 +124,3 @@ def _wrap_errors(what: str, name: str, path: str) -> t.Iterator[None]:
         yield
     except OSError as exc:
         raise io_error(what, f"{name} in {path or 'the network namespace of the node'}", exc) from exc
-
-
-__all__ = ("remove", "remove_all", "rename", "set_alias", "set_broadcast_queue")

@@ -21,18 +21,18 @@ _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINK, _IFLA_MASTER, _IFLA_TXQLEN =
 _IFLA_LINKINFO, _IFLA_LINK_NETNSID, _IFLA_PERM_ADDRESS = 18, 37, 54
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_INFO_SLAVE_KIND, _IFLA_INFO_SLAVE_DATA = 1, 2, 4, 5
 _IFLA_BR_VLAN_FILTERING, _IFLA_BR_VLAN_DEFAULT_PVID, _IFLA_BRPORT_MODE, _IFLA_BRPORT_ISOLATED = 7, 39, 4, 33
-_IFLA_VRF_TABLE: t.Final = 1
-_IFLA_VLAN_ID: t.Final = 1
-_INFO_MODE: t.Final = 1
+_IFLA_VRF_TABLE = 1
+_IFLA_VLAN_ID = 1
+_INFO_MODE = 1
 
 # The message of a link: family, type, index, flags, mask of flags.
-MESSAGE: t.Final = struct.Struct("=BxHiII")
-_NETNS: t.Final = struct.Struct("=i")
+MESSAGE = struct.Struct("=BxHiII")
+_NETNS = struct.Struct("=i")
 # Kinds of links.
 BRIDGE, VRF, MACVLAN, IPVLAN, VLAN = _DESCRIBED = ("bridge", "vrf", "macvlan", "ipvlan", "vlan")
-PASSTHRU: t.Final = "passthru"
+PASSTHRU = "passthru"
 # NETNSA_NSID_NOT_ASSIGNED: no link has its peer in a network namespace without a number, or the namespace is going away.
-UNKNOWN_NETNS: t.Final = -1
+UNKNOWN_NETNS = -1
 # The kernel's numbers of the modes of a kind.
 MODES: t.Final[t.Mapping[str, t.Mapping[int, str]]] = {
     MACVLAN: {1: "private", 2: "vepa", 4: "bridge", 8: PASSTHRU, 16: "source"},
@@ -153,18 +153,3 @@ def _mode(answer: bytes, data: t.Mapping[int, tuple[int, int]], names: t.Mapping
 def _integer(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) -> int:
     """Return an attribute of any size, or 0 without it."""
     return int.from_bytes(answer[slice(*places[kind])], sys.byteorder) if kind in places else 0
-
-
-__all__ = (
-    "BRIDGE",
-    "IPVLAN",
-    "MACVLAN",
-    "MESSAGE",
-    "MODES",
-    "PASSTHRU",
-    "UNKNOWN_NETNS",
-    "VLAN",
-    "VRF",
-    "Link",
-    "decode",
-)

@@ -20,26 +20,26 @@ import typing as t
 _NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_DUMP, _NLM_F_DUMP_INTR = 0x1, 0x4, 0x300, 0x10
 _NLMSG_NOOP, _NLMSG_ERROR, _NLMSG_DONE, _NLMSG_OVERRUN = 1, 2, 3, 4
 _SOL_NETLINK, _NETLINK_GET_STRICT_CHK = 270, 12
-_ATTRIBUTE_TYPE: t.Final = 0x3FFF
-_HEADER: t.Final = struct.Struct("=IHHII")
-ATTRIBUTE: t.Final = struct.Struct("=HH")
+_ATTRIBUTE_TYPE = 0x3FFF
+_HEADER = struct.Struct("=IHHII")
+ATTRIBUTE = struct.Struct("=HH")
 # struct nfgenmsg of linux/netfilter/nfnetlink.h, and its protocol.
-NETFILTER: t.Final = 12
-NETFILTER_HEADER: t.Final = struct.Struct("=BBH")
-_NUMBER: t.Final = struct.Struct("=I")
-_SIGNED: t.Final = struct.Struct("=i")
-_TIME: t.Final = struct.Struct("@ll")
+NETFILTER = 12
+NETFILTER_HEADER = struct.Struct("=BBH")
+_NUMBER = struct.Struct("=I")
+_SIGNED = struct.Struct("=i")
+_TIME = struct.Struct("@ll")
 
 # An operation with one of the enumeration's members takes as long as a system call.
-_MSG_TRUNC: t.Final = int(socket.MSG_TRUNC)
+_MSG_TRUNC = int(socket.MSG_TRUNC)
 # The kernel fills no more than 32 KiB at a time.
-_ANSWER_SIZE: t.Final = 64 * 1024
+_ANSWER_SIZE = 64 * 1024
 # A dump is repeated if something changed meanwhile; on a busy node the last one is used.
-_ATTEMPTS: t.Final = 3
+_ATTEMPTS = 3
 # Seconds in which the kernel replies even on the busiest machine.
-_TIMEOUT: t.Final = 30
+_TIMEOUT = 30
 # Number of unrelated datagrams after which a request fails.
-_STRAYS: t.Final = 1000
+_STRAYS = 1000
 
 T = t.TypeVar("T")
 # Bytes with the start and the end of a part.
@@ -266,17 +266,3 @@ def _find_error(place: Place) -> OSError | None:
 
 def _decode_error() -> OSError:
     return OSError(errno.EBADMSG, "the kernel's answer cannot be read")
-
-
-__all__ = (
-    "ATTRIBUTE",
-    "Connection",
-    "Place",
-    "attribute",
-    "attributes",
-    "find_all",
-    "list_entries",
-    "messages",
-    "number",
-    "text",
-)

@@ -26,22 +26,22 @@ _RTM_GETQDISC, _RTM_GETTFILTER = 38, 46
 _TCA_KIND, _TCA_OPTIONS = 1, 2
 _TCA_TBF_PARMS, _TCA_TBF_RATE64 = 1, 4
 _TCA_U32_ACT, _TCA_ACT_KIND, _TCA_ACT_OPTIONS, _TCA_MIRRED_PARMS = 7, 1, 2, 2
-_EGRESS_REDIRECT: t.Final = 1
-_TC_H_ROOT: t.Final = 0xFFFFFFFF
-_INGRESS: t.Final = 0xFFFF0000
-_MESSAGE: t.Final = struct.Struct("=BxxxiIII")
+_EGRESS_REDIRECT = 1
+_TC_H_ROOT = 0xFFFFFFFF
+_INGRESS = 0xFFFF0000
+_MESSAGE = struct.Struct("=BxxxiIII")
 # Offsets in struct tc_tbf_qopt, and in struct tc_mirred.
 _RATE_AT, _BUFFER_AT = 8, 28
-_MIRRED: t.Final = struct.Struct("=20xiI")
-_NUMBER: t.Final = struct.Struct("=I")
-_LARGE: t.Final = struct.Struct("=Q")
+_MIRRED = struct.Struct("=20xiI")
+_NUMBER = struct.Struct("=I")
+_LARGE = struct.Struct("=Q")
 # The kernel counts time in units of 64 ns.
-_TICK: t.Final = 64 / 1e9
+_TICK = 64 / 1e9
 
 
-_LAST_NUMBER: t.Final = (1 << 32) - 1
+_LAST_NUMBER = (1 << 32) - 1
 # Seconds for which a packet may wait.
-LATENCY: t.Final = 0.025
+LATENCY = 0.025
 
 
 class TokenBucket(t.NamedTuple):
@@ -90,7 +90,7 @@ T = t.TypeVar("T")
 
 
 # A limit of the kind htb, whose classes have the rates.
-OTHER_LIMIT: t.Final = TokenBucket(0, 0)
+OTHER_LIMIT = TokenBucket(0, 0)
 
 
 def _list(kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None]) -> tuple[T, ...]:
@@ -135,6 +135,3 @@ def _target(answer: bytes, action: t.Mapping[int, tuple[int, int]]) -> int:
     options = attributes(answer, *action[_TCA_ACT_OPTIONS])
     kind, ifindex = _MIRRED.unpack_from(answer, options[_TCA_MIRRED_PARMS][0])
     return int(ifindex) if kind == _EGRESS_REDIRECT else 0
-
-
-__all__ = ("LATENCY", "OTHER_LIMIT", "TokenBucket", "bound_burst", "redirects", "token_buckets")

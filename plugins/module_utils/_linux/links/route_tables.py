@@ -23,7 +23,7 @@ _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_PREFSRC, _RTA_METRICS = 1,
 _RTA_TABLE, _RTA_VIA, _RTA_PREF = 15, 18, 20
 _NLM_F_REPLACE, _NLM_F_CREATE = 0x100, 0x400
 # What a route is made of; the kernel reports other attributes as well.
-_WRITTEN: t.Final = (
+_WRITTEN = (
     _RTA_DST,
     _RTA_OIF,
     _RTA_GATEWAY,
@@ -33,9 +33,9 @@ _WRITTEN: t.Final = (
     _RTA_VIA,
     _RTA_PREF,
 )
-_ROUTE: t.Final = struct.Struct("=BBBBBBBBI")
-_NUMBER: t.Final = struct.Struct("=I")
-_LARGEST_SHORT_TABLE: t.Final = 255
+_ROUTE = struct.Struct("=BBBBBBBBI")
+_NUMBER = struct.Struct("=I")
+_LARGEST_SHORT_TABLE = 255
 
 
 class RawRoute(t.NamedTuple):
@@ -121,6 +121,3 @@ def _remove(connection: Connection, raw: RawRoute) -> None:
     except OSError as exc:
         if exc.errno != errno.ESRCH:
             raise
-
-
-__all__ = ("RawRoute", "add_to", "read", "remove")

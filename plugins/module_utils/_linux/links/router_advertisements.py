@@ -13,23 +13,22 @@ import contextlib
 import errno
 import socket
 import struct
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import attributes, list_entries, number
 
-FORWARDING: t.Final = "net.ipv6.conf.all.forwarding"
-KEPT: t.Final = "2"
+FORWARDING = "net.ipv6.conf.all.forwarding"
+KEPT = "2"
 
 # linux/rtnetlink.h
-_RTM_GETROUTE: t.Final = 26
-_RTA_OIF: t.Final = 4
-_RTPROT_RA: t.Final = 9
-_ROUTE: t.Final = struct.Struct("=BBBBBBBBI")
+_RTM_GETROUTE = 26
+_RTA_OIF = 4
+_RTPROT_RA = 9
+_ROUTE = struct.Struct("=BBBBBBBBI")
 
-_LISTENING: t.Final = "1"
+_LISTENING = "1"
 
 
 def find_dependent_links() -> list[str]:
@@ -79,6 +78,3 @@ def _decode_learned_link(answer: bytes, start: int, end: int) -> int | None:
     if (family, length, table, protocol) != (socket.AF_INET6, 0, rtnetlink.MAIN_TABLE, _RTPROT_RA):
         return None
     return number(answer, attributes(answer, start + _ROUTE.size, end), _RTA_OIF)
-
-
-__all__ = ("FORWARDING", "KEPT", "accept_setting", "describe_loss", "find_dependent_links", "ignore")

@@ -23,10 +23,10 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink impo
 )
 
 # linux/fib_rules.h
-_RTM_GETRULE: t.Final = 34
+_RTM_GETRULE = 34
 _FRA_SRC, _FRA_PRIORITY, _FRA_TABLE = 2, 6, 15
-_FR_ACT_TO_TBL: t.Final = 1
-_RULE: t.Final = struct.Struct("=BBBBBBBBI")
+_FR_ACT_TO_TBL = 1
+_RULE = struct.Struct("=BBBBBBBBI")
 
 
 class Rule(t.NamedTuple):
@@ -64,6 +64,3 @@ def _decode(answer: bytes, start: int, end: int) -> Rule | None:
         priority=number(answer, places, _FRA_PRIORITY),
         family=family,
     )
-
-
-__all__ = ("Rule", "read")

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import io_err
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import link_message, routing_rules
-from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, VRF, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import (
     ATTRIBUTE,
     Connection,
@@ -37,25 +37,25 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.routing_rule
 # linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h, linux/net_namespace.h
 _RTM_GETLINK, _RTM_GETADDR, _RTM_GETROUTE, _RTM_GETNSID = 18, 22, 26, 90
 _IFLA_IFNAME, _IFLA_IFALIAS, _IFLA_EXT_MASK = 3, 20, 29
-_RTEXT_FILTER_SKIP_STATS: t.Final = 0x8
+_RTEXT_FILTER_SKIP_STATS = 0x8
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_TABLE, _RTA_VIA = 1, 4, 5, 15, 18
 _RTN_UNICAST, _RTPROT_BOOT = 1, 3
 _NETNSA_NSID, _NETNSA_FD = 1, 3
 
-_ADDRESS: t.Final = struct.Struct("=BBBBI")
-_ROUTE: t.Final = struct.Struct("=BBBBBBBBI")
-_NUMBER: t.Final = struct.Struct("=I")
+_ADDRESS = struct.Struct("=BBBBI")
+_ROUTE = struct.Struct("=BBBBBBBBI")
+_NUMBER = struct.Struct("=I")
 # The size of a message that has only a family, with its padding.
-_FAMILY_ONLY: t.Final = 4
-_NO_STATISTICS: t.Final = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + _NUMBER.pack(_RTEXT_FILTER_SKIP_STATS)
+_FAMILY_ONLY = 4
+_NO_STATISTICS = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + _NUMBER.pack(_RTEXT_FILTER_SKIP_STATS)
 
 # IFNAMSIZ: bytes, the final NUL included.
-_NAME_SIZE: t.Final = 16
+_NAME_SIZE = 16
 # RT_TABLE_MAIN
-MAIN_TABLE: t.Final = 254
+MAIN_TABLE = 254
 # The name of the loopback interface of each network namespace.
-LOOPBACK: t.Final = "lo"
+LOOPBACK = "lo"
 
 
 class Address(t.NamedTuple):
@@ -297,28 +297,3 @@ def _gateway(answer: bytes, places: t.Mapping[int, tuple[int, int]]) -> IpAddres
         start, end = places[_RTA_VIA]
         return ipaddress.ip_address(answer[start + 2 : end])
     return None
-
-
-__all__ = (
-    "BRIDGE",
-    "LOOPBACK",
-    "MAIN_TABLE",
-    "VRF",
-    "Address",
-    "Link",
-    "Route",
-    "Rule",
-    "View",
-    "addresses",
-    "alias",
-    "connect",
-    "decode_route",
-    "link",
-    "link_by_index",
-    "link_to",
-    "links",
-    "netns_id",
-    "routes",
-    "snapshot",
-    "wrap_errors",
-)

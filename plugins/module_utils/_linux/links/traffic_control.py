@@ -18,12 +18,12 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import LATENCY, bound_burst
 
-LIBRARY: t.Final = "pyroute2"
+LIBRARY = "pyroute2"
 
 # linux/pkt_sched.h, linux/if_ether.h
 _ROOT, _TBF_HANDLE, _INGRESS_HANDLE = 0xFFFFFFFF, 0x10000, 0xFFFF0000
-_FILTER_CLASS: t.Final = 0x10001
-_ETH_P_ALL: t.Final = 3
+_FILTER_CLASS = 0x10001
+_ETH_P_ALL = 3
 
 
 @functools.lru_cache(maxsize=1)
@@ -91,6 +91,3 @@ def _wrap_errors(action: str, *ignored: int) -> t.Iterator[None]:
         if number not in ignored:
             reason = exc.args[1] if len(exc.args) > 1 else exc
             raise CniError(Code.IO_FAILURE, f"cannot {action}: {reason}") from exc
-
-
-__all__ = ("LIBRARY", "is_available", "limit_rate", "redirect")

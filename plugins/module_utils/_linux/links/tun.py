@@ -12,14 +12,13 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 
-_DEVICE: t.Final = "/dev/net/tun"
+_DEVICE = "/dev/net/tun"
 _TUNSETIFF, _TUNSETPERSIST, _TUNSETOWNER, _TUNSETGROUP = 0x400454CA, 0x400454CB, 0x400454CC, 0x400454CE
 _IFF_TAP, _IFF_MULTI_QUEUE, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x0100, 0x1000, 0x4000
-_REQUEST: t.Final = struct.Struct("=16sH22x")
+_REQUEST = struct.Struct("=16sH22x")
 
 
 def create_tap(
@@ -47,6 +46,3 @@ def create_tap(
     except (OSError, OverflowError) as exc:
         error = exc if isinstance(exc, OSError) else OSError(0, str(exc))
         raise io_error(f"create the tap device {name} with", _DEVICE, error) from exc
-
-
-__all__ = ("create_tap",)

@@ -91,6 +91,3 @@ def remove(veth: Veth) -> None:
         CniError: ``IO_FAILURE``.
     """
     link_change.remove(veth.index, veth.name)
-
-
-__all__ = ("Veth", "VethEnds", "find_veth_ends", "remove", "veths")

@@ -18,19 +18,19 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._linux.links import netlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import attribute, attributes
 
-_UDP: t.Final = 17
+_UDP = 17
 
 # linux/netlink.h, linux/netfilter/nfnetlink_conntrack.h
-_NESTED: t.Final = 0x8000
+_NESTED = 0x8000
 _GET, _DELETE = 0x101, 0x102
 _ORIGINAL, _REPLY, _ID, _ZONE, _FILTER = 1, 2, 12, 18, 25
 _IP, _PROTOCOL = 1, 2
-_SOURCES: t.Final = {4: 1, 6: 3}
+_SOURCES = {4: 1, 6: 3}
 _NUMBER, _DESTINATION_PORT = 1, 3
 _FILTER_ORIGINAL, _FILTER_NUMBER, _FILTER_DESTINATION_PORT = 1, 1 << 3, 1 << 5
 
-_PORT: t.Final = struct.Struct("!H")
-_FLAGS: t.Final = struct.Struct("=I")
+_PORT = struct.Struct("!H")
+_FLAGS = struct.Struct("=I")
 
 
 def forget_udp(family: int, ports: t.Collection[int], addresses: t.Iterable[str] | None = None) -> None:
@@ -89,6 +89,3 @@ def _find_nested(answer: bytes, places: t.Mapping[int, tuple[int, int]], *kinds:
     for kind in kinds:
         places = attributes(answer, *places[kind])
     return dict(places)
-
-
-__all__ = ("forget_udp",)

@@ -14,8 +14,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table, program
 
-_PROGRAM: t.Final = "firewall-cmd"
-_SOURCES: t.Final = "  sources:"
+_PROGRAM = "firewall-cmd"
+_SOURCES = "  sources:"
 
 
 def is_running() -> bool:
@@ -59,6 +59,3 @@ def _run(*arguments: str) -> str:
     if path is None:
         raise CniError(Code.NOT_AVAILABLE, f"{_PROGRAM} is not installed", "install the package firewalld")
     return program.output([path, *arguments])
-
-
-__all__ = ("add_sources", "is_running", "list_sources", "remove_sources")

@@ -17,12 +17,12 @@ from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.links import netlink
 
 # linux/netfilter.h, linux/netfilter/nf_tables.h
-_FAMILIES: t.Final = {1: "inet", 2: "ip", 7: "bridge", 10: "ip6"}
+_FAMILIES = {1: "inet", 2: "ip", 7: "bridge", 10: "ip6"}
 _GET_CHAIN, _GET_GENERATION = 10 << 8 | 4, 10 << 8 | 16
 _TABLE, _NAME = 1, 3
-_GENERATION_ID: t.Final = 1
+_GENERATION_ID = 1
 # The kernel was built without nfnetlink, or without nf_tables.
-_WITHOUT: t.Final = (errno.EPROTONOSUPPORT, errno.EOPNOTSUPP, errno.EINVAL)
+_WITHOUT = (errno.EPROTONOSUPPORT, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 class Chain(t.NamedTuple):
@@ -83,6 +83,3 @@ def require_none(name: str, package: str, is_own: t.Callable[[Chain], bool]) -> 
         what = f"{name} is not installed, and the kernel has the chain {chain.name}, which may be the attachment's"
         advice = f"expected: the program {name}; install the package {package}"
         raise CniError(Code.NOT_AVAILABLE, what, advice)
-
-
-__all__ = ("Chain", "generation", "list_chains", "require_none")

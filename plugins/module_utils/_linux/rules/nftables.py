@@ -19,22 +19,22 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import nf_tables, rule_cache
 
-_OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
+_OUTPUT_LIMIT = 256 * 1024 * 1024
 # Entries that nft lists for every table.
-_USUAL: t.Final = ("metainfo", "table", "chain", "rule")
+_USUAL = ("metainfo", "table", "chain", "rule")
 
 # The commands of this collection, and the parts of rules.
-_COMMAND: t.Final = re.compile(
+_COMMAND = re.compile(
     r"(?P<what>add table|(?:add|flush|delete) chain|(?:add|delete) rule) (?P<family>\S+) (?P<table>\S+)"
     r"(?: (?P<chain>\S+)(?: (?:handle (?P<handle>\d+)|(?P<text>.*)))?)?"
 )
 # Words of which a listing makes keys instead of values.
-_STATEMENTS: t.Final = frozenset(("dnat", "drop", "fib", "goto", "jump", "masquerade", "return", "to"))
-_HOOK: t.Final = re.compile(r" hook (\w+) ")
-_COMMENT: t.Final = re.compile(r' comment "([^"]*)"$')
-_WORD: t.Final = re.compile(r'"([^"]*)"|([^\s",{}]+)')
-_TARGET: t.Final = re.compile(r"\b(?:jump|goto) (\S+)")
-_ADDRESS_AND_PORT: t.Final = re.compile(r"(?:(\d+(?:\.\d+){3})|\[([0-9a-f:.]+)\]):(\d+)")
+_STATEMENTS = frozenset(("dnat", "drop", "fib", "goto", "jump", "masquerade", "return", "to"))
+_HOOK = re.compile(r" hook (\w+) ")
+_COMMENT = re.compile(r' comment "([^"]*)"$')
+_WORD = re.compile(r'"([^"]*)"|([^\s",{}]+)')
+_TARGET = re.compile(r"\b(?:jump|goto) (\S+)")
+_ADDRESS_AND_PORT = re.compile(r"(?:(\d+(?:\.\d+){3})|\[([0-9a-f:.]+)\]):(\d+)")
 
 
 class NftRule(t.NamedTuple):
@@ -344,17 +344,3 @@ def _split(word: str) -> list[str | int]:
     if pair:
         return [pair[1] or pair[2], int(pair[3])]
     return [] if "/" in word else [int(word) if word.isdigit() else word]
-
-
-__all__ = (
-    "NftRule",
-    "NftTable",
-    "change",
-    "is_installed",
-    "parse_table",
-    "remove",
-    "remove_chains",
-    "remove_table",
-    "require_no_chain",
-    "tables",
-)

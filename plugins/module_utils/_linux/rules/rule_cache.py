@@ -46,8 +46,8 @@ Listings = dict[Key, t.Any]
 # removes one of which it does not know what the write has made. It can be pickled.
 Addition = t.Callable[[Listings], None]
 
-IPTABLES: t.Final = "iptables"
-NFT: t.Final = "nft"
+IPTABLES = "iptables"
+NFT = "nft"
 
 
 class _Journal:
@@ -57,7 +57,7 @@ class _Journal:
     when another program has changed rules.
     """
 
-    _HEAD: t.Final = struct.Struct("=QQQ")
+    _HEAD = struct.Struct("=QQQ")
 
     def __init__(self) -> None:
         self._file = anonymous_file("rules")
@@ -261,19 +261,3 @@ def forget(tool: str) -> None:
     cache = _Current.cache
     if cache:
         cache.forget(tool)
-
-
-__all__ = (
-    "IPTABLES",
-    "NFT",
-    "Addition",
-    "Key",
-    "Listings",
-    "forget",
-    "keep",
-    "note_table",
-    "read",
-    "share",
-    "tables_key",
-    "write",
-)

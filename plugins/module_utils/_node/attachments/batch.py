@@ -108,10 +108,10 @@ def _reconcile_remaining(batch: _Batch, sharing: Sharing | None) -> dict[int, At
 
 # Containers for which a further process is worth its start. Two processes compare 400 with the kernel as fast as one, and
 # 1,000 in two thirds of the time.
-_LEAST_SHARE: t.Final = 16
-_LEAST_CHECKED_SHARE: t.Final = 256
+_LEAST_SHARE = 16
+_LEAST_CHECKED_SHARE = 256
 # Threads of a process, with those that wait for a commit in which built-in plugins write for all of them.
-_MOST_WAITING: t.Final = 64
+_MOST_WAITING = 64
 # The numbers of the attachments of one container.
 _Container = list[int]
 
@@ -220,6 +220,3 @@ def _removed_at(results: t.Iterable[AttachmentResult], ifname: str) -> Attachmen
     """Return the result of the complete attachment that was removed from an interface, or None."""
     removed = (result for result in results if result.removed_record is not None)
     return next((result for result in removed if result.attachment.ifname == ifname), None)
-
-
-__all__ = ("find_unlisted", "reconcile_all")

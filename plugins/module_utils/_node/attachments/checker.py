@@ -115,6 +115,3 @@ class Checker:
         is_whole = compared is not None and compared.is_whole
         checked = self._runtime.check(record, is_false_alarm, skips_builtin=is_whole)
         return CheckReport(compared is not None or checked.was_run, false_alarms=checked.ignored_errors)
-
-
-__all__ = ("Checker",)

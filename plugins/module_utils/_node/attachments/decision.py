@@ -25,16 +25,16 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Policy,
 )
 
-NETNS_REPLACED: t.Final = "its network namespace has been replaced"
-NETWORK_CHANGED: t.Final = "the network's configuration has changed"
-_ARGS_CHANGED: t.Final = "its arguments have changed"
-_CAPABILITY_ARGS_CHANGED: t.Final = "its capability arguments have changed"
-_CONFIG_ARGS_CHANGED: t.Final = "its arguments for args.cni have changed"
+NETNS_REPLACED = "its network namespace has been replaced"
+NETWORK_CHANGED = "the network's configuration has changed"
+_ARGS_CHANGED = "its arguments have changed"
+_CAPABILITY_ARGS_CHANGED = "its capability arguments have changed"
+_CONFIG_ARGS_CHANGED = "its arguments for args.cni have changed"
 # Reasons to recreate an attachment without drift.
-REQUEST_CHANGED: t.Final = frozenset((NETWORK_CHANGED, _ARGS_CHANGED, _CAPABILITY_ARGS_CHANGED, _CONFIG_ARGS_CHANGED))
+REQUEST_CHANGED = frozenset((NETWORK_CHANGED, _ARGS_CHANGED, _CAPABILITY_ARGS_CHANGED, _CONFIG_ARGS_CHANGED))
 
 # Errors of a check that are not evidence of drift: recreating the attachment would not help.
-_NO_EVIDENCE: t.Final = (Code.INCOMPATIBLE_VERSION, Code.IO_FAILURE, Code.TRY_AGAIN, Code.NOT_AVAILABLE)
+_NO_EVIDENCE = (Code.INCOMPATIBLE_VERSION, Code.IO_FAILURE, Code.TRY_AGAIN, Code.NOT_AVAILABLE)
 
 
 class Step(enum.Enum):
@@ -206,17 +206,3 @@ def _is_same_request(recorded: t.Mapping[str, t.Any], desired: t.Mapping[str, t.
     from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_capability_args
 
     return json_text.is_same(normalize_capability_args(recorded), normalize_capability_args(desired))
-
-
-__all__ = (
-    "NETNS_REPLACED",
-    "NETWORK_CHANGED",
-    "REQUEST_CHANGED",
-    "CheckReport",
-    "Decision",
-    "Recorded",
-    "Step",
-    "decide",
-    "request_changed_in_place",
-    "with_current_config",
-)

@@ -30,9 +30,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.spoof_ch
 from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import TuningFile
 
 # Keys of a configuration with which a DEL without a network namespace leaks firewall rules.
-MASQUERADES: t.Final = "ipMasq"
-_CHECKS_MACS: t.Final = "macspoofchk"
-_WORDS: t.Final = (MASQUERADES, _CHECKS_MACS, saved_values.PLUGIN)
+MASQUERADES = "ipMasq"
+_CHECKS_MACS = "macspoofchk"
+_WORDS = (MASQUERADES, _CHECKS_MACS, saved_values.PLUGIN)
 
 
 def masquerades(network: NetworkConfiguration) -> bool:
@@ -214,6 +214,4 @@ def _remove_checks(checks: t.Mapping[int, t.Sequence[SpoofCheck]]) -> dict[int, 
     return {found[position][0]: error for position, error in errors.items()}
 
 
-_SEARCHES: t.Final = GroupCommit(_remove_all)
-
-__all__ = ("MASQUERADES", "masquerades", "remove_del_leaks")
+_SEARCHES = GroupCommit(_remove_all)

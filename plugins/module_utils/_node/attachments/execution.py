@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
@@ -29,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import recorded_directories
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import should_repeat_add, with_advice
 
-_REPETITIONS: t.Final = 3
+_REPETITIONS = 3
 
 
 class Execution(Transition):
@@ -143,6 +141,3 @@ class Prediction(Transition):
 
     def _note_missing(self, error: CniError) -> None:
         self._missing = error
-
-
-__all__ = ("Execution", "Prediction", "add", "add_as_recorded")

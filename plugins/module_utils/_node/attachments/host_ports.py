@@ -30,10 +30,10 @@ from ansible_collections.cni.node.plugins.module_utils._linux import listeners
 from ansible_collections.cni.node.plugins.module_utils._linux.listeners import Listener
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 
-CAPABILITY: t.Final = "portMappings"
+CAPABILITY = "portMappings"
 
 _UNSPECIFIED: t.Final[tuple[IpAddress, ...]] = (ipaddress.IPv4Address(0), ipaddress.IPv6Address(0))
-_ADVICE: t.Final = "choose another hostPort, or a hostIP that is not in use"
+_ADVICE = "choose another hostPort, or a hostIP that is not in use"
 
 
 class Mapping(t.NamedTuple):
@@ -228,6 +228,3 @@ def _overlap(address: IpAddress, other: IpAddress) -> bool:
 def _process(listener: Listener) -> str:
     address = f"[{listener.address}]" if listener.address.version == 6 else str(listener.address)
     return f"{listeners.find_process(listener) or 'a process'} listens on {address}:{listener.port}"
-
-
-__all__ = ("CAPABILITY", "HostPorts")

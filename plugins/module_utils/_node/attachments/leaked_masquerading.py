@@ -144,6 +144,4 @@ def _restore(family: int, planned: t.Sequence[t.Sequence[str]]) -> None:
     iptables.restore(family, {owned_rules.NAT: [command for commands in planned for command in commands]})
 
 
-_SEARCHES: t.Final = GroupCommit(_remove_all)
-
-__all__ = ("remove_leaked_rules",)
+_SEARCHES = GroupCommit(_remove_all)

@@ -143,6 +143,3 @@ def find_interface_conflict(state: RecordedState, attachment: Attachment) -> Rec
 
 def _conflict(what: str, alternative: str) -> CniError:
     return CniError(Code.INVALID_ENVIRONMENT, what, f"give the attachment another ifname, {alternative}")
-
-
-__all__ = ("Prerequisites",)

@@ -304,6 +304,3 @@ def _unchanged_result(desired: DesiredAttachment, recorded: Recorded, decision: 
         before=recorded.state,
         after=recorded.state,
     )
-
-
-__all__ = ("Reconciler",)

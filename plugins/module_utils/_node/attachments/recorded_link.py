@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_device import DeviceClaim, OwnDevice
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import LinkClaim
@@ -205,6 +205,3 @@ def _name_conflict(attachment: Attachment, link: Link | None, path: str) -> CniE
         f"{attachment}: its interface {now}, and another interface in {path} is named {attachment.ifname}",
         f"rename or remove the other interface, then run again; DEL finds the interface by its name, {attachment.ifname}",
     )
-
-
-__all__ = ("Preparation", "prepare", "remove_host_end")

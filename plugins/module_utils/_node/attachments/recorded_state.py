@@ -133,6 +133,3 @@ def _has_moved(record: Record, attachment: Attachment) -> bool:
 def _is_same_inode(current: str, other: str) -> bool:
     """Return whether two identities name the same inode; below /proc, an identity has no creation time."""
     return bool(current) and current.rpartition(":")[0] == other.rpartition(":")[0]
-
-
-__all__ = ("RecordedState",)

@@ -78,6 +78,3 @@ def _configuration_hint(record: Record, conf_dir: ConfDir) -> str:
     if current is None or current == record.network():
         return ""
     return f"{current.source} has the configuration that could not be attached: correct it, and run again"
-
-
-__all__ = ("Restore", "RollBack", "roll_back", "roll_back_removal")

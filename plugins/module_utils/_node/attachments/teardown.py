@@ -105,6 +105,3 @@ def _with_advice(runtime: Runtime, record: Record, error: CniError) -> CniError:
     return error.with_detail(
         f"{path} records the operation; if DEL can never succeed, remove what is left of the attachment, then this file"
     )
-
-
-__all__ = ("clean_up", "detach")

@@ -174,6 +174,3 @@ class Transition:
 
     def _update_record(self, record: Record) -> None:
         raise NotImplementedError
-
-
-__all__ = ("CniResult", "Transition")

@@ -142,6 +142,3 @@ class AttachmentResult(t.NamedTuple):
     def removed_record(self) -> Record | None:
         """The record of a complete attachment that was removed."""
         return self.interrupted if self.action is Action.REMOVED else None
-
-
-__all__ = ("Action", "AttachmentResult", "AttachmentState", "Check", "DesiredAttachment", "OnDrift", "Policy")

@@ -23,14 +23,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.dhcp_daemon import find_fault
 
-SOCKET_UNIT: t.Final = "cni-node-dhcp.socket"
-SERVICE: t.Final = "cni-node-dhcp.service"
-_BANNER: t.Final = (
+SOCKET_UNIT = "cni-node-dhcp.socket"
+SERVICE = "cni-node-dhcp.service"
+_BANNER = (
     "# Written by cni.node for dhcp_daemon of cni.node.conflists: changes are overwritten, use a drop-in instead.\n"
 )
-_DOCUMENTATION: t.Final = "https://github.com/containernetworking/plugins/tree/main/plugins/ipam/dhcp"
+_DOCUMENTATION = "https://github.com/containernetworking/plugins/tree/main/plugins/ipam/dhcp"
 # A daemon that ends removes the file of its socket: PartOf= stops the socket, too, and the next start makes the file again.
-_SOCKET_TEXT: t.Final = """\
+_SOCKET_TEXT = """\
 [Unit]
 Description=Socket of the DHCP daemon of CNI
 Documentation={documentation}
@@ -44,7 +44,7 @@ RemoveOnStop=true
 [Install]
 WantedBy=sockets.target
 """
-_SERVICE_TEXT: t.Final = """\
+_SERVICE_TEXT = """\
 [Unit]
 Description=DHCP daemon of CNI
 Documentation={documentation}
@@ -154,6 +154,3 @@ class DhcpUnits:
         )
         texts = {self._socket_unit: socket_text, self._service: service_text}
         return {path: (_BANNER + text).encode() for path, text in texts.items()}
-
-
-__all__ = ("SERVICE", "SOCKET_UNIT", "DhcpUnits", "set_up")

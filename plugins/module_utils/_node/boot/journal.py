@@ -18,6 +18,3 @@ def write_line(line: str) -> None:
     """Write one line to standard output, which systemd passes to the journal."""
     sys.stdout.write(printable.line("; ".join(filter(None, line.split("\n")))) + "\n")
     sys.stdout.flush()
-
-
-__all__ = ("write_line",)

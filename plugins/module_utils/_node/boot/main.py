@@ -70,6 +70,3 @@ def _format(result: AttachmentResult) -> str:
             f", instead of {' '.join(lost_addresses)}" if lost_addresses and addresses else "",
         ]
     )
-
-
-__all__ = ("main",)

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit i
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 
-_ADDS: t.Final = (Action.ADDED, Action.RECREATED)
+_ADDS = (Action.ADDED, Action.RECREATED)
 
 
 class _Plan(t.NamedTuple):
@@ -98,6 +98,3 @@ def _plan(
     undecided = [result.attachment.netns for result in restored if result.action in _ADDS]
     changes, warnings = resolv_conf.plan_changes(itertools.chain(*kept.values()), undecided)
     return _Plan(library, unit, changes, warnings)
-
-
-__all__ = ("prepare",)

@@ -33,6 +33,3 @@ def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
     if arguments and arguments[0] == REPAIR:
         return repair_command.main(arguments[1:], paths)
     return restore_command.main(arguments, paths)
-
-
-__all__ = ("main",)

@@ -20,9 +20,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot.journal import
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 
-_LOCK_TIMEOUT: t.Final = 60.0
-_FIREWALLD: t.Final = ("org.fedoraproject.FirewallD1", "/org/fedoraproject/FirewallD1")
-_PING: t.Final = ("org.freedesktop.DBus.Peer", "Ping")
+_LOCK_TIMEOUT = 60.0
+_FIREWALLD = ("org.fedoraproject.FirewallD1", "/org/fedoraproject/FirewallD1")
+_PING = ("org.freedesktop.DBus.Peer", "Ping")
 
 
 def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
@@ -66,6 +66,3 @@ def _format(repair: Repair) -> str:
     if repair.error:
         return f"failed: the {repair.record.attachment}: {repair.error}"
     return f"repaired: the {repair.record.attachment}: {'; '.join(repair.repaired)}" if repair.changed else ""
-
-
-__all__ = ("main",)

@@ -28,24 +28,22 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 
 # Services that replace the rules of the node when they start or reload. Those that a node does not have are ignored.
-FIREWALLS: t.Final = tuple(
+FIREWALLS = tuple(
     f"{name}.service" for name in ("firewalld", "ip6tables", "iptables", "netfilter-persistent", "nftables")
 )
 # The command of the program that the service runs.
-REPAIR: t.Final = "repair"
-SERVICE: t.Final = "cni-node-repair.service"
-RELOAD_SERVICE: t.Final = "cni-node-repair-reload.service"
-NEVER: t.Final = "never"
-TIMER: t.Final = "cni-node-repair.timer"
-_SECONDS: t.Final = r"(?:s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?)"
-_INTERVAL: t.Final = re.compile(rf"(?=.*[1-9])[0-9]+ ?{_SECONDS}?(?: ?[0-9]+ ?{_SECONDS})*")
+REPAIR = "repair"
+SERVICE = "cni-node-repair.service"
+RELOAD_SERVICE = "cni-node-repair-reload.service"
+NEVER = "never"
+TIMER = "cni-node-repair.timer"
+_SECONDS = r"(?:s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?)"
+_INTERVAL = re.compile(rf"(?=.*[1-9])[0-9]+ ?{_SECONDS}?(?: ?[0-9]+ ?{_SECONDS})*")
 
-_BANNER: t.Final = (
-    "# Written by cni.node for on_reload of cni.node.repair: changes are overwritten, use a drop-in instead.\n"
-)
+_BANNER = "# Written by cni.node for on_reload of cni.node.repair: changes are overwritten, use a drop-in instead.\n"
 # Without RemainAfterExit=, each start runs it again: Wants= of a firewall that starts or restarts, and the timer.
 # The lines of the program are notices; without LogLevelMax=, each run of the timer would add lines of systemd.
-_SERVICE_TEXT: t.Final = """\
+_SERVICE_TEXT = """\
 [Unit]
 Description=Repair CNI attachments
 After=network.target cni-node-restore.service {firewalls}
@@ -63,7 +61,7 @@ LogLevelMax=notice
 WantedBy=multi-user.target {firewalls}
 """
 # systemd passes a reload on to active units only, and a timer does not start an active unit: hence two services.
-_RELOAD_TEXT: t.Final = """\
+_RELOAD_TEXT = """\
 [Unit]
 Description=Repair CNI attachments after a reload of the firewall
 After={firewalls}
@@ -78,7 +76,7 @@ ExecReload={systemctl} start --no-block {service}
 [Install]
 WantedBy=multi-user.target
 """
-_TIMER_TEXT: t.Final = """\
+_TIMER_TEXT = """\
 [Unit]
 Description=Repair CNI attachments every {interval}
 
@@ -230,6 +228,3 @@ def _arguments(settings: RepairSettings) -> list[str]:
     owners = (word for name in settings.owners for word in ("--owner", name))
     resources = (word for name in settings.resources or () for word in ("--resource", name))
     return [*networks, *owners, *resources, settings.cache_dir]
-
-
-__all__ = ("FIREWALLS", "NEVER", "REPAIR", "RepairSettings", "RepairUnits", "check_interval", "set_up")

@@ -24,10 +24,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
     remove_empty,
 )
 
-_NAME: t.Final = "resolv.conf"
-_BANNER: t.Final = (
-    "# Written by cni.node from the results of this namespace's attachments; SHA-256 of the lines below: "
-)
+_NAME = "resolv.conf"
+_BANNER = "# Written by cni.node from the results of this namespace's attachments; SHA-256 of the lines below: "
 
 
 class ResolvConfFiles:
@@ -115,6 +113,3 @@ def _is_address(word: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-__all__ = ("ResolvConfFiles", "render")

@@ -203,6 +203,3 @@ def _with_request(
     free = [address for address in addresses if not os.path.lexists(os.path.join(leases, address))]
     extended = {**args, "cni": {**cni, "ips": free}}
     return dataclasses.replace(plugin, keys={**plugin.keys, "args": extended}) if free else plugin
-
-
-__all__ = ("RecordReconciler", "read_restorable", "restore")

@@ -17,10 +17,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
 
-_LIST: t.Final = "# cache_dirs: "
+_LIST = "# cache_dirs: "
 
 # Firewalls start before network-pre.target and flush rules then; container runtimes may request the same addresses.
-_TEXT: t.Final = """\
+_TEXT = """\
 # Written by cni.node for the attachments with persist: changes are overwritten, use a drop-in instead.
 {listed}
 [Unit]
@@ -92,6 +92,3 @@ def _describe_unit(directories: t.Sequence[str], library: Library) -> str:
         mounts=unit_files.mounts(library.top, *directories),
         command=unit_files.python_command(library.path, *directories),
     )
-
-
-__all__ = ("SystemdUnit", "require_systemd")

@@ -20,11 +20,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter, program
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
-_INSTALLED: t.Final = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
-_PLAIN: t.Final = re.compile(r"[A-Za-z0-9_./+-]+")
+_INSTALLED = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
+_PLAIN = re.compile(r"[A-Za-z0-9_./+-]+")
 
 # Modules refuse paths with control characters; a unit of an earlier release may have one.
-_CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def require_systemd(systemd_dir: str, purpose: str, alternative: str) -> None:
@@ -115,15 +115,3 @@ def _quote(word: str) -> str:
 
 def _escape(character: re.Match[str]) -> str:
     return "".join(f"\\x{byte:02x}" for byte in character[0].encode())
-
-
-__all__ = (
-    "apply_link",
-    "command",
-    "mounts",
-    "plan_link",
-    "python_command",
-    "read_comments",
-    "require_systemd",
-    "systemctl",
-)

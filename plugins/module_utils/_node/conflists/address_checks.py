@@ -30,8 +30,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.catalogue impo
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
 
 # A VPN for all traffic adds two routes, one for each half of all addresses, because these override the default route.
-_HALF_OF_ALL: t.Final = 1
-_SEVERAL: t.Final = "several links"
+_HALF_OF_ALL = 1
+_SEVERAL = "several links"
 
 
 class _Span(t.NamedTuple):
@@ -200,6 +200,3 @@ def _route_finding(span: _Span, place: _Place, *, is_inside: bool, is_idle: bool
         return span.finding("overlaps-route", message, f"choose another subnet, or remove the route on {link}")
     message = f"the subnet {subnet} is a part of {place.destination}, which the node routes to {link}"
     return span.finding("inside-route", message, f"with this network, the node cannot reach {subnet} on {link}")
-
-
-__all__ = ("check",)

@@ -15,7 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import (
@@ -88,6 +89,3 @@ def _conflicting_addresses(addresses: t.Iterable[IpInterface], gateway: IpInterf
 
 def _link(name: str, view: View) -> Link | None:
     return next((link for link in view.links if link.name == name), None)
-
-
-__all__ = ("check",)

@@ -60,6 +60,3 @@ def check(
         if found.runtime.name == runtime:
             findings += runtime_checks.check(planned, found, plugin_dirs)
     return [*findings, *file_checks.check(planned, find, plugin_dirs)]
-
-
-__all__ = ("check",)

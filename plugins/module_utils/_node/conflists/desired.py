@@ -15,10 +15,10 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config, runtime_reading
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
-_FILENAME: t.Final = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.@+\-]*", re.ASCII)
+_FILENAME = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.@+\-]*", re.ASCII)
 
 
 class DesiredConflist(t.NamedTuple):
@@ -96,7 +96,7 @@ def _parse(item: DesiredConflist, content: bytes, directory: str) -> NetworkConf
 
 
 def _path_for(network: NetworkConfiguration, item: DesiredConflist, directory: str) -> str:
-    endings = (conf_dir.LIST_ENDING,) if network.is_list else conf_dir.SINGLE_ENDINGS
+    endings = (runtime_reading.LIST_ENDING,) if network.is_list else runtime_reading.SINGLE_ENDINGS
     filename = item.filename or f"{item.priority:02d}-{network.name}{endings[0]}"
     path = _path(item, filename, directory)
     if not filename.endswith(endings):
@@ -110,11 +110,11 @@ def _path_for(network: NetworkConfiguration, item: DesiredConflist, directory: s
 
 
 def _path(item: DesiredConflist, filename: str, directory: str) -> str:
-    if not _FILENAME.fullmatch(filename) or not filename.endswith(conf_dir.ENDINGS):
+    if not _FILENAME.fullmatch(filename) or not filename.endswith(runtime_reading.ENDINGS):
         raise CniError(
             Code.INVALID_CONFIG,
             f"{item.where}: {filename!r} is not a valid file name for a network configuration",
-            f"expected: letters, digits, '_', '.', '@', '+', '-', and one of {', '.join(conf_dir.ENDINGS)} at the end",
+            f"expected: letters, digits, '_', '.', '@', '+', '-', and one of {', '.join(runtime_reading.ENDINGS)} at the end",
         )
     return os.path.join(directory, filename)
 
@@ -128,6 +128,3 @@ def _require_distinct(network: NetworkConfiguration, item: DesiredConflist, othe
             f"{item.where}: another item writes {network.source} as well",
             "give each network a file of its own",
         )
-
-
-__all__ = ("DesiredConflist", "DesiredFiles", "FileToRemove", "FileToWrite", "locate")

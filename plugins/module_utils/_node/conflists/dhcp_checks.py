@@ -36,6 +36,3 @@ def check(planned: PlannedDirectory, *, tolerate_missing: bool, installed_socket
                     daemon.plugin,
                     is_tolerated=tolerate_missing,
                 )
-
-
-__all__ = ("check",)

@@ -91,6 +91,3 @@ class PlannedDirectory(t.NamedTuple):
     def is_new(self, network: NetworkConfiguration) -> bool:
         """Return whether the configuration differs from the one on disk, so that no attachment has it yet."""
         return self.before.get(network.name) != network
-
-
-__all__ = ("ConflistDirectory", "PlannedDirectory")

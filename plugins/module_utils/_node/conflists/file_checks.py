@@ -17,7 +17,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config, runtime_reading
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
@@ -31,15 +31,15 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types impo
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 # Installers and editors write files with such names, and then rename them.
-_TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|swp|temp|tmp|dpkg-new|dpkg-tmp)")
+_TEMPORARY = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|swp|temp|tmp|dpkg-new|dpkg-tmp)")
 
 # They may be installed later.
-_USUAL: t.Final = [runtime for runtime in RUNTIMES if runtime.name in ("containerd", "crio")]
+_USUAL = [runtime for runtime in RUNTIMES if runtime.name in ("containerd", "crio")]
 
 _Readers = t.Callable[[], list[ContainerRuntime]]
 
 # Seconds; a younger file may belong to a program that is about to rename it.
-_YOUNG: t.Final = 60
+_YOUNG = 60
 
 
 def check(
@@ -65,7 +65,7 @@ def check(
         if network.source not in planned.misnamed:
             yield from _find_shadowed(planned, network, readers)
         yield from _find_set_aside(network, names)
-    read = [name for name in names if name.endswith(conf_dir.ENDINGS)]
+    read = [name for name in names if name.endswith(runtime_reading.ENDINGS)]
     first = read[0] if read else ""
     if planned.desired:
         preferred = next((name for name in read if name[0] != "."), "")
@@ -110,7 +110,7 @@ def _describe_refused(network: NetworkConfiguration, error: CniError, readers: t
             f"a single plugin's configuration at version {network.version}: container runtimes read it,"
             " this collection does not"
         )
-        hint = f"write it as a list, into a file whose name ends with {conf_dir.LIST_ENDING}"
+        hint = f"write it as a list, into a file whose name ends with {runtime_reading.LIST_ENDING}"
         return Finding("single-plugin", network.source, "/type", message, hint, is_conditional=True)
     titles = [runtime.title for runtime in readers if network.source.endswith(runtime.setup.endings)]
     subject = " and ".join(titles) or "container runtimes"
@@ -189,7 +189,7 @@ def _find_set_aside(network: NetworkConfiguration, names: t.Iterable[str]) -> t.
 
 def _find_leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t.Iterator[Finding]:
     path = os.path.join(planned.path, name)
-    if name.startswith(".") and name.endswith(conf_dir.ENDINGS):
+    if name.startswith(".") and name.endswith(runtime_reading.ENDINGS):
         first = " before all others" if is_first else ""
         message = f"runtimes read this file{first}, although its name begins with a dot"
         yield Finding("leftover-file", path, "", message, "remove it if it is left over from copying")
@@ -225,6 +225,3 @@ def _is_old(path: str) -> bool:
         return time.time() - os.lstat(path).st_mtime > _YOUNG
     except OSError:  # gone by now
         return False
-
-
-__all__ = ("check",)

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, range_sets
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
 
-_NEW_LINKS: t.Final = "default"
+_NEW_LINKS = "default"
 
 
 def check(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -> t.Iterator[Finding]:
@@ -83,6 +83,3 @@ def _finding(
 ) -> Finding:
     path = f"{plugin.path}/ipam{subnet.path}"
     return Finding(code, network.source, path, message, hint, str(subnet.subnet), plugin.plugin)
-
-
-__all__ = ("check",)

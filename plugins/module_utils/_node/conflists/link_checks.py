@@ -15,13 +15,14 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
 
-_PCI_DEVICES: t.Final = "/sys/bus/pci/devices"
-_SHOWN: t.Final = 10
+_PCI_DEVICES = "/sys/bus/pci/devices"
+_SHOWN = 10
 
 
 def check(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -> t.Iterator[Finding]:
@@ -117,6 +118,3 @@ def _finding(
 ) -> Finding:
     place = f"{plugin.path}{path}"
     return Finding(code, network.source, place, message, hint, value, plugin.plugin, is_tolerated=is_tolerated)
-
-
-__all__ = ("check",)

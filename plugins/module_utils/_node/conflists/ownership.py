@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
 # No runtime reads a file of this name: it has none of the endings.
-_FILE: t.Final = ".cni.node.owned"
+_FILE = ".cni.node.owned"
 
 
 class Ownership:
@@ -98,6 +98,3 @@ class Ownership:
             else:
                 durable.remove(path)
             self._files = files
-
-
-__all__ = ("Ownership",)

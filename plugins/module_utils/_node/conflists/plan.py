@@ -102,7 +102,7 @@ def _require_network(directory: ConflistDirectory, absent: FileToRemove) -> None
 
 
 # In the directory itself, so that only users who may change the directory can hold the lock. Runtimes ignore the name.
-_LOCK: t.Final = ".cni.node.lock"
+_LOCK = ".cni.node.lock"
 
 
 def hold_lock(directory: str, timeout: float) -> t.ContextManager[None]:
@@ -130,6 +130,3 @@ def apply(plan: ConflistPlan) -> None:
     for change in plan.changes:
         file_change.apply(change)
     plan.directory.ownership.settle(plan.changes)
-
-
-__all__ = ("ConflistPlan", "apply", "hold_lock", "make_plan")

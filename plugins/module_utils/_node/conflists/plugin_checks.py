@@ -101,6 +101,3 @@ def _find_version_conflict(
         message = f"no version of {', '.join(network.versions)} is supported by every plugin"
         hint = ", ".join(f"{plugin_type} supports {', '.join(answer)}" for plugin_type, answer in dict(own).items())
         yield Finding("incompatible-plugin", network.source, "/cniVersions", message, hint, list(network.versions))
-
-
-__all__ = ("PluginProbe",)

@@ -26,6 +26,3 @@ def check(planned: PlannedDirectory, found: FoundRuntime, plugin_dirs: t.Iterabl
         where = f"{', '.join(found.searched_dirs)}, {found.plugin_dirs.origin}"
         message = f"{title} looks for plugins in {where}, and in none of plugin_dirs"
         yield Finding("unsearched-plugins", planned.path, "", message, "install them there, and set plugin_dirs to it")
-
-
-__all__ = ("check",)

@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
-_MODE: t.Final = 0o644
-_REMOVAL: t.Final = {"before": "file", "after": "absent"}
+_MODE = 0o644
+_REMOVAL = {"before": "file", "after": "absent"}
 
 
 class FileChange(t.NamedTuple):
@@ -96,6 +96,3 @@ def _action(before: bytes | None, after: bytes | None, *, same_mode: bool) -> st
     if after is None:
         return "removed"
     return "unchanged" if before == after and same_mode else "changed"
-
-
-__all__ = ("FileChange", "apply", "plan_change", "remove_empty")

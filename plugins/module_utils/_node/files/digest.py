@@ -17,7 +17,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
-_CHUNK: t.Final = 1024 * 1024
+_CHUNK = 1024 * 1024
 
 
 @contextlib.contextmanager
@@ -109,6 +109,3 @@ def concurrent_change_error(path: str) -> CniError:
 
 def _identity(status: os.stat_result) -> list[int]:
     return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
-
-
-__all__ = ("Digests", "concurrent_change_error", "digest_of", "digest_of_stream", "open_regular", "sha256")

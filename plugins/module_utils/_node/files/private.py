@@ -15,9 +15,9 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import open_regular
 
-_CHUNK: t.Final = 1024 * 1024
+_CHUNK = 1024 * 1024
 # Bytes; the limit for an archive of plugins, and for its unpacked files.
-SIZE_LIMIT: t.Final = 512 * 1024 * 1024
+SIZE_LIMIT = 512 * 1024 * 1024
 
 
 def create(directory: str) -> t.IO[bytes]:
@@ -76,6 +76,3 @@ def append(file: t.IO[bytes], content: bytes, directory: str) -> None:
             remaining = remaining[file.write(remaining) :]
     except OSError as exc:
         raise io_error("write to", directory, exc) from exc
-
-
-__all__ = ("SIZE_LIMIT", "append", "copy_of", "create")

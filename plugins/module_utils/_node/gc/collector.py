@@ -272,6 +272,3 @@ def _find_failed_rule(leaks: t.Iterable[Leak]) -> str:
 def _lock_names(records: t.Iterable[Record], networks: t.Iterable[str]) -> set[str]:
     containers = {record.attachment.container_id for record in records}
     return {file_name("network", name) for name in networks} | {file_name("container", name) for name in containers}
-
-
-__all__ = ("FINDERS", "Collector")

@@ -130,9 +130,3 @@ class SavedValueFinder(FinderBase[TuningFile]):
         file = suspect.items[0]
         age = self._run.policy.reason_for_age(file.changed)
         return age or owners.reason_to_keep_any(file.container_ids) or owners.add_in_progress
-
-
-__all__ = (
-    "LeaseFinder",
-    "SavedValueFinder",
-)

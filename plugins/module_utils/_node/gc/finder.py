@@ -148,7 +148,7 @@ class FinderBase(t.Generic[RemovableItem]):
 ReadAgain = t.Callable[[], tuple[Owners, NodeView]]
 Listed = list[tuple[Finder[t.Any], Items[t.Any]]]
 # Makes a function run at its first call only, so that finders share the second look.
-call_once: t.Final = functools.lru_cache(maxsize=None)
+call_once = functools.lru_cache(maxsize=None)
 
 
 def collect_leaks(
@@ -207,21 +207,3 @@ def report_errors(leaks: list[Leak], network: str, subject: str, evidence: str) 
 def look_again(owners: Owners) -> tuple[Owners, NodeView]:
     """Return the same owners, which do not change while their network is locked, and a new view."""
     return owners, read_node()
-
-
-__all__ = (
-    "Finder",
-    "FinderBase",
-    "GcRun",
-    "Item",
-    "Items",
-    "Scope",
-    "Suspect",
-    "call_once",
-    "collect_each",
-    "collect_leaks",
-    "list_items",
-    "look_again",
-    "read_node",
-    "report_errors",
-)

@@ -24,15 +24,15 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes import row
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.listings import RuntimeState
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import RecordOwner
 
-OF_ANOTHER: t.Final = "the record belongs to another runtime"
-_REQUIRED_PROOFS: t.Final = 2
+OF_ANOTHER = "the record belongs to another runtime"
+_REQUIRED_PROOFS = 2
 # Seconds. A service that has just started may not have brought its containers back yet.
-_STARTING: t.Final = 60.0
+_STARTING = 60.0
 # Seconds. containerd lists a sandbox only after ADD, and may have to pull the image of its pause container first. Until then
 # its network namespace has no process.
-_CREATING: t.Final = 3600.0
+_CREATING = 3600.0
 # Characters. A container ID of this length is not part of another text by accident.
-_LONG: t.Final = 32
+_LONG = 32
 
 
 class Verdict(t.NamedTuple):
@@ -227,6 +227,3 @@ def _prove_no_process(record: Record, owners: t.Iterable[RecordOwner], ignored: 
         if pids := process_table.find_mentioning(text, ignored):
             return "", f"process {pids[0]} belongs to the container or works for it"
     return "no process belongs to the container or is in its network namespace", ""
-
-
-__all__ = ("OF_ANOTHER", "ForeignLoss", "Verdict", "leads_to_container")

@@ -38,10 +38,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELE
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local, lease_directory
 
-_UNCONFIRMED: t.Final = "its release needs confirm: true"
+_UNCONFIRMED = "its release needs confirm: true"
 # A file name has at most 255 characters.
-_NAME_LIMIT: t.Final = 200
-_DIGEST_LENGTH: t.Final = 12
+_NAME_LIMIT = 200
+_DIGEST_LENGTH = 12
 
 
 class ForeignRecords:
@@ -254,6 +254,3 @@ def _describe(path: str, content: bytes) -> dict[str, str]:
     """Return a file as JSON can hold it; bytes that are not UTF-8 become unpaired surrogates."""
     mode = stat.S_IMODE(os.lstat(path).st_mode)
     return {"path": path, "mode": f"{mode:04o}", "text": content.decode("utf-8", "surrogateescape")}
-
-
-__all__ = ("ForeignRecords",)

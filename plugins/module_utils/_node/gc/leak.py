@@ -17,10 +17,10 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 
-KEPT: t.Final = "kept"
-DELETED: t.Final = "deleted"
-REMOVED: t.Final = "removed"
-FAILED: t.Final = "failed"
+KEPT = "kept"
+DELETED = "deleted"
+REMOVED = "removed"
+FAILED = "failed"
 
 
 class Kind(str, enum.Enum):
@@ -125,6 +125,3 @@ class GcPolicy:
         except Exception as exc:
             leak.fail(as_error(exc))
         return leak
-
-
-__all__ = ("DELETED", "FAILED", "KEPT", "REMOVED", "GcPolicy", "Kind", "Leak")

@@ -137,10 +137,3 @@ class BridgePortFinder(FinderBase[BridgePort]):
 def _bridges(networks: t.Iterable[NetworkConfiguration]) -> set[str]:
     plugins = [plugin for network in networks for plugin in network.plugins]
     return {bridge_name(plugin.keys) for plugin in plugins if catalogue.find_plugin_type(plugin.type).is_bridge}
-
-
-__all__ = (
-    "BridgePort",
-    "BridgePortFinder",
-    "IfbLinkFinder",
-)

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 
 # The default conf dirs of runtimes: containerd, CRI-O, nerdctl, Podman, Multus, Nomad, k3s and RKE2,
 # MicroK8s.
-_DIRECTORIES: t.Final = (
+_DIRECTORIES = (
     "/etc/cni/net.d",
     "/etc/cni/multus/net.d",
     "/etc/containers/networks",
@@ -34,7 +34,7 @@ _DIRECTORIES: t.Final = (
     "/var/snap/microk8s/current/args/cni-network",
 )
 # Where runtimes set other directories.
-_SETTINGS: t.Final = (
+_SETTINGS = (
     "/etc/containerd/*.toml",
     "/etc/containerd/conf.d/*.toml",
     "/etc/crio/crio.conf",
@@ -44,11 +44,11 @@ _SETTINGS: t.Final = (
     "/etc/nerdctl/nerdctl.toml",
     "/etc/nomad.d/*",
 )
-_SETTING: t.Final = re.compile(
+_SETTING = re.compile(
     rb'^\s*"?(?:conf_dir|network_dir|network_config_dir|cni_netconfpath|cni_config_dir)"?\s*[=:]\s*["\']([^"\'\n]+)["\']',
     re.MULTILINE,
 )
-_WORD: t.Final = re.compile(r"[\w.:-]+")
+_WORD = re.compile(r"[\w.:-]+")
 
 
 class NetworkUser(t.NamedTuple):
@@ -149,6 +149,3 @@ def _texts(value: t.Any) -> t.Iterator[str]:
             yield from _texts(item)
     elif isinstance(value, str):
         yield value
-
-
-__all__ = ("NetworkUser", "NetworkUsers")

@@ -138,6 +138,3 @@ def _remove_directory(path: str) -> None:
         os.rmdir(path)
     except OSError as exc:
         raise io_error("remove", path, exc) from exc
-
-
-__all__ = ("OwnFiles",)

@@ -153,6 +153,3 @@ def find_add_in_progress() -> str:
     """
     pids = process_table.find_by_environment({"CNI_COMMAND": "ADD"})
     return f"an ADD is in progress in process {pids[0]}" if pids else ""
-
-
-__all__ = ("Names", "Owners", "ValidAttachments", "configurations", "find_add_in_progress")

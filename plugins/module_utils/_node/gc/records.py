@@ -254,6 +254,3 @@ def _keep(dummy: Record) -> None:
 
 def _unreadable(kind: Kind, network: str, path: str, error: CniError) -> Leak:
     return Leak(kind, network, path, f"it cannot be read, so its owner is unknown: {error.msg}")
-
-
-__all__ = ("RecordCollector",)

@@ -34,7 +34,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.owned_ru
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.spoof_checks import SpoofCheck
 
 # Where plugins have rules of single containers in nftables: family and name.
-_NFT_TABLES: t.Final = (
+_NFT_TABLES = (
     ("", firewall_names.MASQUERADE_TABLE),
     ("", firewall_names.PORTS_TABLE),
     (firewall_names.SPOOF_FAMILY, firewall_names.SPOOF_TABLE),
@@ -260,15 +260,3 @@ class SpoofChainFinder(FinderBase[SpoofCheck]):
 
 def _spoof_chains(owners: Owners) -> set[str]:
     return {name for names in owners.names() for name in firewall_names.spoof_names(*names)}
-
-
-__all__ = (
-    "FirewallRuleFinder",
-    "IptablesRuleFinder",
-    "NftMasqueradeFinder",
-    "NftPortMappingFinder",
-    "OrphanChainFinder",
-    "SpoofChainFinder",
-    "list_firewall",
-    "list_networks",
-)

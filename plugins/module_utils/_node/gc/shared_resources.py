@@ -24,7 +24,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import link_change, rtnetlink, veth
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
@@ -43,10 +44,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
-_LINK_LOCAL: t.Final = ipaddress.ip_network("fe80::/64")
+_LINK_LOCAL = ipaddress.ip_network("fe80::/64")
 # The node's own network configuration: ifupdown, netplan, systemd-networkd, NetworkManager, and the scripts of Red Hat
 # and SUSE.
-_FILES: t.Final = (
+_FILES = (
     "/etc/network/interfaces",
     "/etc/network/interfaces.d/*",
     "/etc/netplan/*",
@@ -285,6 +286,3 @@ def _reason_in_files(*names: str) -> str:
 def _list_files() -> list[str]:
     paths = [path for pattern in _FILES for path in sorted(glob.glob(pattern))]
     return [path for path in paths if not os.path.isdir(path)]
-
-
-__all__ = ("SharedResources",)

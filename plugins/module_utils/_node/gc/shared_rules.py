@@ -42,9 +42,9 @@ class ChainGroup(t.NamedTuple):
     own: re.Pattern[str]
 
 
-_PORT_MAPPERS: t.Final = catalogue.types_where(lambda row: row.maps_ports)
-_FILTERS: t.Final = catalogue.types_where(lambda row: row.filters)
-_PORTS: t.Final = ChainGroup(
+_PORT_MAPPERS = catalogue.types_where(lambda row: row.maps_ports)
+_FILTERS = catalogue.types_where(lambda row: row.filters)
+_PORTS = ChainGroup(
     "/".join(_PORT_MAPPERS),
     _PORT_MAPPERS,
     "nat",
@@ -57,14 +57,14 @@ _PORTS: t.Final = ChainGroup(
 )
 # Family and name of each table, and the words of which a network configuration that needs it has one: plugin types, or
 # keys whose value is true.
-_TABLES: t.Final = (
+_TABLES = (
     ("", firewall_names.PORTS_TABLE, catalogue.types_where(lambda row: row.maps_ports)),
     ("", firewall_names.MASQUERADE_TABLE, ("ipMasq",)),
     (firewall_names.SPOOF_FAMILY, firewall_names.SPOOF_TABLE, ("macspoofchk",)),
 )
 # The chains that the plugins make in each table, and whether they hold rules of containers. The rules of the others are
 # written again at each ADD.
-_CHAINS: t.Final = {
+_CHAINS = {
     firewall_names.PORTS_TABLE: {
         "hostports": True,
         "hostip_hostports": True,
@@ -247,6 +247,3 @@ class SharedTables:
                     f" with the comment {rule.comment}" if rule.comment else ""
                 )
         return ""
-
-
-__all__ = ("ExpectedRemovals", "SharedChains", "SharedTables")

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam
 )
 
 # Share of free addresses below which a pool causes a warning.
-_SCARCE: t.Final = 0.05
+_SCARCE = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +95,3 @@ def _pool(network: str, path: str, ranges: list[Range], taken: t.Collection[IpAd
     numbers = {version: [int(address) for address in taken if address.version == version] for version in (4, 6)}
     count = sum(first <= number <= last for version, first, last, dummy in bounds for number in numbers[version])
     return Pool(network, tuple((item.first, item.last) for item in ranges), size, count, path)
-
-
-__all__ = ("Pool", "list_pools")

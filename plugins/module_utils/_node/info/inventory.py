@@ -44,7 +44,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.node_view impo
 from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 
 # Seconds: no plugin is run.
-_NO_TIME: t.Final = 0.0
+_NO_TIME = 0.0
 
 
 def query_plugins(
@@ -264,6 +264,3 @@ def _network_state(record: Record, directory: ConfDir) -> str:
 
 def _broken(file: str, error: CniError) -> JsonObject:
     return {"path": file, "error": error.as_dict()}
-
-
-__all__ = ("list_attachments", "list_namespaces", "list_networks", "list_releases", "query_plugins")

@@ -17,9 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnet
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import IPVLAN, MACVLAN, VLAN, Link
 
 # Addresses for documentation (RFC 5737, RFC 3849): only a default route leads to them. Nothing is sent.
-_ANYWHERE: t.Final = (ipaddress.ip_address("192.0.2.1"), ipaddress.ip_address("2001:db8::1"))
+_ANYWHERE = (ipaddress.ip_address("192.0.2.1"), ipaddress.ip_address("2001:db8::1"))
 # Kinds of links whose `peer` is the link below them.
-_ON_ANOTHER: t.Final = (MACVLAN, IPVLAN, VLAN, "vxlan", "macvtap")
+_ON_ANOTHER = (MACVLAN, IPVLAN, VLAN, "vxlan", "macvtap")
 
 
 def list_links() -> list[JsonObject]:
@@ -57,6 +57,3 @@ def list_links() -> list[JsonObject]:
 def _parent(link: Link, names: t.Mapping[int, str]) -> str:
     is_known = link.kind in _ON_ANOTHER and not link.is_peer_elsewhere
     return names.get(link.peer, "") if is_known else ""
-
-
-__all__ = ("list_links",)

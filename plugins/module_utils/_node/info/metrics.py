@@ -16,8 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
 from ansible_collections.cni.node.plugins.module_utils._node.info.address_pools import Pool
 
-_PREFIX: t.Final = "cni_node"
-_LAST_RUN: t.Final = "last_run_timestamp_seconds"
+_PREFIX = "cni_node"
+_LAST_RUN = "last_run_timestamp_seconds"
 
 _Labels = tuple[tuple[str, str], ...]
 
@@ -112,6 +112,3 @@ def _format_labels(labels: _Labels) -> str:
 
 def _escape(value: str) -> str:
     return printable.line(value).replace("\\", r"\\").replace('"', r"\"")
-
-
-__all__ = ("Metric", "describe", "format_text", "without_time")

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
 # Keys of the reference plugins that describe a network. Other keys, such as those of other plugins, may hold secrets.
-_PLUGIN_KEYS: t.Final = frozenset(
+_PLUGIN_KEYS = frozenset(
     {
         "backend",
         "bridge",
@@ -43,9 +43,7 @@ _PLUGIN_KEYS: t.Final = frozenset(
         "vrfname",
     }
 )
-_IPAM_KEYS: t.Final = frozenset(
-    {"addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "routes", "subnet", "type"}
-)
+_IPAM_KEYS = frozenset({"addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "routes", "subnet", "type"})
 
 
 def describe(network: NetworkConfiguration) -> JsonObject:
@@ -66,6 +64,3 @@ def describe(network: NetworkConfiguration) -> JsonObject:
 
 def _select(keys: JsonMapping, names: t.Collection[str]) -> JsonObject:
     return {name: keys[name] for name in sorted(names) if name in keys}
-
-
-__all__ = ("describe",)

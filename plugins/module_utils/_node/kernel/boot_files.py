@@ -15,9 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, plan_change
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Reasons
 
-_BANNER: t.Final = (
-    "# {} for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.\n"
-)
+_BANNER = "# {} for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.\n"
 
 
 def plan_files(paths: NodePaths, modules: Reasons, settings: Reasons, values: t.Mapping[str, str]) -> list[FileChange]:
@@ -36,6 +34,3 @@ def plan_files(paths: NodePaths, modules: Reasons, settings: Reasons, values: t.
 def _text(what: str, reasons: Reasons, lines: t.Mapping[str, str]) -> bytes | None:
     entries = ["".join(f"# {reason}\n" for reason in reasons[name]) + f"{line}\n" for name, line in lines.items()]
     return "\n".join([_BANNER.format(what), *entries]).encode() if entries else None
-
-
-__all__ = ("plan_files",)

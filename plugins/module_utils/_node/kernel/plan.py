@@ -21,11 +21,11 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
 
 # When one of these changes, the kernel resets other settings. They are written before all others.
-RESETTING_SETTINGS: t.Final = ("net.ipv4.conf.all.forwarding", "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
-_ACCEPTING: t.Final = re.compile(r"net\.ipv6\.conf\..+\.accept_ra")
-_NUMBERS: t.Final = re.compile(r"-?\d+( -?\d+)*", re.ASCII)
+RESETTING_SETTINGS = ("net.ipv4.conf.all.forwarding", "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
+_ACCEPTING = re.compile(r"net\.ipv6\.conf\..+\.accept_ra")
+_NUMBERS = re.compile(r"-?\d+( -?\d+)*", re.ASCII)
 # Settings that a module adds to a directory that exists without it: prefixes of their names.
-SYSCTLS_BY_MODULE: t.Final = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
+SYSCTLS_BY_MODULE = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
 
 
 class ModuleChange(t.NamedTuple):
@@ -161,18 +161,3 @@ def unmet_error(problems: t.Sequence[str]) -> CniError:
         return CniError(Code.NOT_AVAILABLE, problems[0], "nothing was changed")
     msg = f"the kernel does not meet {len(problems)} requirements; nothing was changed"
     return CniError(Code.NOT_AVAILABLE, msg, "\n".join(problems))
-
-
-__all__ = (
-    "RESETTING_SETTINGS",
-    "SYSCTLS_BY_MODULE",
-    "ModuleChange",
-    "Plan",
-    "SettingChange",
-    "describe_expected_value",
-    "describe_unwritable",
-    "plan_modules",
-    "plan_settings",
-    "unmet_error",
-    "write_rank",
-)

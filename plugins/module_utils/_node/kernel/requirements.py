@@ -20,13 +20,13 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
 
 Reasons = dict[str, list[str]]
 
-_BRIDGED: t.Final = {4: "net.bridge.bridge-nf-call-iptables", 6: "net.bridge.bridge-nf-call-ip6tables"}
-_FORWARDING: t.Final = {4: "net.ipv4.ip_forward", 6: "net.ipv6.conf.all.forwarding"}
-_IPTABLES: t.Final = {4: "iptables", 6: "ip6tables"}
-_FIB: t.Final = {4: "nft_fib_ipv4", 6: "nft_fib_ipv6"}
-_NAT: t.Final = ("nf_conntrack", "nf_nat")
+_BRIDGED = {4: "net.bridge.bridge-nf-call-iptables", 6: "net.bridge.bridge-nf-call-ip6tables"}
+_FORWARDING = {4: "net.ipv4.ip_forward", 6: "net.ipv6.conf.all.forwarding"}
+_IPTABLES = {4: "iptables", 6: "ip6tables"}
+_FIB = {4: "nft_fib_ipv4", 6: "nft_fib_ipv6"}
+_NAT = ("nf_conntrack", "nf_nat")
 # Link kind, as the kernel names it, of the interface that tap creates.
-_TAP: t.Final = "tun"
+_TAP = "tun"
 
 
 @dataclasses.dataclass
@@ -267,6 +267,3 @@ def _addresses(ipam: object) -> t.Iterator[str]:
     elif isinstance(ipam, list):
         for entry in ipam:
             yield from _addresses(entry)
-
-
-__all__ = ("Needs", "Reasons", "add_network", "add_runtime")

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
-_SIZE_LIMIT: t.Final = 1024 * 1024
+_SIZE_LIMIT = 1024 * 1024
 
 
 class SavedValue(t.NamedTuple):
@@ -75,6 +75,3 @@ class SavedValues:
 
 def _content(saved: SavedValue) -> dict[str, str]:
     return {key: value for key, value in saved._asdict().items() if value is not None}
-
-
-__all__ = ("SavedValue", "SavedValues")

@@ -32,9 +32,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.saved_values import SavedValue, SavedValues
 
 # A later setting may reset an earlier one, so the list is written twice.
-_PASSES: t.Final = range(2)
+_PASSES = range(2)
 # Seconds to wait for another run, which may be loading modules.
-LOCK_TIMEOUT: t.Final = 60.0
+LOCK_TIMEOUT = 60.0
 
 
 class KernelSettings:
@@ -188,6 +188,3 @@ def _try_roll_back(change: SettingChange) -> bool:
 def _set(name: str, value: str) -> None:
     if sysctl.read(name) != value:
         sysctl.write(name, value)
-
-
-__all__ = ("KernelSettings",)

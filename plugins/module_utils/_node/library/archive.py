@@ -17,9 +17,9 @@ import zipfile
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
 # The earliest date of the format. With a fixed date, the same files give the same bytes.
-_DATE: t.Final = (1980, 1, 1, 0, 0, 0)
+_DATE = (1980, 1, 1, 0, 0, 0)
 # Bytes, several times the size of a library.
-_SIZE_LIMIT: t.Final = 32 * 1024 * 1024
+_SIZE_LIMIT = 32 * 1024 * 1024
 
 
 def digest_of(files: t.Mapping[str, bytes]) -> str:
@@ -59,6 +59,3 @@ def unpack(content: bytes, digest: str) -> dict[str, bytes]:
             Code.DECODE_FAILURE, f"the library that arrived has the digest {received}", f"expected: {digest}"
         )
     return files
-
-
-__all__ = ("digest_of", "pack", "unpack")

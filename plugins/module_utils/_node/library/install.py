@@ -24,8 +24,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import MAIN
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 # Begins the names of directories that are being written.
-_NEW: t.Final = ".new-"
-_IS_THERE: t.Final = (errno.EEXIST, errno.ENOTEMPTY)
+_NEW = ".new-"
+_IS_THERE = (errno.EEXIST, errno.ENOTEMPTY)
 
 
 def install(library: Library, files: t.Mapping[str, bytes]) -> None:
@@ -132,6 +132,3 @@ def _lock(path: str) -> t.Iterator[int | None]:
             yield descriptor
     finally:
         os.close(descriptor)
-
-
-__all__ = ("install", "remove")

@@ -21,9 +21,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 from ansible_collections.cni.node.plugins.module_utils._node.library.install import remove
 
 # A directory beside the libraries, with a symbolic link to each file or directory.
-_USERS: t.Final = "users"
+_USERS = "users"
 # Bytes of a file, within which it names its library.
-_HEAD: t.Final = 4096
+_HEAD = 4096
 
 
 def register(library: Library, paths: t.Iterable[str]) -> None:
@@ -117,6 +117,3 @@ def _read_head(path: str) -> bytes:
         return b""
     except OSError as exc:
         raise io_error("read", path, exc) from exc
-
-
-__all__ = ("list_libraries", "register", "remove_unused")

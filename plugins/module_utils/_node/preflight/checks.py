@@ -14,9 +14,9 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
-OK: t.Final = "ok"
-MISSING: t.Final = "missing"
-WARNING: t.Final = "warning"
+OK = "ok"
+MISSING = "missing"
+WARNING = "warning"
 
 
 class Check(t.NamedTuple):
@@ -43,6 +43,3 @@ class Check(t.NamedTuple):
     def __str__(self) -> str:
         hint = f"; {self.hint}" if self.hint else ""
         return printable.line(f"{self.runtime}: {self.subject}: {self.found}, needed: {self.needed}{hint}")
-
-
-__all__ = ("MISSING", "OK", "WARNING", "Check")

@@ -30,10 +30,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.addresses impo
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import executables
 
 # The package of Podman has this file, also in releases without CNI.
-_PODMAN_TMPFILES: t.Final = ("/etc/tmpfiles.d/podman.conf", "/usr/lib/tmpfiles.d/podman.conf")
-_EMPTIED: t.Final = re.compile(rb"^[Dr]!?\s+/var/lib/cni/networks\s*$", re.MULTILINE)
+_PODMAN_TMPFILES = ("/etc/tmpfiles.d/podman.conf", "/usr/lib/tmpfiles.d/podman.conf")
+_EMPTIED = re.compile(rb"^[Dr]!?\s+/var/lib/cni/networks\s*$", re.MULTILINE)
 # CRI-O of this release and newer runs GC when it starts.
-_COLLECTS_SINCE: t.Final = (1, 32)
+_COLLECTS_SINCE = (1, 32)
 
 
 class Wanted(t.NamedTuple):
@@ -290,6 +290,3 @@ def check_absent(runtime: ContainerRuntime) -> Check:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)[:3]))
-
-
-__all__ = ("RuntimeChecks", "Wanted", "check_absent")

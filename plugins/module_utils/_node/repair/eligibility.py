@@ -139,6 +139,3 @@ def _interfaces_inside(record: Record) -> list[t.Mapping[str, t.Any]]:
 
 def _may_change_mac(network: NetworkConfiguration) -> bool:
     return any(catalogue.find_plugin_type(plugin.type).tunes_interface for plugin in network.plugins)
-
-
-__all__ = ("find_rivals", "reason_by_interface", "reason_to_skip")

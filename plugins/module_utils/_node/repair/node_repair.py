@@ -23,10 +23,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer imp
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
 
 # The owner of this collection's attachments.
-OWN: t.Final = "cni.node"
-_EVERYTHING: t.Final = frozenset(Resource)
+OWN = "cni.node"
+_EVERYTHING = frozenset(Resource)
 # What another runtime has made is its own, except for rules that a third program has removed.
-_OF_OTHERS: t.Final = frozenset((Resource.RULES,))
+_OF_OTHERS = frozenset((Resource.RULES,))
 
 
 class Selection(t.NamedTuple):
@@ -88,6 +88,3 @@ def repair_node(
     ]
     skipped += [Repair(record, reason="an operation on it was interrupted or is in progress") for record in interrupted]
     return [*repairer.repair(targets), *skipped], list(broken.values())
-
-
-__all__ = ("OWN", "Selection", "repair_node")

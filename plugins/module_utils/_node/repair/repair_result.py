@@ -24,10 +24,8 @@ class Resource(str, enum.Enum):
     INTERFACES = "interfaces"
 
 
-REPAIRED: t.Final = "repaired: "
-LIBRARY_HINT: t.Final = (
-    f"without {LIBRARY}, rate limits are not repaired: install the package python3-pyroute2 on the node"
-)
+REPAIRED = "repaired: "
+LIBRARY_HINT = f"without {LIBRARY}, rate limits are not repaired: install the package python3-pyroute2 on the node"
 
 
 class Target(t.NamedTuple):
@@ -74,6 +72,3 @@ class Repair(t.NamedTuple):
     def repaired(self) -> tuple[str, ...]:
         """The drift that is repaired."""
         return tuple(message for message in self.drift if message not in self.left)
-
-
-__all__ = ("LIBRARY_HINT", "REPAIRED", "Repair", "Resource", "Target")

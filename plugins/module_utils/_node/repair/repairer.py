@@ -44,9 +44,9 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 
 # Seconds. No plugin runs between two plugins of another runtime's DEL, for as long as a process needs to start.
-_BETWEEN_PLUGINS: t.Final = 0.5
+_BETWEEN_PLUGINS = 0.5
 
-_BUSY: t.Final = "a plugin is running for its container"
+_BUSY = "a plugin is running for its container"
 
 IsAttached = t.Callable[[Record], bool]
 
@@ -302,6 +302,3 @@ def _busy_containers() -> set[str]:
 
     commands = ({"CNI_COMMAND": command} for command in ("ADD", "DEL"))
     return {name for command in commands for name in process_table.find_values(command, "CNI_CONTAINERID")}
-
-
-__all__ = ("IsAttached", "Repairer")

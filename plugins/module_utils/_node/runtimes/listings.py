@@ -13,7 +13,6 @@ import contextlib
 import functools
 import json
 import os
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
@@ -22,9 +21,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes import set
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import RecordOwner, Setting
 
 # Bytes. A list of containers/storage has about 1 kB for each container.
-_LIST_LIMIT: t.Final = 64 * 1024 * 1024
+_LIST_LIMIT = 64 * 1024 * 1024
 # Seconds to wait while Podman writes to its database.
-_LOCK_TIMEOUT: t.Final = 5.0
+_LOCK_TIMEOUT = 5.0
 
 
 class RuntimeState:
@@ -169,6 +168,3 @@ def _query(path: str, container_id: str) -> bool:
     with contextlib.closing(connection):
         rows = connection.execute("SELECT 1 FROM ContainerConfig WHERE ID = ?", (container_id,))
         return rows.fetchone() is not None
-
-
-__all__ = ("RuntimeState",)

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows impor
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import ContainerRuntime
 
-_VERSION: t.Final = re.compile(r"(?<![\w.])v?(\d+\.\d+[^\s,)]*)")
+_VERSION = re.compile(r"(?<![\w.])v?(\d+\.\d+[^\s,)]*)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,6 +125,3 @@ def _describe(runtime: ContainerRuntime, path: str, units: t.Mapping[str, bool],
         usual = Configured(setup.conf_dir.defaults), Configured(setup.plugin_dirs.defaults)
         return FoundRuntime(runtime, path, units, *usual, exc)
     return FoundRuntime(runtime, path, units, *directories)
-
-
-__all__ = ("FoundRuntime", "find_runtimes")

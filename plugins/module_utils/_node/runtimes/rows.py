@@ -30,24 +30,24 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types impo
 )
 
 # Parts of patterns.
-_DIGEST: t.Final = "[0-9a-f]{64}"
-_UUID: t.Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_NAMED: t.Final = r"(?:/var)?/run/netns/"
-_OF_PROCESS: t.Final = r"/proc/\d+/ns/net"
-_OF_DOCKER: t.Final = "(?:/var)?/run/docker/netns/[0-9a-f]+"
+_DIGEST = "[0-9a-f]{64}"
+_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_NAMED = r"(?:/var)?/run/netns/"
+_OF_PROCESS = r"/proc/\d+/ns/net"
+_OF_DOCKER = "(?:/var)?/run/docker/netns/[0-9a-f]+"
 # containerd 2.4, pkg/identifiers/validate.go.
-_IDENTIFIER: t.Final = "[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*"
+_IDENTIFIER = "[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*"
 
-_OPT: t.Final = "/opt/cni/bin"
-_NET_D: t.Final = "/etc/cni/net.d"
-_CRI_ID: t.Final = "K8S_POD_INFRA_CONTAINER_ID"
-_CONTAINERD_FILES: t.Final = ("/etc/containerd/*.toml", "/etc/containerd/conf.d/*.toml")
-_CONTAINERD_STATE: t.Final = Setting(
+_OPT = "/opt/cni/bin"
+_NET_D = "/etc/cni/net.d"
+_CRI_ID = "K8S_POD_INFRA_CONTAINER_ID"
+_CONTAINERD_FILES = ("/etc/containerd/*.toml", "/etc/containerd/conf.d/*.toml")
+_CONTAINERD_STATE = Setting(
     ("/run/containerd", "/run/k3s/containerd", "/var/snap/microk8s/common/run/containerd"),
     _CONTAINERD_FILES,
     ("state",),
 )
-_CONTAINERD_UNITS: t.Final = (
+_CONTAINERD_UNITS = (
     "containerd.service",
     "k3s.service",
     "k3s-agent.service",
@@ -56,11 +56,11 @@ _CONTAINERD_UNITS: t.Final = (
     "snap.microk8s.daemon-containerd.service",
 )
 # go-cni 1.1.13, opts.go: the files up to max_conf_num are loaded, and an error in one of them leaves no network.
-_CONTAINERD_BROKEN: t.Final = "pods have no network, and none can be removed, if it is the first file"
+_CONTAINERD_BROKEN = "pods have no network, and none can be removed, if it is the first file"
 # kubeadm 1.32: cmd/kubeadm/app/preflight/checks_linux.go.
-_FORWARDING: t.Final = {"net.ipv4.ip_forward": "1"}
+_FORWARDING = {"net.ipv4.ip_forward": "1"}
 # containers/storage 1.60, containers.go and store.go: CRI-O and Podman name a container there as they name it to plugins.
-_STORAGE: t.Final = {
+_STORAGE = {
     "root": Setting(
         ("/var/lib/containers/storage",),
         ("/etc/containers/storage.conf", "/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"),
@@ -72,7 +72,7 @@ _STORAGE: t.Final = {
         ("runroot",),
     ),
 }
-_STORAGE_LISTS: t.Final = (
+_STORAGE_LISTS = (
     "root/*-containers/containers.json",
     "root/*-containers/volatile-containers.json",
     "run/*-containers/volatile-containers.json",
@@ -97,7 +97,7 @@ def _containerd(conf_dir: Setting, plugin_dirs: Setting, **changes: t.Any) -> Se
 
 
 # In alphabetical order.
-RUNTIMES: t.Final = (
+RUNTIMES = (
     # Apptainer 1.5: internal/pkg/runtime/engine/apptainer/container_linux.go, pkg/util/apptainerconf/config.go,
     # pkg/network/network_linux.go, and LoadConfList of libcni 1.3. Its container IDs are the numbers of processes, and its list of
     # instances lacks containers that were started by run and exec.
@@ -386,9 +386,9 @@ RUNTIMES: t.Final = (
         units=("rke2-server.service", "rke2-agent.service"),
     ),
 )
-NAMES: t.Final = tuple(runtime.name for runtime in RUNTIMES)
+NAMES = tuple(runtime.name for runtime in RUNTIMES)
 # Programs that no role sets up a node for, but that have records of their own.
-_FURTHER_OWNERS: t.Final = (
+_FURTHER_OWNERS = (
     # `ctr run --cni` of containerd 2.4: cmd/ctr/commands/cni.go for the container ID, run/run.go and run_unix.go for the network
     # namespace, pkg/oci/spec.go for the control group, pkg/shim/util.go for the arguments of the shim, core/runtime/v2/bundle.go and
     # task_manager.go for the directories. The task has its directory before ADD, and DEL runs only if `ctr run` ends it or, since
@@ -433,13 +433,13 @@ _FURTHER_OWNERS: t.Final = (
     ),
 )
 # Runtimes whose records can be told from others; `owners` of the modules gc and repair takes their names.
-OWNERS: t.Final = tuple(
+OWNERS = tuple(
     sorted(
         [*(runtime.owner for runtime in RUNTIMES if runtime.owner), *_FURTHER_OWNERS],
         key=operator.attrgetter("name"),
     )
 )
-OWNER_NAMES: t.Final = tuple(owner.name for owner in OWNERS)
+OWNER_NAMES = tuple(owner.name for owner in OWNERS)
 
 
 def find(name: str) -> ContainerRuntime | None:
@@ -461,6 +461,3 @@ def data_dirs(root: str = "/") -> dict[str, str]:
     """
     networks = {name: path for owner in OWNERS for name, path in owner.networks.items() if path}
     return {name: root.rstrip("/") + path for name, path in networks.items()}
-
-
-__all__ = ("NAMES", "OWNERS", "OWNER_NAMES", "RUNTIMES", "candidates", "data_dirs", "find")

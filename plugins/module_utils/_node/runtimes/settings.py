@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.durable import list
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import Setting
 
-_STRING: t.Final = rb'"[^"\n]*"|\'[^\'\n]*\''
-_PATHS: t.Final = re.compile(rb"(?:^|[\"':\[,\s])(/(?!/)[^\"'\n:]*)", re.MULTILINE)
+_STRING = rb'"[^"\n]*"|\'[^\'\n]*\''
+_PATHS = re.compile(rb"(?:^|[\"':\[,\s])(/(?!/)[^\"'\n:]*)", re.MULTILINE)
 
 
 class Configured(t.NamedTuple):
@@ -112,6 +112,3 @@ def _read_paths(file: str, keys: t.Sequence[str]) -> list[str]:
     content = None if os.path.isdir(file) else durable.read(file)
     values = b"\n".join(setting.findall(content or b""))
     return [os.fsdecode(path).rstrip("/ ") or "/" for path in _PATHS.findall(values)]
-
-
-__all__ = ("Configured", "effective", "expand", "find_configured")

@@ -15,17 +15,17 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 
 # Which file of its conf dir a runtime takes.
-FIRST_FILE: t.Final = "the first file"
-FIRST_VALID: t.Final = "the first valid file"
-BY_NAME: t.Final = "by network name"
+FIRST_FILE = "the first file"
+FIRST_VALID = "the first valid file"
+BY_NAME = "by network name"
 
 # How a runtime notices that a file of its conf dir has changed.
-AT_ONCE: t.Final = "at once"
-AT_NEXT_USE: t.Final = "at the next container"
-ON_RELOAD: t.Final = "on reload"
+AT_ONCE = "at once"
+AT_NEXT_USE = "at the next container"
+ON_RELOAD = "on reload"
 
 # What one broken file of the conf dir does.
-SKIPPED: t.Final = "the file is skipped"
+SKIPPED = "the file is skipped"
 
 
 class Setting(t.NamedTuple):
@@ -167,19 +167,3 @@ class ContainerRuntime(t.NamedTuple):
     units: tuple[str, ...] = ()
     owner: RecordOwner | None = None
     through: str = ""
-
-
-__all__ = (
-    "AT_NEXT_USE",
-    "AT_ONCE",
-    "BY_NAME",
-    "FIRST_FILE",
-    "FIRST_VALID",
-    "ON_RELOAD",
-    "SKIPPED",
-    "ContainerRuntime",
-    "Listings",
-    "RecordOwner",
-    "Setting",
-    "Setup",
-)

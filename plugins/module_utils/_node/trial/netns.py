@@ -42,6 +42,3 @@ def _has_to_change(path: str, present: bool) -> bool:
     if not is_namespace:
         netns.require_removable(path)
     return not is_namespace if present else os.path.lexists(path)
-
-
-__all__ = ("ensure",)

@@ -37,9 +37,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness imp
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon
 
-_IFNAME: t.Final = "eth0"
+_IFNAME = "eth0"
 # Link kind of a VRF, as the kernel names it.
-_VRF: t.Final = "vrf"
+_VRF = "vrf"
 
 
 @dataclasses.dataclass
@@ -230,6 +230,3 @@ def _no_answer_error(trial: Trial, gateways: t.Sequence[str], timeout: float) ->
         f"an ICMP echo request was sent from {', '.join(trial.addresses)}; check that the node or its network has the "
         "gateway's address and that no firewall drops the request, or set gateway_timeout to 0 if there is no gateway",
     )
-
-
-__all__ = ("Trial", "Verification")

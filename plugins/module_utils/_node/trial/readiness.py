@@ -88,6 +88,3 @@ def _query(runtime: Runtime, network: NetworkConfiguration) -> Readiness:
         error = as_error(exc)
         return Readiness(network.name, _NOT_READY.get(error.code, "failed"), error)
     return Readiness(network.name, "ready" if is_supported else "unsupported")
-
-
-__all__ = ("Readiness", "query_node_readiness", "query_readiness")

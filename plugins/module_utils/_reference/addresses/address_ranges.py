@@ -122,6 +122,3 @@ def _read_range(keys: Keys, number: int) -> Range:
     if int(first) > int(last):
         raise refuse(f"{keys.pointer('rangeStart')}: {first} comes after the last address of the range, {last}")
     return Range(subnet, first, last, gateway, keys.path, number)
-
-
-__all__ = ("RangeSet", "read_range_sets")

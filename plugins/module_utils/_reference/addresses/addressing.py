@@ -32,8 +32,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo i
 from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import FORWARDING
 
 # Seconds that the kernel may look for duplicates of an address, and between two looks.
-_DUPLICATES_TIMEOUT: t.Final = 5.0
-_PAUSE: t.Final = 0.05
+_DUPLICATES_TIMEOUT = 5.0
+_PAUSE = 0.05
 # linux/if_addr.h
 _DAD_FAILED, _TENTATIVE = 0x08, 0x40
 
@@ -218,6 +218,3 @@ def _add_route(writer: KernelWriter, ifindex: int, route: JsonObject, addressing
         scope=numbers.optional_integer("scope", within=UINT8),
         priority=numbers.integer("priority", within=UINT32),
     )
-
-
-__all__ = ("Addressing", "IpamUser", "allocate", "configure", "enable_forwarding", "ipam_type", "run_ipam")

@@ -18,9 +18,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
 
-PLUGIN: t.Final = "dhcp"
-SOCKET: t.Final = NODE_PATHS.dhcp_socket
-_KEY: t.Final = "daemonSocketPath"
+PLUGIN = "dhcp"
+SOCKET = NODE_PATHS.dhcp_socket
+_KEY = "daemonSocketPath"
 
 
 class DhcpDaemon(t.NamedTuple):
@@ -86,6 +86,3 @@ def find_fault(path: str) -> str:
         except (OSError, ValueError) as exc:
             return f"{path} cannot be connected to: {getattr(exc, 'strerror', None) or exc}"
     return ""
-
-
-__all__ = ("PLUGIN", "SOCKET", "DhcpDaemon", "find_daemons", "find_fault", "require_daemons")

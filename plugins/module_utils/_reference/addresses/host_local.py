@@ -20,14 +20,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import i
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
 # The plugin host-local keeps a directory for each network, with a file for each assigned address.
-TYPE: t.Final = "host-local"
+TYPE = "host-local"
 # Its own files in a network's directory.
-LOCK: t.Final = "lock"
-LAST_RESERVED: t.Final = "last_reserved_ip."
+LOCK = "lock"
+LAST_RESERVED = "last_reserved_ip."
 # A lease has the container's ID, this separator and the name of an interface; releases before 0.8 write the ID alone.
-SEPARATOR: t.Final = "\r\n"
+SEPARATOR = "\r\n"
 # Bytes of a lease, at most.
-LEASE_LIMIT: t.Final = 4096
+LEASE_LIMIT = 4096
 
 
 def data_dir(ipam: t.Mapping[str, t.Any], lease_dir: str) -> str:
@@ -98,19 +98,3 @@ def by_name(names: t.Iterable[str]) -> dict[str, IpAddress]:
 
 def _is_directory(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
-
-
-__all__ = (
-    "LAST_RESERVED",
-    "LEASE_LIMIT",
-    "LOCK",
-    "SEPARATOR",
-    "TYPE",
-    "addresses",
-    "by_name",
-    "data_dir",
-    "directories",
-    "foreign_directories",
-    "is_followed",
-    "networks",
-)

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT8, UINT32, Keys, refuse
 
-_DNS_LISTS: t.Final = ("nameservers", "search", "options")
+_DNS_LISTS = ("nameservers", "search", "options")
 
 
 def read_routes(ipam: Keys) -> list[JsonObject]:
@@ -65,6 +65,3 @@ def require_one_per_family(request: PluginRequest, addresses: t.Iterable[IpAddre
 def make_ip(interface: IpInterface, gateway: IpAddress | None) -> JsonObject:
     """Return an address as it stands in a result."""
     return {"address": str(interface), **({"gateway": str(gateway)} if gateway else {})}
-
-
-__all__ = ("make_ip", "read_dns", "read_own_dns", "read_routes", "require_one_per_family")

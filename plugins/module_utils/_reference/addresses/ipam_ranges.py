@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
-_IPV4: t.Final = 4
+_IPV4 = 4
 
 
 class Range(t.NamedTuple):
@@ -177,19 +177,3 @@ def _read_address(keys: JsonObject, path: str) -> Range | None:
         return None
     gateway = parse_address(keys.get("gateway"))
     return Range(own.network, own.ip, own.ip, gateway or own.network[0], path)
-
-
-__all__ = (
-    "Range",
-    "bridge_address",
-    "bridge_addresses",
-    "host_local_range_sets",
-    "host_local_ranges",
-    "is_network_address",
-    "list_objects",
-    "range_objects",
-    "range_sets",
-    "replaces",
-    "static_ranges",
-    "unusable_reason",
-)

@@ -22,10 +22,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_index import LeaseIndex
 
-_LOCK_MODE: t.Final = 0o750  # as host-local creates it
+_LOCK_MODE = 0o750  # as host-local creates it
 
 # Seconds; host-local holds the lock while it reads and writes a few files.
-_LOCK_TIMEOUT: t.Final = 10.0
+_LOCK_TIMEOUT = 10.0
 
 
 class Lease(t.NamedTuple):
@@ -214,7 +214,7 @@ def _parse_owner(content: bytes) -> tuple[str, str]:
     return container_id, ifname
 
 
-_INDEX: t.Final = LeaseIndex()
+_INDEX = LeaseIndex()
 
 
 def hold_lock(directory: LeaseDirectory) -> t.ContextManager[None]:
@@ -277,6 +277,3 @@ def free(path: str, address: str, container_id: str, ifname: str) -> None:
                 lease = directory.find(address)
                 if lease is not None and lease.is_of(container_id, ifname):
                     directory.free(lease)
-
-
-__all__ = ("Lease", "LeaseDirectory", "assign", "find", "free", "hold", "hold_lock", "hold_locked")

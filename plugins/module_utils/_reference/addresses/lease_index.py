@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.held_directory impo
 from ansible_collections.cni.node.plugins.module_utils._linux.inotify import DirectoryWatch
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
 
-_SEPARATOR: t.Final = host_local.SEPARATOR.encode()
-_NO_LEASES: t.Final = (host_local.LOCK, host_local.LAST_RESERVED)
+_SEPARATOR = host_local.SEPARATOR.encode()
+_NO_LEASES = (host_local.LOCK, host_local.LAST_RESERVED)
 
 
 class LeaseIndex:
@@ -173,6 +173,3 @@ def _read_owner(directory: HeldDirectory, name: str) -> bytes | None:
         return None
     finally:
         os.close(descriptor)
-
-
-__all__ = ("LeaseIndex",)

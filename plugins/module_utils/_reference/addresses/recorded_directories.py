@@ -32,6 +32,3 @@ def require_own(network: NetworkConfiguration, paths: NodePaths) -> None:
         for path in sorted(directories):
             what = f"{path} is not used: only a record names it, and it has files of another program"
             raise CniError(Code.INVALID_CONFIG, what, f"expected: a dataDir that {plugin} has used, or a new one")
-
-
-__all__ = ("require_own",)

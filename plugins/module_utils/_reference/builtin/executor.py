@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
@@ -28,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.regist
 # When built-in plugins are used: for a plugin that no directory has, for every plugin that is built in, or not at all.
 MISSING, ALWAYS, NEVER = MODES = ("missing", "always", "never")
 # What libcni says in a plugin that delegates to another one.
-_NOT_FOUND: t.Final = re.compile(r'failed to find plugin "([^"]+)" in path')
+_NOT_FOUND = re.compile(r'failed to find plugin "([^"]+)" in path')
 
 
 class BuiltinExecutor:
@@ -103,7 +102,7 @@ class BuiltinExecutor:
 
 
 # An error of a delegated plugin names that plugin already.
-_FAILED: t.Final = ("built-in plugin ", "plugin ")
+_FAILED = ("built-in plugin ", "plugin ")
 
 
 def _location(plugin_type: str) -> str:
@@ -112,6 +111,3 @@ def _location(plugin_type: str) -> str:
 
 def _describe(plugin_type: str) -> str:
     return f"{plugin_type}@{RELEASE}"
-
-
-__all__ = ("ALWAYS", "MISSING", "MODES", "NEVER", "BuiltinExecutor")

@@ -29,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.resource
 from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
 
 # What later plugins of the list may change, and what others compare.
-_NOT_COMPARED: t.Final = ("prevresult", "runtimeconfig", "mtu", "ipmasq", "macspoofchk", "ipam")
+_NOT_COMPARED = ("prevresult", "runtimeconfig", "mtu", "ipmasq", "macspoofchk", "ipam")
 
 
 def require(request: PluginRequest) -> None:

@@ -26,6 +26,3 @@ def run(plugin_type: str) -> int:
 
 def _make_executor(directories: t.Sequence[str]) -> Executor:
     return BuiltinExecutor(program.make_process_executor(directories), MISSING)
-
-
-__all__ = ("run",)

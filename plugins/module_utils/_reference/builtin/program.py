@@ -48,6 +48,3 @@ def _print(keys: JsonObject, status: int) -> int:
         sys.stderr.write(f"{exc}\n")
         return 1
     return status
-
-
-__all__ = ("main",)

@@ -37,10 +37,10 @@ if t.TYPE_CHECKING:
     )
 
 # The release of the reference plugins whose behaviour the built-in ones have.
-RELEASE: t.Final = "1.9.1"
+RELEASE = "1.9.1"
 
 # Module and class by type: a run needs few of them.
-_CLASSES: t.Final = {
+_CLASSES = {
     "bandwidth": "bandwidth.Bandwidth",
     "bridge": "bridge.Bridge",
     "dummy": "single_link.Dummy",
@@ -60,7 +60,7 @@ _CLASSES: t.Final = {
     "vrf": "vrf.Vrf",
 }
 
-TYPES: t.Final = frozenset(_CLASSES)
+TYPES = frozenset(_CLASSES)
 _PACKAGE = "ansible_collections.cni.node.plugins.module_utils._reference.plugins"
 # Those that describe what they change of an interface.
 _CHAINED = frozenset({"bandwidth", "tuning", "vrf"})
@@ -82,6 +82,3 @@ def load_chained_plugin(plugin_type: str) -> ChainedPlugin[t.Any] | None:
 def load_rule_plugin(plugin_type: str) -> RulePlugin:
     """Return the built-in plugin of a type that writes firewall rules."""
     return t.cast("RulePlugin", load(plugin_type))
-
-
-__all__ = ("RELEASE", "TYPES", "load")

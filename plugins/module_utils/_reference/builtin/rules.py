@@ -153,18 +153,8 @@ def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exc
 
 
 # The rules of all threads that wait are written, removed, or compared with one listing, together.
-_WRITES: t.Final = GroupCommit(_put_back)
-_TAKE_BACKS: t.Final = GroupCommit(_take_back)
-_REMOVALS: t.Final = GroupCommit(firewall_removal.remove)
-_SPOOF_CHECKS: t.Final = GroupCommit(_remove_spoof_checks)
-_CHECKS: t.Final = GroupCommit(_find_missing)
-
-__all__ = (
-    "container_addresses",
-    "remove_masquerading",
-    "remove_port_mappings",
-    "remove_spoof_checks",
-    "require",
-    "take_back",
-    "write",
-)
+_WRITES = GroupCommit(_put_back)
+_TAKE_BACKS = GroupCommit(_take_back)
+_REMOVALS = GroupCommit(firewall_removal.remove)
+_SPOOF_CHECKS = GroupCommit(_remove_spoof_checks)
+_CHECKS = GroupCommit(_find_missing)

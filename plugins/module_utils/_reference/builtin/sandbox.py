@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import r
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer, link_change, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import LinkClaim
 
 T = t.TypeVar("T")
@@ -30,7 +30,7 @@ class _Policy:
     allow_own = False
 
 
-_POLICY: t.Final = _Policy()
+_POLICY = _Policy()
 
 
 def follow_override(value: str) -> None:
@@ -126,17 +126,4 @@ def _remove_all(indexes: t.Sequence[int]) -> dict[int, Exception]:
 
 
 # The kernel removes the veth pairs of all threads that wait in the time of one.
-_REMOVALS: t.Final = GroupCommit(_remove_all)
-
-
-__all__ = (
-    "call_inside",
-    "exists",
-    "follow_override",
-    "open_sandbox",
-    "remove_link",
-    "remove_own_link",
-    "require_link",
-    "require_link_inside",
-    "run_inside",
-)
+_REMOVALS = GroupCommit(_remove_all)

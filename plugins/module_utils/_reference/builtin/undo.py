@@ -45,6 +45,3 @@ class Undo:
                 step()
             except CniError:
                 has_failed = True
-
-
-__all__ = ("Undo",)

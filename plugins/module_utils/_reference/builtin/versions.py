@@ -9,17 +9,12 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 
 # The first version that a plugin supports, if it is not the first of all.
-_SINCE: t.Final = {"bandwidth": "0.3.0", "firewall": "0.4.0", "vrf": "0.3.1"}
+_SINCE = {"bandwidth": "0.3.0", "firewall": "0.4.0", "vrf": "0.3.1"}
 
 
 def list_versions(plugin_type: str) -> tuple[str, ...]:
     """Return the versions that a built-in plugin supports, lowest first."""
     return version.KNOWN[version.KNOWN.index(_SINCE.get(plugin_type, version.KNOWN[0])) :]
-
-
-__all__ = ("list_versions",)

@@ -22,11 +22,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._linux.links import router_advertisements
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 
-_MAC: t.Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,6 +124,3 @@ def _random_mac() -> str:
     """Return a MAC that is locally administered and of one device."""
     first, *others = os.urandom(6)
     return bytes([first & 0xFC | 0x02, *others]).hex(":")
-
-
-__all__ = ("VethPair", "create", "parse_mac", "random_name", "read_mac")

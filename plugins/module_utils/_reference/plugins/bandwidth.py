@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux.links import ifb, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin, Place
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
@@ -26,9 +26,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state import o
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Ifb, Rate, Resource
 
 # In bits. pyroute2 cannot express the time in which a lower rate sends a packet, or a higher rate.
-_RATES: t.Final = range(64, 8 * 2**32)
-_BURSTS: t.Final = range(8, 8 * (2**32 - 1))
-_KEYS: t.Final = ("ingressRate", "ingressBurst", "egressRate", "egressBurst")
+_RATES = range(64, 8 * 2**32)
+_BURSTS = range(8, 8 * (2**32 - 1))
+_KEYS = ("ingressRate", "ingressBurst", "egressRate", "egressBurst")
 
 
 class _Limits(t.NamedTuple):

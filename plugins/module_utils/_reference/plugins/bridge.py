@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import (
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import BRIDGE, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing, IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (

@@ -107,6 +107,3 @@ def _require_consistent(config: BridgeConfig, ipam_type: str) -> None:
         raise refuse("/disableContainerInterface and /ipam are mutually exclusive", "set one")
     if config.is_hairpin and config.is_promiscuous:
         raise refuse("/hairpinMode and /promiscMode are mutually exclusive", "set one")
-
-
-__all__ = ("BridgeConfig", "read_config")

@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import parse_interface
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
@@ -31,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.forwardi
     read_firewall,
 )
 
-_KEYS_OF_DEL: t.Final = ("backend", "firewalldZone")
+_KEYS_OF_DEL = ("backend", "firewalldZone")
 
 
 class Firewall(RulePlugin):

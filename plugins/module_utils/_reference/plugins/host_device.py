@@ -23,19 +23,19 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import r
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_config
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, sandbox, veth_pair
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_device import DeviceClaim
 
-_KERNEL_DEVICES: t.Final = "/sys/devices/"
-_PCI_DEVICES: t.Final = "/sys/bus/pci/devices"
-_AUXILIARY_DEVICES: t.Final = "/sys/bus/auxiliary/devices"
-_DEVICE_ID: t.Final = re.compile(r"[A-Za-z0-9_.:-]+")
+_KERNEL_DEVICES = "/sys/devices/"
+_PCI_DEVICES = "/sys/bus/pci/devices"
+_AUXILIARY_DEVICES = "/sys/bus/auxiliary/devices"
+_DEVICE_ID = re.compile(r"[A-Za-z0-9_.:-]+")
 # With these drivers, a program in userspace uses the device, and the kernel has no link for it.
-_USERSPACE_DRIVERS: t.Final = ("vfio-pci", "uio_pci_generic", "igb_uio")
+_USERSPACE_DRIVERS = ("vfio-pci", "uio_pci_generic", "igb_uio")
 
 
 class _Device(t.NamedTuple):
@@ -174,6 +174,3 @@ def _find_below(path: str) -> Link | None:
             for name in sorted(os.listdir(os.path.join(place, "net"))):
                 return rtnetlink.link(name)
     return None
-
-
-__all__ = ("HostDevice",)

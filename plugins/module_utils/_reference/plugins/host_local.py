@@ -208,6 +208,3 @@ def _read_dns(path: str) -> JsonObject:
         if key in dns:
             dns[key] += words[1:] if key in ("search", "options") else words[1:2]
     return {key: values[-1] if key == "domain" else values for key, values in dns.items() if values}
-
-
-__all__ = ("HostLocal",)

@@ -55,6 +55,3 @@ def _set_up(writer: KernelWriter) -> list[JsonObject]:
         raise refuse(f"interface {rtnetlink.LOOPBACK} has the address {foreign}, which is not a loopback address")
     firsts = {each.version: each for each in reversed(interfaces)}
     return [{"interface": 0, "address": str(firsts[family])} for family in sorted(firsts)]
-
-
-__all__ = ("Loopback",)

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import ipaddress
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
 from ansible_collections.cni.node.plugins.module_utils._cni import version
@@ -37,7 +36,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.masquera
 )
 
 # RT_SCOPE_LINK
-_LINK: t.Final = 253
+_LINK = 253
 
 
 class Ptp(IpamUser, RulePlugin):

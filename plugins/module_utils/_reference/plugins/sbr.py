@@ -136,6 +136,3 @@ def _remove_rules(writer: KernelWriter, ifname: str, recorded: set[IpAddress]) -
     for rule in rtnetlink.snapshot(routes=False, rules=True).rules:
         if rule.source is not None and rule.source.network_address in own:
             writer.remove_rule(rule)
-
-
-__all__ = ("SourceBasedRouting",)

@@ -27,15 +27,15 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import (
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_config
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing, IpamUser
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, sandbox, veth_pair
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 
-_LAST_VLAN: t.Final = 4094
-_ARP_NOTIFY: t.Final = "net/ipv4/conf/{}/arp_notify"
-_NDISC_NOTIFY: t.Final = "net/ipv6/conf/{}/ndisc_notify"
+_LAST_VLAN = 4094
+_ARP_NOTIFY = "net/ipv4/conf/{}/arp_notify"
+_NDISC_NOTIFY = "net/ipv6/conf/{}/ndisc_notify"
 
 
 class SingleLink(IpamUser):
@@ -234,6 +234,3 @@ def _default_route_link(netns: str) -> str:
     if not name:
         raise refuse("/master is missing, and there is no default route", "expected: the key master")
     return name
-
-
-__all__ = ("Dummy", "Ipvlan", "Macvlan", "SingleLink", "Vlan")

@@ -101,6 +101,3 @@ def _add_cni_args(values: t.Mapping[str, str], assigned: list[_Assigned]) -> lis
         gateway = read_address("CNI_ARGS: GATEWAY", text.strip())
         added = [(own, gateway if gateway in own.network else other) for own, other in added]
     return [*assigned, *added]
-
-
-__all__ = ("Static",)

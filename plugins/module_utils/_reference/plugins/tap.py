@@ -9,20 +9,18 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, UINT32, refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink, tun
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import BRIDGE, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.plugins.single_link import SingleLink
 
-_EXEC_LABEL: t.Final = "/proc/thread-self/attr/exec"
+_EXEC_LABEL = "/proc/thread-self/attr/exec"
 
 
 class Tap(SingleLink):
@@ -86,6 +84,3 @@ def _create_with_label(label: str, name: str, is_multi_queue: bool, owner: int |
     options += [] if owner is None else ["user", str(owner)]
     options += [] if group is None else ["group", str(group)]
     program.output([path, "tuntap", "add", "mode", "tap", "name", name, *options])
-
-
-__all__ = ("Tap",)

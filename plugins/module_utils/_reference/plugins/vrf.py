@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import U
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux.links import route_tables, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import VRF
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import VRF
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin, Place
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versio
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources, writing
 
 # RT_SCOPE_UNIVERSE
-_UNIVERSE: t.Final = 0
+_UNIVERSE = 0
 
 
 class Vrf(ChainedPlugin[resources.Vrf]):

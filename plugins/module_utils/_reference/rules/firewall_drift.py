@@ -163,6 +163,3 @@ def _compare_nftables(part: FirewallPart, view: NodeView, since: float) -> PartD
     table = part.nftables
     rules = view.nftables(table.family, table.name, since) if table else None
     return PartDrift(part, NFTABLES, tuple(rules.drift(table))) if table and rules else None
-
-
-__all__ = ("PartDrift", "compare", "missing_program", "require_comparison")

@@ -12,41 +12,40 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-import typing as t
 
 # The nftables tables that only the reference plugins use.
-MASQUERADE_TABLE: t.Final = "cni_plugins_masquerade"
-PORTS_TABLE: t.Final = "cni_hostport"
+MASQUERADE_TABLE = "cni_plugins_masquerade"
+PORTS_TABLE = "cni_hostport"
 
 # Where bridge checks the source MAC of a container (macspoofchk). Other programs may use the table as well.
-SPOOF_FAMILY: t.Final = "bridge"
-SPOOF_TABLE: t.Final = "nat"
-SPOOF_CHAIN_PREFIX: t.Final = "cni-br-iface-"
-SPOOF_COMMENT_PREFIX: t.Final = "macspoofchk-"
+SPOOF_FAMILY = "bridge"
+SPOOF_TABLE = "nat"
+SPOOF_CHAIN_PREFIX = "cni-br-iface-"
+SPOOF_COMMENT_PREFIX = "macspoofchk-"
 
 # The iptables chains that all containers share, and the built-in chains that jump to them.
-PORTS_CHAIN: t.Final = "CNI-HOSTPORT-DNAT"
-PORTS_HOOKS: t.Final = ("PREROUTING", "OUTPUT")
-MASQUERADE_HOOK: t.Final = "POSTROUTING"
+PORTS_CHAIN = "CNI-HOSTPORT-DNAT"
+PORTS_HOOKS = ("PREROUTING", "OUTPUT")
+MASQUERADE_HOOK = "POSTROUTING"
 # The chains with jumps to the chain of a single container, and how the name of the latter begins.
-ENTRANCES: t.Final = (MASQUERADE_HOOK, PORTS_CHAIN)
-CHAIN_PREFIX: t.Final = "CNI-"
+ENTRANCES = (MASQUERADE_HOOK, PORTS_CHAIN)
+CHAIN_PREFIX = "CNI-"
 
-FORWARD_CHAIN: t.Final = "CNI-FORWARD"
-ADMIN_CHAIN: t.Final = "CNI-ADMIN"
-ISOLATION_CHAINS: t.Final = ("CNI-ISOLATION-STAGE-1", "CNI-ISOLATION-STAGE-2")
+FORWARD_CHAIN = "CNI-FORWARD"
+ADMIN_CHAIN = "CNI-ADMIN"
+ISOLATION_CHAINS = ("CNI-ISOLATION-STAGE-1", "CNI-ISOLATION-STAGE-2")
 
 # How comments of iptables rules name their owner, and how iptables-save prints that.
-_COMMENT: t.Final = re.compile(r'(?:dnat )?name: "([^"]+)" id: "([^"]+)"')
-_PRINTED: t.Final = re.compile(r'name: \\"([^"\\]+)\\" id: \\"([^"\\]+)\\"')
+_COMMENT = re.compile(r'(?:dnat )?name: "([^"]+)" id: "([^"]+)"')
+_PRINTED = re.compile(r'name: \\"([^"\\]+)\\" id: \\"([^"\\]+)\\"')
 
-_CHAIN: t.Final = re.compile(r"CNI-(DN-[0-9a-f]{21}|[0-9a-f]{24})")
-_IFB: t.Final = re.compile(r"bwp[0-9a-f]{12}")
+_CHAIN = re.compile(r"CNI-(DN-[0-9a-f]{21}|[0-9a-f]{24})")
+_IFB = re.compile(r"bwp[0-9a-f]{12}")
 # Digests of the network and of the interface and container identify the owner. The names after them may be cut off.
-_INSTANCE: t.Final = re.compile(r"([0-9a-f]{16}-[0-9a-f]{16}), net: ([^,]+), if: [^,]+, id: (.*)")
+_INSTANCE = re.compile(r"([0-9a-f]{16}-[0-9a-f]{16}), net: ([^,]+), if: [^,]+, id: (.*)")
 
-_CHAIN_LENGTH: t.Final = 28
-_LINK_LENGTH: t.Final = 15
+_CHAIN_LENGTH = 28
+_LINK_LENGTH = 15
 
 
 def masquerade_chain(network: str, container_id: str) -> str:
@@ -128,34 +127,3 @@ def owner_in(line: str) -> tuple[str, str] | None:
 @functools.lru_cache(maxsize=64)
 def _digest(prefix: str, text: str, length: int) -> str:
     return (prefix + hashlib.sha512(text.encode("utf-8")).hexdigest())[:length]
-
-
-__all__ = (
-    "ADMIN_CHAIN",
-    "CHAIN_PREFIX",
-    "ENTRANCES",
-    "FORWARD_CHAIN",
-    "ISOLATION_CHAINS",
-    "MASQUERADE_HOOK",
-    "MASQUERADE_TABLE",
-    "PORTS_CHAIN",
-    "PORTS_HOOKS",
-    "PORTS_TABLE",
-    "SPOOF_CHAIN_PREFIX",
-    "SPOOF_COMMENT_PREFIX",
-    "SPOOF_FAMILY",
-    "SPOOF_TABLE",
-    "container_chains",
-    "ifb",
-    "instance",
-    "is_container_chain",
-    "is_ifb",
-    "masquerade_chain",
-    "owner",
-    "owner_in",
-    "parse_instance",
-    "ports_chain",
-    "spoof_chains",
-    "spoof_names",
-    "spoof_owner",
-)

@@ -17,9 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 
-IPTABLES: t.Final = "iptables"
-NFTABLES: t.Final = "nftables"
-FIREWALLD: t.Final = "firewalld"
+IPTABLES = "iptables"
+NFTABLES = "nftables"
+FIREWALLD = "firewalld"
 
 
 class IptablesRule(t.NamedTuple):
@@ -166,12 +166,12 @@ def main_messages(missing: t.Sequence[MissingRule]) -> tuple[str, ...]:
 
 
 # What may stand in a command. A chain of iptables has at most 28 bytes, and a zone of firewalld 17 characters.
-_CHAIN: t.Final = re.compile(r"[^\s\x00-\x1f\x7f\"'\\!-][^\s\x00-\x1f\x7f\"'\\]*")
-CHAIN_LENGTH: t.Final = 28
-_HOOKS: t.Final = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
-_ZONE: t.Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_/-]{0,16}")
-_PLAIN_WORD: t.Final = re.compile(r"[A-Za-z0-9_.,:/!=<>{}@*+-]+")
-_MAC: t.Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+_CHAIN = re.compile(r"[^\s\x00-\x1f\x7f\"'\\!-][^\s\x00-\x1f\x7f\"'\\]*")
+CHAIN_LENGTH = 28
+_HOOKS = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
+_ZONE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_/-]{0,16}")
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_.,:/!=<>{}@*+-]+")
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
 def read_chain(keys: Keys, key: str) -> str:
@@ -251,28 +251,3 @@ def join_port(address: str, port: int) -> str:
     """Return an address and a port as one text; an IPv6 address gets brackets."""
     host = f"[{address}]" if ":" in address else address
     return f"{host}:{port}" if host else str(port)
-
-
-__all__ = (
-    "CHAIN_LENGTH",
-    "FIREWALLD",
-    "IPTABLES",
-    "NFTABLES",
-    "ContainerAddress",
-    "FirewallPart",
-    "IptablesRule",
-    "MissingRule",
-    "NftablesRule",
-    "NftablesTable",
-    "ZoneSource",
-    "container_address",
-    "join_port",
-    "main_messages",
-    "quote",
-    "quote_word",
-    "read_backend",
-    "read_chain",
-    "read_zone",
-    "safe_interfaces",
-    "safe_mac",
-)

@@ -20,8 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.node_view impo
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.owned_rules import NAT, plan_removal
 
-MASQUERADE: t.Final = "masquerade"
-PORTS: t.Final = "ports"
+MASQUERADE = "masquerade"
+PORTS = "ports"
 
 
 class RuleRemoval(t.NamedTuple):
@@ -172,6 +172,3 @@ def _find_rules(view: NodeView, name: str, removals: t.Mapping[str, RuleRemoval]
 
 def _has_address(rule: nftables.NftRule, removal: RuleRemoval) -> bool:
     return removal.kind == MASQUERADE or removal.addresses is None or not rule.values.isdisjoint(removal.addresses)
-
-
-__all__ = ("MASQUERADE", "PORTS", "RuleRemoval", "remove")

@@ -33,9 +33,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
 )
 
 # Other programs may change the rules between reading and writing; then both are repeated.
-_ATTEMPTS: t.Final = 3
+_ATTEMPTS = 3
 # A DEL at the same time removes the rules of each of its plugins.
-_ATTEMPTS_TO_REMOVE: t.Final = 8
+_ATTEMPTS_TO_REMOVE = 8
 
 
 def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
@@ -269,6 +269,3 @@ def _take_back_nftables(tables: t.Iterable[NftablesTable], view: NodeView) -> No
         commands = nftables_rules.plan_removal(present, group) if present else []
         if commands:
             nftables.change(commands)
-
-
-__all__ = ("put_back", "take_back")

@@ -31,13 +31,13 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
     read_zone,
 )
 
-_ZONE: t.Final = "trusted"
+_ZONE = "trusted"
 _STAGE_1, _STAGE_2 = ISOLATION_CHAINS
-_RULES: t.Final = "CNI firewall plugin rules"
-_TARGETS: t.Final = ("ACCEPT", "DROP", "QUEUE", "RETURN")
-_OPEN: t.Final = "open"
-_ISOLATED: t.Final = "isolated"
-_ISOLATING_POLICIES: t.Final = ("same-bridge", _ISOLATED)
+_RULES = "CNI firewall plugin rules"
+_TARGETS = ("ACCEPT", "DROP", "QUEUE", "RETURN")
+_OPEN = "open"
+_ISOLATED = "isolated"
+_ISOLATING_POLICIES = ("same-bridge", _ISOLATED)
 
 
 class FirewallConfig(t.NamedTuple):
@@ -158,6 +158,3 @@ def _isolation(bridge: str, policy: str) -> t.Iterator[IptablesRule]:
     yield rule(_STAGE_1, f"{common} RETURN", is_first=False)
     yield rule(_STAGE_2, f"-o {bridge} {common} DROP")
     yield rule(_STAGE_2, f"{common} RETURN", is_first=False)
-
-
-__all__ = ("FirewallConfig", "address_rules", "describe_forwarding", "read_admin_chain", "read_firewall")

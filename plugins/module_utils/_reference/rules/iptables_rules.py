@@ -18,8 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables imp
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import IptablesRule
 
 # Options with several names, and those that say nothing about which packets match.
-_SAME: t.Final = {"--destination-ports": "--dports", "--set-mark": "--set-xmark", "--destination-port": "--dport"}
-_IGNORED: t.Final = ("-m", "--comment")
+_SAME = {"--destination-ports": "--dports", "--set-mark": "--set-xmark", "--destination-port": "--dport"}
+_IGNORED = ("-m", "--comment")
 
 
 class IptablesView:
@@ -189,6 +189,3 @@ def _find_successors(rules: t.Sequence[IptablesRule], present: t.Sequence[int | 
         if position is not None and not rule.is_first:
             successor = position
     return following[::-1]
-
-
-__all__ = ("Insertion", "IptablesView", "plan", "plan_removal", "plan_without_duplicates")

@@ -106,6 +106,3 @@ def _frame(table: str) -> tuple[str, ...]:
 
 def _lost(address: ContainerAddress) -> str:
     return f"the masquerade rule of {address.address} is gone"
-
-
-__all__ = ("describe_all_masquerading", "describe_masquerading", "read_masquerade_backend")

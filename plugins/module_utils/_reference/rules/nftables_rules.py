@@ -127,6 +127,3 @@ def plan_removal(view: NftablesView, tables: t.Iterable[NftablesTable]) -> list[
         rules += [f"delete rule {place} {present.chain} handle {handle}" for handle, present in found.items()]
         chains += [f"delete chain {place} {chain}" for chain in table.own_chains if view.has_chain(table.family, chain)]
     return [*rules, *chains]
-
-
-__all__ = ("NftablesView", "plan", "plan_removal")

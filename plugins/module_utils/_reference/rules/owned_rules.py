@@ -25,12 +25,12 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules import f
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import ContainerAddress
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.forwarding import address_rules
 
-NAT: t.Final = "nat"
-FILTER: t.Final = "filter"
+NAT = "nat"
+FILTER = "filter"
 
-_DESTINATION: t.Final = re.compile(r".* --to-destination \[?([0-9a-f.:]+?)\]?:\d+", re.DOTALL)
-_UDP: t.Final = "udp"
-_FAMILIES: t.Final = {"ip": 4, "ip6": 6}
+_DESTINATION = re.compile(r".* --to-destination \[?([0-9a-f.:]+?)\]?:\d+", re.DOTALL)
+_UDP = "udp"
+_FAMILIES = {"ip": 4, "ip6": 6}
 
 
 class ContainerJump(t.NamedTuple):
@@ -208,19 +208,3 @@ def _udp_ports(rules: t.Iterable[str]) -> frozenset[int]:
     forwarding = (iptables.words(rule) for rule in rules if _DESTINATION.fullmatch(rule))
     ports = (iptables.value(words, "--dport") for words in forwarding if iptables.value(words, "-p") == _UDP)
     return frozenset(int(port) for port in ports if port.isdecimal())
-
-
-__all__ = (
-    "FILTER",
-    "NAT",
-    "AddressRules",
-    "ContainerJump",
-    "OrphanChain",
-    "find_jumps",
-    "list_address_rules",
-    "list_jumps",
-    "list_nftables",
-    "list_orphan_chains",
-    "plan_removal",
-    "remove_nftables",
-)

@@ -32,21 +32,21 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
     read_chain,
 )
 
-_SET_MARK: t.Final = "CNI-HOSTPORT-SETMARK"
-_MASQUERADE: t.Final = "CNI-HOSTPORT-MASQ"
-_DEFAULT_MARK_BIT: t.Final = 13
-_PORTS_OF_A_RULE: t.Final = 15
-_COMMENT_LENGTH: t.Final = 255
-_LOOPBACK: t.Final = "127.0.0.1"
-_ANY_ADDRESS: t.Final = {"ip": "0.0.0.0/0", "ip6": "::/0"}
-_LAST_BIT: t.Final = 31
-_LAST_PORT: t.Final = 65535
+_SET_MARK = "CNI-HOSTPORT-SETMARK"
+_MASQUERADE = "CNI-HOSTPORT-MASQ"
+_DEFAULT_MARK_BIT = 13
+_PORTS_OF_A_RULE = 15
+_COMMENT_LENGTH = 255
+_LOOPBACK = "127.0.0.1"
+_ANY_ADDRESS = {"ip": "0.0.0.0/0", "ip6": "::/0"}
+_LAST_BIT = 31
+_LAST_PORT = 65535
 # A character that would end the statement or the line in the syntax of nft may stand only between double quotes.
-_NFT_CONDITIONS: t.Final = re.compile(r'(?:[^"\x00-\x1f\x7f;#\\\'$`]|"[^"\x00-\x1f\x7f]*")+')
-_CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f]")
-_IPTABLES_SIGNS: t.Final = ("-", "!")
-_UDP: t.Final = "udp"
-_PROTOCOL_NUMBERS: t.Final = {"tcp": 6, _UDP: 17, "sctp": 132}
+_NFT_CONDITIONS = re.compile(r'(?:[^"\x00-\x1f\x7f;#\\\'$`]|"[^"\x00-\x1f\x7f]*")+')
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_IPTABLES_SIGNS = ("-", "!")
+_UDP = "udp"
+_PROTOCOL_NUMBERS = {"tcp": 6, _UDP: 17, "sctp": 132}
 
 
 class Mapping(t.NamedTuple):
@@ -356,6 +356,3 @@ def _frame(family: str, conditions: str, masquerades: bool) -> tuple[str, ...]:
             f"add chain {place} masquerading {{ type nat hook postrouting priority 100 ; policy accept ; }}"
         )
     return tuple(commands)
-
-
-__all__ = ("Mapping", "PortmapConfig", "describe_port_mapping", "read_mappings", "read_portmap", "udp_ports")

@@ -20,8 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
     NftablesTable,
 )
 
-_HOOK_CHAIN: t.Final = "PREROUTING"
-_ANY_MAC: t.Final = "ether"
+_HOOK_CHAIN = "PREROUTING"
+_ANY_MAC = "ether"
 
 
 def describe_spoof_checking(attachment: Attachment, ports: t.Sequence[str], mac: str) -> FirewallPart:
@@ -69,6 +69,3 @@ def _frame(*own_chains: str) -> tuple[str, ...]:
     place = f"{firewall_names.SPOOF_FAMILY} {firewall_names.SPOOF_TABLE}"
     hook = f"add chain {place} {_HOOK_CHAIN} {{ type filter hook prerouting priority -300 ; policy accept ; }}"
     return (f"add table {place}", hook, *(f"add chain {place} {chain}" for chain in own_chains))
-
-
-__all__ = ("describe_spoof_checking",)

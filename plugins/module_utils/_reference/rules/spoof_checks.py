@@ -123,6 +123,3 @@ def _owners(table: NftTable) -> set[str]:
     owners |= {name[: -len("-mac")] for name in owners if name.endswith("-mac")}
     owners |= {rule.comment[len(comment) :] for rule in table.rules if rule.comment.startswith(comment)}
     return {name for name in owners if "-" in name}
-
-
-__all__ = ("SpoofCheck", "listing", "remove")

@@ -13,14 +13,15 @@ import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE, VRF, Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import VRF, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference.state import links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
 
 # The first table that a plugin takes for an address.
-FIRST_TABLE: t.Final = 100
+FIRST_TABLE = 100
 
 
 class ContainerComparison:
@@ -212,6 +213,3 @@ def describe(route: resources.Route) -> str:
     """Return a phrase for a route in messages."""
     via = f" via {route.gateway}" if route.gateway and not route.any_gateway else ""
     return f"{route.destination}{via}" + (f" in table {route.table}" if route.table > 0 else "")
-
-
-__all__ = ("ContainerComparison", "describe", "is_route")

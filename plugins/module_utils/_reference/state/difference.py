@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Resource
 
 
@@ -36,6 +36,3 @@ class Difference(t.NamedTuple):
     def inside(self) -> bool:
         """Return whether it is in the container's network namespace."""
         return self.resource.inside
-
-
-__all__ = ("Difference",)

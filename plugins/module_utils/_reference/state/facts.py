@@ -231,6 +231,3 @@ def parse_destination(text: str) -> IpNetwork:
     if network is None:
         raise ValueError(f"{text!r} is not a network")
     return network
-
-
-__all__ = ("ContainerIp", "Facts", "Plugin", "parse_destination", "parse_gateway", "read")

@@ -13,8 +13,9 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import PortVlans
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import OTHER_LIMIT, bound_burst
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import BRIDGE, MAIN_TABLE, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.state import links, own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import describe, is_route
@@ -22,10 +23,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.differen
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 
-_NAMED: t.Final = (resources.Link, resources.Bridge, resources.Ifb)
+_NAMED = (resources.Link, resources.Bridge, resources.Ifb)
 # Bytes and the share by which the kernel rounds a burst: it counts the time of a burst in microseconds.
-_ROUNDING: t.Final = 0.01
-IFB: t.Final = "ifb"
+_ROUNDING = 0.01
+IFB = "ifb"
 
 
 def find(state: State, node: Node, inside: t.Iterable[Link] | None = None, netns: str = "") -> t.Iterator[Difference]:
@@ -231,5 +232,3 @@ _COMPARISONS: t.Final[t.Mapping[type, t.Callable[[t.Any, Node], t.Iterator[Diffe
     resources.Rate: _compare_rate,
     resources.Lease: _compare_lease,
 }
-
-__all__ = ("find",)

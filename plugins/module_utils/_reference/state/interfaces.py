@@ -35,9 +35,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.resource
     Vrf,
 )
 
-FORWARDING: t.Final = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwarding"}
+FORWARDING = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwarding"}
 # RT_SCOPE_HOST
-_HOST: t.Final = 254
+_HOST = 254
 
 
 def describe(known: Facts, lease_dir: str, made: t.Sequence[Resource] = ()) -> State:

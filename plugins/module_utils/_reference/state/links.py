@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import PASSTHRU
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import VRF, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import PASSTHRU, VRF, Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 

@@ -15,8 +15,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import bridge_vlans, qdiscs, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import PortVlans
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import TokenBucket
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Route
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 
@@ -81,6 +82,3 @@ class LiveNode:
 
     def lease(self, directory: str, address: str) -> Lease | None:
         return lease_directory.find(directory, address)
-
-
-__all__ = ("LiveNode", "Node")

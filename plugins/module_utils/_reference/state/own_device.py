@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
@@ -207,6 +207,3 @@ def _is_of_attachment(link: Link, find_host_end: t.Callable[[Link], Link | None]
 def _is_of_node(link: Link, find_host_end: t.Callable[[Link], Link | None]) -> bool:
     """Return whether a link is a veth that has its other end on the node, and is not the link of an attachment."""
     return link.kind == VETH and find_host_end(link) is not None and not _is_of_attachment(link, find_host_end)
-
-
-__all__ = ("DeviceClaim", "OwnDevice", "identify_device", "list_with_aliases")

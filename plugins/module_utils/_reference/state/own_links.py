@@ -23,12 +23,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink, veth
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 
 # The name that the reference plugins give to the node's end of a veth pair.
-HOST_END: t.Final = re.compile(r"veth[0-9a-f]{8}")
+HOST_END = re.compile(r"veth[0-9a-f]{8}")
 
 
 def is_pair(host_end: Link, inside: Link, path: str) -> bool:
@@ -285,15 +286,3 @@ class LinkClaim(t.NamedTuple):
 
     def _has_expected_kind(self, link: Link) -> bool:
         return catalogue.find_plugin_type(self.plugin_type).link_kind in ("", link.kind)
-
-
-__all__ = (
-    "HOST_END",
-    "LinkClaim",
-    "OwnLinks",
-    "find_host_end",
-    "find_peer",
-    "is_pair",
-    "is_recorded",
-    "is_without_link",
-)

@@ -197,19 +197,3 @@ class Lease(t.NamedTuple):
 
 Resource = t.Union[Bridge, Ifb, Link, Vrf, Port, Address, Route, Rule, Sysctl, Rate, Lease]
 State = tuple[Resource, ...]
-
-__all__ = (
-    "Address",
-    "Bridge",
-    "Ifb",
-    "Lease",
-    "Link",
-    "Port",
-    "Rate",
-    "Resource",
-    "Route",
-    "Rule",
-    "State",
-    "Sysctl",
-    "Vrf",
-)

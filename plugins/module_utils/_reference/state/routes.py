@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.facts im
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Route, Rule
 
 # RT_SCOPE_LINK
-_LINK: t.Final = 253
+_LINK = 253
 
 
 def container_routes(known: Facts) -> t.Iterator[Route | Rule]:
@@ -130,6 +130,4 @@ def _has_network(ip: ContainerIp) -> bool:
 
 
 # The table of a VRF that chose it itself.
-ANY_TABLE: t.Final = -1
-
-__all__ = ("ANY_TABLE", "container_routes")
+ANY_TABLE = -1

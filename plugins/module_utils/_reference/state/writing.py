@@ -20,7 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import (
     traffic_control,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import BRIDGE, MAIN_TABLE, VRF, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, VRF, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, links, own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import is_route
@@ -29,7 +30,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.node imp
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 
 # What comes later may need what comes before.
-_ORDER: t.Final = (
+_ORDER = (
     resources.Bridge,
     resources.Link,
     resources.Ifb,

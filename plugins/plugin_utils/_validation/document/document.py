@@ -27,7 +27,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.sour
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 # Keys of the network. In a configuration of a single plugin, they are among the plugin's keys.
-_NETWORK_KEYS: t.Final = ("cniVersions", "disableCheck", "disableGC", "loadOnlyInlinedPlugins")
+_NETWORK_KEYS = ("cniVersions", "disableCheck", "disableGC", "loadOnlyInlinedPlugins")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,6 +206,3 @@ def _report_repeated_key(document: Document, repeated: positions.RepeatedKey) ->
 def _type_of(keys: t.Any) -> str:
     plugin_type = keys.get("type") if isinstance(keys, dict) else None
     return plugin_type if isinstance(plugin_type, str) else ""
-
-
-__all__ = ("Document", "Plugin", "read")

@@ -17,14 +17,14 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.posi
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schemas import Schema
 
 # A key at least this similar to a known one counts as a misspelling of it.
-_LIKENESS: t.Final = 0.75
+_LIKENESS = 0.75
 
 # The engine reads these keys of a plugin configuration itself, and does not ignore case.
-_READ_AS_WRITTEN: t.Final = ("type", "capabilities")
+_READ_AS_WRITTEN = ("type", "capabilities")
 
 # Keys of every plugin. Lists of a plugin's own keys omit them.
-_CHECKED_IN_ANY_PLUGIN: t.Final = {"capabilities", "ipam", "prevResult", "runtimeConfig"}
-_OF_ANY_PLUGIN: t.Final = {"args", "capabilities", "cniVersion", "dns", "name", "prevResult", "runtimeConfig", "type"}
+_CHECKED_IN_ANY_PLUGIN = {"capabilities", "ipam", "prevResult", "runtimeConfig"}
+_OF_ANY_PLUGIN = {"args", "capabilities", "cniVersion", "dns", "name", "prevResult", "runtimeConfig", "type"}
 
 
 class Report(t.Protocol):
@@ -129,6 +129,3 @@ def _to(schema: Schema) -> str:
 
 def _release(schema: Schema) -> str:
     return f" of release {schema['x-release']}" if "x-release" in schema else ""
-
-
-__all__ = ("Keys", "Report", "nearest")

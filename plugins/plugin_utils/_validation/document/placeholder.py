@@ -10,10 +10,9 @@
 from __future__ import annotations
 
 import re
-import typing as t
 
 # Of Jinja, Helm and Go; of shells and envsubst; of Calico's installer; of Autoconf; and of people, as a whole value.
-_PLACEHOLDER: t.Final = re.compile(
+_PLACEHOLDER = re.compile(
     r"\{\{.*?(?:\}\}|\Z)|\{%.*?(?:%\}|\Z)|\{#.*?#\}"
     r"|\$\{[^{}]+\}|\$\([^()]+\)|(?<![\w$])\$[A-Z][A-Z0-9_]+(?!\w)"
     r"|(?<![A-Za-z0-9_])__[A-Z](?:[A-Z0-9]|_(?!_))*__(?![A-Za-z0-9_])"
@@ -22,7 +21,7 @@ _PLACEHOLDER: t.Final = re.compile(
 )
 
 # Of sed and of people, as a value without quotes, which is not JSON.
-_BARE_PLACEHOLDER: t.Final = re.compile(r"[:\[,]\s*(@[A-Za-z]\w*|<[A-Za-z][\w.-]*>)\s*[,}\]]", re.ASCII)
+_BARE_PLACEHOLDER = re.compile(r"[:\[,]\s*(@[A-Za-z]\w*|<[A-Za-z][\w.-]*>)\s*[,}\]]", re.ASCII)
 
 
 def find_placeholder(text: str) -> str:
@@ -35,6 +34,3 @@ def find_placeholder_in_broken_json(text: str) -> str:
     """Return the first placeholder in a text that is not JSON, with or without quotes, or an empty string."""
     bare = _BARE_PLACEHOLDER.search(text)
     return find_placeholder(text) or (bare[1] if bare else "")
-
-
-__all__ = ("find_placeholder", "find_placeholder_in_broken_json")

@@ -12,9 +12,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import typing as t
 
-_TOKEN: t.Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +111,3 @@ def _value(token: str, stack: list[_Frame], line: int, positions: Positions) -> 
 
 def _decode(token: str) -> str:
     return str(json.loads(token)) if "\\" in token else token[1:-1]
-
-
-__all__ = ("Positions", "RepeatedKey", "join", "scan")

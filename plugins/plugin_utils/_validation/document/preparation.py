@@ -16,9 +16,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 
 # kube-router writes the range into its file on each node.
-_BRIDGE_OF_KUBE_ROUTER: t.Final = "kube-bridge"
+_BRIDGE_OF_KUBE_ROUTER = "kube-bridge"
 # Calico replaces these words in ``subnet`` by the ranges of the node.
-_WORDS_OF_CALICO: t.Final = ("usePodCidr", "usePodCidrIPv6")
+_WORDS_OF_CALICO = ("usePodCidr", "usePodCidrIPv6")
 
 
 def gets_ranges(plugin: Plugin) -> bool:
@@ -39,6 +39,3 @@ def qualify(document: Document, findings: t.Iterable[Finding]) -> t.Iterator[Fin
         is_prepared = any(finding.path.startswith(path) for path in prepared)
         if not (is_prepared and finding.value in _WORDS_OF_CALICO):
             yield finding._replace(is_conditional=finding.is_conditional or is_prepared)
-
-
-__all__ = ("gets_ranges", "qualify")

@@ -10,10 +10,9 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 
 # Bytes. The node refuses a larger file.
-SIZE_LIMIT: t.Final = 4 * 1024 * 1024
+SIZE_LIMIT = 4 * 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +67,3 @@ class Source:
         if self.manifest:
             return self.manifest.line
         return 1 if self.is_text else None
-
-
-__all__ = ("SIZE_LIMIT", "Manifest", "Source")

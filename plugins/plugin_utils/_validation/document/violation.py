@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.posi
 if t.TYPE_CHECKING:
     from jsonschema import ValidationError
 
-_FORMATS: t.Final = {
+_FORMATS = {
     "ip": ("an IP address", "an address such as 10.1.0.1 or fd00::1, without a prefix length"),
     "ip-or-cidr": ("an IP address", "an address such as 10.1.0.5 or 10.1.0.5/16"),
     "cidr": ("an address with its prefix length", "a value such as 10.1.0.0/16 or fd00::/64"),
@@ -37,7 +37,7 @@ _FORMATS: t.Final = {
     ),
     "ifname": ("the name of a link", f"{IFNAME_RULE}, and not 'lo'"),
 }
-_NAMES: t.Final = {
+_NAMES = {
     "object": "an object",
     "array": "a list",
     "string": "a string",
@@ -201,5 +201,3 @@ _RULES: t.Final[t.Mapping[str, t.Callable[[_BrokenRule, str], Violation]]] = {
     "not": _not,
     "anyOf": _any_of,
 }
-
-__all__ = ("Violation", "violation")

@@ -14,7 +14,7 @@ import typing as t
 T = t.TypeVar("T")
 
 # How many nodes a message names; the finding has all of them.
-_NODES_SHOWN: t.Final = 8
+_NODES_SHOWN = 8
 
 
 def divide(members: t.Iterable[T], value: t.Callable[[T], t.Hashable]) -> list[list[T]]:
@@ -37,6 +37,3 @@ def join(texts: t.Sequence[str], most: int) -> str:
     more = [f"{len(texts) - most} more"] if len(texts) > most else []
     *others, last = [*texts[:most], *more]
     return f"{', '.join(others)} and {last}" if others else last
-
-
-__all__ = ("divide", "join", "join_nodes")

@@ -59,6 +59,3 @@ def _read_result(result: t.Mapping[str, t.Any]) -> t.Any:
     if not (colon and place.startswith("conflists[")):
         place, message = "conflists", str(result.get("msg", ""))
     return [Finding("invalid-configuration", place, "", message).as_dict()]
-
-
-__all__ = ("merge_by_host",)

@@ -21,10 +21,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.groups 
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, cluster_ranges
 
 # Keys of IPAM that may differ between the nodes of one network.
-OWN_KEYS: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
+OWN_KEYS = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
 
 # How many other ranges a message names.
-_RANGES_SHOWN: t.Final = 4
+_RANGES_SHOWN = 4
 
 _Defined = tuple[str, Document]
 
@@ -171,6 +171,3 @@ def _shape(document: Document) -> str:
 
 def _finding(code: str, node: str, document: Document, path: str, message: str, hint: str) -> Finding:
     return document.finding(code, path, message, hint)._replace(file=f"{node}: {document.file}")
-
-
-__all__ = ("OWN_KEYS", "collisions", "findings")

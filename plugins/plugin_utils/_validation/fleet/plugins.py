@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.groups import divide, join_nodes
 
-_HINT: t.Final = "install the same release everywhere, for example with the playbook cni.node.upgrade"
+_HINT = "install the same release everywhere, for example with the playbook cni.node.upgrade"
 
 
 class _Value(t.NamedTuple):
@@ -78,6 +78,3 @@ def _mapping(value: object, what: str) -> JsonMapping:
         advice = "expected: a dictionary of node names to results of the module cni.node.node_info"
         raise CniError(Code.INVALID_CONFIG, f"{what}: found {kind(value)}", advice)
     return value
-
-
-__all__ = ("findings",)

@@ -20,14 +20,14 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.posi
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Manifest, Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.tree import Tree, describe
 
-_VERSION: t.Final = "k8s.cni.cncf.io/v1"
-KIND: t.Final = "NetworkAttachmentDefinition"
-_LISTS: t.Final = ("List", f"{KIND}List")
+_VERSION = "k8s.cni.cncf.io/v1"
+KIND = "NetworkAttachmentDefinition"
+_LISTS = ("List", f"{KIND}List")
 # Keys that show that a document is a network configuration.
-_NETWORK_KEYS: t.Final = ("plugins", "cniVersion", "cniVersions")
-_NO_KIND: t.Final = "no kind"
+_NETWORK_KEYS = ("plugins", "cniVersion", "cniVersions")
+_NO_KIND = "no kind"
 # Replaces a missing name, so that it is reported for the manifest only and not for its network as well.
-_UNNAMED: t.Final = "unnamed"
+_UNNAMED = "unnamed"
 
 
 class Definitions:
@@ -177,6 +177,3 @@ class _Definition:
     def _add(self, code: str, path: str, message: str, hint: str) -> None:
         line = self._document.positions.line(path)
         self._findings.append(Finding(code, self._file, path, message, hint, line=line, manifest=self._label))
-
-
-__all__ = ("KIND", "Definitions")

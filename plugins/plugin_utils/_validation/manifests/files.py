@@ -18,9 +18,9 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.def
 from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.tree import Tree
 from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.yaml_trees import BrokenYaml
 
-_EXTENSIONS: t.Final = (".yaml", ".yml")
+_EXTENSIONS = (".yaml", ".yml")
 # Bytes. PyYAML takes seconds for each megabyte, and the server of Kubernetes refuses objects that are larger than 1.5 MiB.
-_YAML_LIMIT: t.Final = 1024 * 1024
+_YAML_LIMIT = 1024 * 1024
 
 
 def split(file: str, content: bytes) -> tuple[list[Source], list[Finding]]:
@@ -74,6 +74,3 @@ def _is_manifest(document: Tree) -> bool:
 
 def _not_yaml(file: str, broken: BrokenYaml, hint: str) -> Finding:
     return Finding("not-yaml", file, "", f"this is not valid YAML: {broken.problem}", hint, line=broken.line)
-
-
-__all__ = ("split",)

@@ -57,6 +57,3 @@ def from_json(text: str) -> Tree | None:
 def describe(value: object) -> str:
     """Return the type of a value, with its article."""
     return value.kind if isinstance(value, Opaque) else json_text.kind(value)
-
-
-__all__ = ("Opaque", "Tree", "describe", "from_json")

@@ -15,10 +15,10 @@ import typing as t
 import yaml
 
 # A tag or an anchor before a value: the marks of PyYAML include them.
-_PROPERTIES: t.Final = re.compile(r"(?:[!&]\S*\s+)*")
-_ESCAPE: t.Final = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n|.)", re.DOTALL)
+_PROPERTIES = re.compile(r"(?:[!&]\S*\s+)*")
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n|.)", re.DOTALL)
 # The other escapes of YAML are white space or characters that JSON has within strings only.
-_ESCAPED: t.Final = {'"': '"', "\\": "\\", "/": "/"}
+_ESCAPED = {'"': '"', "\\": "\\", "/": "/"}
 
 
 def keep_positions(text: str, node: yaml.ScalarNode) -> str:
@@ -60,6 +60,3 @@ def _unescape(match: re.Match[str]) -> str:
         character = chr(int(escape[1:], 16))
         return " " if character.isspace() else character
     return _ESCAPED.get(escape, " ")
-
-
-__all__ = ("keep_positions", "put_on_line")

@@ -23,9 +23,9 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.posi
 from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.tree import Opaque, Tree
 from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.written_text import keep_positions
 
-_TAG: t.Final = "tag:yaml.org,2002:"
-_ALIAS: t.Final = "alias"
-_KINDS: t.Final = {
+_TAG = "tag:yaml.org,2002:"
+_ALIAS = "alias"
+_KINDS = {
     f"{_TAG}bool": "a boolean",
     f"{_TAG}int": "a number",
     f"{_TAG}float": "a number",
@@ -134,6 +134,3 @@ def _broken(exc: yaml.MarkedYAMLError, lines: _Lines) -> BrokenYaml:
         return BrokenYaml(problem, None)
     line = lines.at(mark)
     return BrokenYaml(f"line {line}, column {mark.column + 1}: {problem}", line)
-
-
-__all__ = ("BrokenYaml", "read")

@@ -86,15 +86,3 @@ def gateway_outside_subnet(
 
 def expected_address(subnet: IpNetwork) -> str:
     return f"expected: an address in {subnet}"
-
-
-__all__ = (
-    "expected_address",
-    "gateway_outside_subnet",
-    "has_unknown_subnet",
-    "is_passed_on",
-    "range_objects",
-    "ranges",
-    "subnets",
-    "subnets_before",
-)

@@ -16,9 +16,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
-_IPTABLES: t.Final = "iptables"
-_NFTABLES: t.Final = "nftables"
-_CONDITIONS: t.Final = ("conditionsV4", "conditionsV6")
+_IPTABLES = "iptables"
+_NFTABLES = "nftables"
+_CONDITIONS = ("conditionsV4", "conditionsV6")
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -51,6 +51,3 @@ def _backend_of(conditions: t.Any) -> str:
     if not isinstance(first, str) or not first:
         return ""
     return _IPTABLES if first[0] in "-!" else _NFTABLES
-
-
-__all__ = ("findings",)

@@ -25,8 +25,8 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.links i
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
-_SCHEMA: t.Final = "capability-args"
-_ANY_ADDRESS: t.Final = ("", "0.0.0.0", "::")
+_SCHEMA = "capability-args"
+_ANY_ADDRESS = ("", "0.0.0.0", "::")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,6 +157,3 @@ def _maps_no_port(document: Document) -> bool:
 
 def _list(value: t.Any) -> list[t.Any]:
     return value if isinstance(value, list) else []
-
-
-__all__ = ("consistency_findings", "schema_findings", "specification_findings")

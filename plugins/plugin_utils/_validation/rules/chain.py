@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
-ADDRESS_HINT: t.Final = 'add "ipam" to the plugin that creates the interface'
+ADDRESS_HINT = 'add "ipam" to the plugin that creates the interface'
 
 
 def findings(document: Document) -> t.Iterator[Finding]:
@@ -73,6 +73,3 @@ def _assigns_address(plugin: Plugin) -> bool:
     if schemas.role(plugin.type) != "interface":
         return False
     return bool(plugin.ipam.get("type") or schemas.annotation(plugin.type, "x-addresses"))
-
-
-__all__ = ("ADDRESS_HINT", "findings", "maps_no_port", "returns_no_address")

@@ -153,6 +153,3 @@ def _check_routes(document: Document, plugin: Plugin, parts: list[Range]) -> t.I
             )
             hint = f"exclude it from the range at {part.path}"
             yield document.finding("gateway-handed-out", join(path, "gw"), message, hint, keys["gw"])
-
-
-__all__ = ("findings",)

@@ -118,6 +118,3 @@ def _divide(whole: Range | None, keys: JsonObject) -> t.Iterator[Range]:
             begin = max(begin, high + 1)
     if begin <= end:
         yield whole._replace(first=make(begin), last=make(end))
-
-
-__all__ = ("WrittenRange", "parse_exclusion", "parse_range", "range_objects", "ranges", "subnets")

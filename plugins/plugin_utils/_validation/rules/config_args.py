@@ -20,8 +20,8 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import Violation, violation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
-_OPTION: t.Final = "/config_args"
-_SCHEMA: t.Final = "config-args"
+_OPTION = "/config_args"
+_SCHEMA = "config-args"
 
 
 def schema_findings(attachments: t.Sequence[t.Any]) -> list[Finding]:
@@ -57,6 +57,3 @@ def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, dict
             values = as_dict(item.get("config_args"))
             if isinstance(values, dict) and values:
                 yield f"attachments[{index}]", normalize_config_args(values)
-
-
-__all__ = ("schema_findings",)

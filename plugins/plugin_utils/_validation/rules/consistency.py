@@ -43,6 +43,3 @@ def _findings(document: Document) -> t.Iterator[Finding]:
         yield from links.findings(document, plugin)
         yield from tuned_values.findings(document, plugin)
         yield from backends.findings(document, plugin)
-
-
-__all__ = ("findings",)

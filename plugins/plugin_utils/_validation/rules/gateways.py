@@ -88,6 +88,3 @@ def _report_second_gateway(document: Document, gateway: _Gateway, other: _Gatewa
         message = f"{own} cannot be added to the bridge beside {other.address}, so ADD {what}"
     code = "second-range-gateway" if is_range else "second-gateway"
     return document.finding(code, gateway.path, message, "use a network and a bridge for each subnet")
-
-
-__all__ = ("findings",)

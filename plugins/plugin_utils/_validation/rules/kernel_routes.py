@@ -30,11 +30,11 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_p
 # The kernel refuses two routes with the same destination, next hop, metric and table.
 _Key = tuple[IpNetwork, str, int, int]
 
-_SCOPE_LINK: t.Final = 253
-_TABLE_MAIN: t.Final = 254
+_SCOPE_LINK = 253
+_TABLE_MAIN = 254
 
 # The next hop of a route without a gateway, which gets the gateway of the subnet.
-_OF_THE_SUBNET: t.Final = "of the subnet"
+_OF_THE_SUBNET = "of the subnet"
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -140,6 +140,3 @@ def _find_second_default(document: Document, plugin: Plugin, known: dict[_Key, s
 
 def _is_default_gateway(plugin: Plugin) -> bool:
     return plugin.keys.get("isDefaultGateway") is True
-
-
-__all__ = ("findings",)

@@ -22,16 +22,16 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
 # Bytes: the maximum of a link, the MTU of a veth pair without one in the configuration, and the Ethernet header.
-_MOST: t.Final = 65535
-_DEFAULT_MTU: t.Final = 1500
-_HEADER: t.Final = 14
+_MOST = 65535
+_DEFAULT_MTU = 1500
+_HEADER = 14
 
 # Bits per byte; microseconds per second; the shortest burst in microseconds that the kernel does not round to zero.
-_BYTE: t.Final = 8
-_MICROSECONDS: t.Final = 1_000_000
-_LEAST_TIME: t.Final = 2
+_BYTE = 8
+_MICROSECONDS = 1_000_000
+_LEAST_TIME = 2
 
-_PAIRS: t.Final = (("ingressRate", "ingressBurst"), ("egressRate", "egressBurst"))
+_PAIRS = (("ingressRate", "ingressBurst"), ("egressRate", "egressBurst"))
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -126,6 +126,3 @@ def _check_trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         if isinstance(first, int) and isinstance(last, int) and first > last:
             message = f"the VLAN range begins at {first} but ends at {last}"
             yield document.finding("range-backwards", join(path, "minID"), message, "swap the two values", first)
-
-
-__all__ = ("findings", "limits", "packet_size")

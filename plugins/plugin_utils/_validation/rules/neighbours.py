@@ -116,6 +116,3 @@ def _overlapping_pairs(spans: list[_Span]) -> t.Iterator[tuple[_Span, _Span]]:
             pair = sorted((earlier, span), key=lambda member: order[id(member)])
             yield pair[0], pair[1]
         open_spans.append(span)
-
-
-__all__ = ("duplicates", "overlaps")

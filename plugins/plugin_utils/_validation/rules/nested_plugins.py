@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.docu
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
 # The configuration of flannel's IPAM plugin is not in the network configuration: flanneld writes it to a file.
-_UNKNOWN_ADDRESSES: t.Final = {"type": "addresses-of-flanneld"}
+_UNKNOWN_ADDRESSES = {"type": "addresses-of-flanneld"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +92,3 @@ def _delegate(document: Document, network: JsonObject, written: tuple[tuple[str,
 
 def _inherit(document: Document) -> JsonObject:
     return {"cniVersion": document.network.get("cniVersion", ""), "name": document.network.get("name", "")}
-
-
-__all__ = ("Delegate", "delegates")

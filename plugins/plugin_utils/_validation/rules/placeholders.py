@@ -16,9 +16,9 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.docu
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.placeholder import find_placeholder
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
-CODE: t.Final = "unrendered-value"
+CODE = "unrendered-value"
 
-_HINT: t.Final = "render the template, or write the value"
+_HINT = "render the template, or write the value"
 
 
 def findings(document: Document) -> t.Iterator[Finding]:
@@ -42,6 +42,3 @@ def _texts(value: object, path: str) -> t.Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for index, entry in enumerate(value):
             yield from _texts(entry, join(path, index))
-
-
-__all__ = ("CODE", "findings")

@@ -28,7 +28,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.docu
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 
-_NOT_FOR_ALL: t.Final = "use another one: kernels before 5.14 and other devices take it for a broadcast address"
+_NOT_FOR_ALL = "use another one: kernels before 5.14 and other devices take it for a broadcast address"
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -192,6 +192,3 @@ def _check_static_address(
 def family_mismatch(document: Document, path: str, value: str, subnet: IpNetwork) -> Finding:
     message = f"{value} and {subnet} belong to different address families"
     return document.finding("family-mismatch", path, message, f"expected: IPv{subnet.version}", value)
-
-
-__all__ = ("check_host", "family_mismatch", "findings")

@@ -111,6 +111,3 @@ def _check_family(file: str, path: str, network: IpNetwork | None, gateway: t.An
     if network and gateway_address and network.version != gateway_address.version:
         message = f"the gateway {gateway_address} and {network} belong to different address families"
         yield Finding("family-mismatch", file, path, message, f"expected: IPv{network.version}", gateway)
-
-
-__all__ = ("findings",)

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.docu
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 
-_SCOPE_LINK: t.Final = 253
+_SCOPE_LINK = 253
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -134,6 +134,3 @@ def _leads_out(route: dict[str, t.Any], known: list[IpNetwork]) -> bool:
         and target.prefixlen >= network.prefixlen
         for network in known
     )
-
-
-__all__ = ("findings",)

@@ -25,9 +25,9 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import
 
 # A type at least this similar to a known one, and at most one letter longer or shorter, counts as a misspelling of it.
 # Known types of four letters are left out, because real plugins have similar names: vxlan, wlan.
-_LIKENESS: t.Final = 0.8
-_LONG_ENOUGH: t.Final = 5
-_CLUSTER_RANGES: t.Final = ("range", "ipRanges", "addresses")
+_LIKENESS = 0.8
+_LONG_ENOUGH = 5
+_CLUSTER_RANGES = ("range", "ipRanges", "addresses")
 
 
 def findings(document: Document) -> t.Iterator[Finding]:
@@ -189,6 +189,3 @@ def _find_violations(document: Document, schema: str, value: t.Any, path: str) -
     for error in schemas.validator(schema).iter_errors(value):
         problem = violation(error)
         yield document.finding(problem.code, f"{path}{problem.path}", problem.message, problem.hint, problem.value)
-
-
-__all__ = ("findings", "plugin_keys", "result_findings")

@@ -18,9 +18,9 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.posi
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 
 # Stands for the name of the interface in the name of a setting; attachments choose it.
-_INTERFACE: t.Final = "IFNAME"
+_INTERFACE = "IFNAME"
 # The name that runtimes give the interface, unless they are told another one.
-_USUAL_INTERFACE: t.Final = "eth0"
+_USUAL_INTERFACE = "eth0"
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -47,6 +47,3 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
 def _switches_off_ipv6(key: str, value: object, interface: str) -> bool:
     """Return whether a setting of tuning switches off IPv6 on an interface."""
     return bool(tuned_settings.switches_off_ipv6({tuned_settings.sysctl_path(key, interface): str(value)}, interface))
-
-
-__all__ = ("findings",)

@@ -85,6 +85,3 @@ def _make_rule(schema: dict[str, t.Any]) -> _Rule:
 
 def _never(dummy: t.Any) -> bool:
     return False
-
-
-__all__ = ("is_integer", "items", "properties")

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import K
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_parts as firewall
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import forwarding
 
-_MAC: t.Final = re.compile(
+_MAC = re.compile(
     r"[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2}){4}|([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}", re.ASCII
 )
 
@@ -91,5 +91,3 @@ FORMATS: t.Final[t.Mapping[str, t.Callable[[str], bool]]] = {
     "mac": _is_mac,
     "subnet": _is_subnet,
 }
-
-__all__ = ("FORMATS", "is_address", "is_cidr")

@@ -25,11 +25,11 @@ if t.TYPE_CHECKING:
 
 Schema = dict[str, t.Any]
 
-_DIRECTORY: t.Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "schemas")
-_PLUGINS: t.Final = "plugins"
+_DIRECTORY = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "schemas")
+_PLUGINS = "plugins"
 
 # Keywords that a validator ignores. Descriptions stay, because messages quote them.
-_ANNOTATIONS: t.Final = ("$schema", "$id", "title", "default")
+_ANNOTATIONS = ("$schema", "$id", "title", "default")
 
 
 @functools.cache
@@ -156,16 +156,3 @@ def _without_annotations(schema: t.Any, *, is_map: bool = False) -> t.Any:
         for key, value in schema.items()
         if is_map or not (key in _ANNOTATIONS or key.startswith("x-"))
     }
-
-
-__all__ = (
-    "Schema",
-    "annotation",
-    "load",
-    "load_library",
-    "name_for_ipam",
-    "name_for_plugin",
-    "plugin_types",
-    "role",
-    "validator",
-)

@@ -23,7 +23,7 @@ from ansible.template import Templar
 
 from ansible_collections.cni.node.plugins.action.kernel import ActionModule
 
-NETWORKS: t.Final = [{"template": "gone.j2"}, {"content": "{"}]
+NETWORKS = [{"template": "gone.j2"}, {"content": "{"}]
 
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 

@@ -16,7 +16,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.attachment_table import attachment_table
 
-ATTACHED: t.Final = {
+ATTACHED = {
     "network": "dbnet",
     "container_id": "red",
     "ifname": "eth0",

@@ -20,9 +20,9 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.fleet_impact import fleet_impact
 
-TASKS: t.Final = pathlib.Path(__file__).parents[4] / "roles/cni_node/tasks"
-IN_USE: t.Final = {"addresses": ["10.1.0.2", "fd00::2"], "ports": ["8080->80/tcp", "53->53/udp"]}
-CHANGED: t.Final = "the network's configuration has changed"
+TASKS = pathlib.Path(__file__).parents[4] / "roles/cni_node/tasks"
+IN_USE = {"addresses": ["10.1.0.2", "fd00::2"], "ports": ["8080->80/tcp", "53->53/udp"]}
+CHANGED = "the network's configuration has changed"
 
 
 def entry(action: str, **keys: t.Any) -> JsonObject:
@@ -40,7 +40,7 @@ def entry(action: str, **keys: t.Any) -> JsonObject:
     }
 
 
-RECREATED: t.Final = entry("recreated", reason=CHANGED, interrupts=IN_USE)
+RECREATED = entry("recreated", reason=CHANGED, interrupts=IN_USE)
 
 
 def impact(*hosts: tuple[str, list[JsonObject]], **options: t.Any) -> JsonObject:

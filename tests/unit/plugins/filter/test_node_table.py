@@ -18,8 +18,8 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.node_table import node_table
 
-RELEASES: t.Final = [{"version": "1.9.1", "current": True}, {"version": "1.8.0", "current": False}]
-NETWORK: t.Final = {"name": "dbnet", "shadowed": False, "error": None}
+RELEASES = [{"version": "1.9.1", "current": True}, {"version": "1.8.0", "current": False}]
+NETWORK = {"name": "dbnet", "shadowed": False, "error": None}
 ATTACHED: t.Final[JsonObject] = {
     "network": "dbnet",
     "container_id": "red",
@@ -32,7 +32,7 @@ ATTACHED: t.Final[JsonObject] = {
     "interrupted": None,
     "error": None,
 }
-NODE: t.Final = {"releases": RELEASES, "networks": [NETWORK], "attachments": [ATTACHED, ATTACHED]}
+NODE = {"releases": RELEASES, "networks": [NETWORK], "attachments": [ATTACHED, ATTACHED]}
 
 
 def row(**facts: t.Any) -> list[str]:
@@ -121,8 +121,8 @@ def test_facts_of_another_form_are_refused_with_the_node(facts: JsonObject) -> N
         node_table({"one": {}, "two": facts})
 
 
-UNKNOWN: t.Final = {**ATTACHED, "drift": None}
-DRIFTED: t.Final = {**ATTACHED, "drift": ["eth0 is gone", "cni0 is gone"]}
+UNKNOWN = {**ATTACHED, "drift": None}
+DRIFTED = {**ATTACHED, "drift": ["eth0 is gone", "cni0 is gone"]}
 
 
 @pytest.mark.parametrize(

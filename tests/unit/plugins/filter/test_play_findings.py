@@ -20,7 +20,7 @@ from ansible.errors import AnsibleError, AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.play_findings import play_findings
 
-HOSTS: t.Final = ["one", "two", "three"]
+HOSTS = ["one", "two", "three"]
 
 
 def lan(**ipam: str) -> list[JsonObject]:

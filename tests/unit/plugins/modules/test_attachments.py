@@ -146,10 +146,10 @@ def test_the_diff_has_the_reason_for_recreation(ensure: Ensure) -> None:
     assert done["attachments"][0]["reason"] == "its arguments have changed"
 
 
-PORT: t.Final = {"hostPort": 8080, "containerPort": 80}
-MAPPED: t.Final = {"network": "net", "netns": "blue", "capability_args": {"portMappings": [PORT]}}
-IN_USE: t.Final = {"addresses": ["10.1.0.2"], "ports": ["8080->80/tcp"]}
-REPLACED: t.Final = "its network namespace has been replaced"
+PORT = {"hostPort": 8080, "containerPort": 80}
+MAPPED = {"network": "net", "netns": "blue", "capability_args": {"portMappings": [PORT]}}
+IN_USE = {"addresses": ["10.1.0.2"], "ports": ["8080->80/tcp"]}
+REPLACED = "its network namespace has been replaced"
 
 
 def replace_namespace(path: pathlib.Path) -> None:

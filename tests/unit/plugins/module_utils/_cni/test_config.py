@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import typing as t
 
 import pytest
 from hypothesis import given
@@ -103,7 +102,7 @@ def test_the_highest_known_version_is_chosen(versions: JsonObject, chosen: str) 
     assert parse({**versions, "name": "n", "plugins": []}).version == chosen
 
 
-NO_VERSIONS: t.Final = ("latest", "v1.0.0", "1.1.0-dev", "1.0.0.0", "1..0", " 1.0.0", "1_0", "\u0661.0.0", "9" * 20)
+NO_VERSIONS = ("latest", "v1.0.0", "1.1.0-dev", "1.0.0.0", "1..0", " 1.0.0", "1_0", "\u0661.0.0", "9" * 20)
 
 
 @pytest.mark.parametrize("entry", NO_VERSIONS)

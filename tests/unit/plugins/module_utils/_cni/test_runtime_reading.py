@@ -15,8 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import runtime_readi
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
-SINGLE: t.Final = {"cniVersion": "1.0.0", "name": "n", "type": "a"}
-LIST: t.Final = {"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "a"}]}
+SINGLE = {"cniVersion": "1.0.0", "name": "n", "type": "a"}
+LIST = {"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "a"}]}
 
 
 def read(name: str, document: object, directory: t.Sequence[tuple[str, bytes]] = ()) -> NetworkConfiguration:

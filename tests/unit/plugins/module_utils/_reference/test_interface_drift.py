@@ -19,7 +19,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import bridge_vlans, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import PortVlans
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Link, Route, Rule, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.routing_rules import Rule
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 

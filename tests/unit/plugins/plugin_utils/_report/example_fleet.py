@@ -13,8 +13,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._report import details, document
 
-NOW: t.Final = datetime.datetime(2026, 11, 26, 10, 30, tzinfo=datetime.timezone.utc)
-SECRET: t.Final = "hunter2"
+NOW = datetime.datetime(2026, 11, 26, 10, 30, tzinfo=datetime.timezone.utc)
+SECRET = "hunter2"
 
 
 def link(name: str, **facts: t.Any) -> JsonObject:
@@ -73,7 +73,7 @@ MACVLAN: t.Final[JsonObject] = {
     "master": "eth0.100",
     "ipam": {"type": "host-local", "ranges": [[{"subnet": "192.0.2.0/24", "rangeStart": "192.0.2.100"}]]},
 }
-LINKS: t.Final = [
+LINKS = [
     link("eth0", addresses=["198.18.0.2/24"], uplink=True),
     link("eth0.100", kind="vlan", parent="eth0", vlan=100),
     link("cni0", kind="bridge", addresses=["10.1.0.1/16"]),
@@ -89,7 +89,7 @@ LEAK: t.Final[JsonObject] = {
     "action": "removed",
     "error": None,
 }
-FINDING: t.Final = {
+FINDING = {
     "level": "schema",
     "severity": "warning",
     "code": "unknown-key",
@@ -101,7 +101,7 @@ FINDING: t.Final = {
     "message": "the plugin bridge does not have the key 'colour'",
     "hint": "remove it",
 }
-RELEASE: t.Final = {
+RELEASE = {
     "bin_dir": "/opt/cni/bin",
     "set": "reference",
     "version": "1.9.1",
@@ -111,7 +111,7 @@ RELEASE: t.Final = {
     "missing": [],
     "flaws": [],
 }
-FLAW: t.Final = "portmap 1.8.0: with the nftables backend, a mapped port also takes other traffic (CVE-2025-67499)"
+FLAW = "portmap 1.8.0: with the nftables backend, a mapped port also takes other traffic (CVE-2025-67499)"
 
 
 def facts(**parts: t.Any) -> JsonObject:

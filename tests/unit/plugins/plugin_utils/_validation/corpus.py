@@ -25,10 +25,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, validate
 
-CORPUS: t.Final = pathlib.Path(__file__).parents[4] / "corpus"
-GOOD: t.Final = sorted((CORPUS / "good").iterdir())
-OF_RUNTIMES: t.Final = sorted((CORPUS / "runtimes").iterdir())
-MANIFESTS: t.Final = sorted((CORPUS / "manifests").iterdir())
+CORPUS = pathlib.Path(__file__).parents[4] / "corpus"
+GOOD = sorted((CORPUS / "good").iterdir())
+OF_RUNTIMES = sorted((CORPUS / "runtimes").iterdir())
+MANIFESTS = sorted((CORPUS / "manifests").iterdir())
 
 Case = JsonObject
 

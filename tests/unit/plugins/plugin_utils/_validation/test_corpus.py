@@ -8,7 +8,6 @@ import collections
 import json
 import pathlib
 import tempfile
-import typing as t
 
 import pytest
 
@@ -23,8 +22,8 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import
 from ansible_collections.cni.node.tests.support.check_each import check_each
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._validation import corpus
 
-BROKEN: t.Final = corpus.broken()
-CODES_OF_CASES: t.Final = sorted({name.partition(":")[0] for name in BROKEN})
+BROKEN = corpus.broken()
+CODES_OF_CASES = sorted({name.partition(":")[0] for name in BROKEN})
 
 
 def require_no_error(path: pathlib.Path) -> None:

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 Operation = t.Callable[[PluginRequest], t.Optional[Result]]
 
 CONFIG: JsonObject = {"cniVersion": "1.1.0", "name": "dbnet", "type": "fake"}
-CONTENT: t.Final = json.dumps(CONFIG).encode()
+CONTENT = json.dumps(CONFIG).encode()
 # Every version can express it.
 RESULT = Result(version.LATEST, {"ips": [{"address": "10.1.0.9/16"}]})
 ATTACHMENT = Attachment("dbnet", "blue", "eth0", "/run/netns/blue")

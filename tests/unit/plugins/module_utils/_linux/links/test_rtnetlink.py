@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
 KERNEL, PORT = 0, 4711
@@ -65,7 +66,7 @@ def link(name: bytes, **keys: int) -> bytes:
     return message(NEWLINK, bytes(16) + attribute(3, name + b"\0"), **keys)
 
 
-def request_link(*datagrams: Datagram) -> rtnetlink.Link | None:
+def request_link(*datagrams: Datagram) -> Link | None:
     with unittest.mock.patch.object(socket, "socket", Socket(datagrams)):
         return rtnetlink.link("eth0")
 

@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink, veth
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import nftables
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
@@ -86,8 +87,8 @@ def test_a_program_that_prints_something_instead_of_writing_is_an_error(prints: 
 
 
 def test_only_veths_whose_peer_is_in_another_namespace_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    bridge = rtnetlink.Link(7, "cni0", "", 1500, True, 0, 0, "bridge")
-    there = rtnetlink.Link(3, "veth0", "", 1500, True, 7, 2, "veth", peer_netns=4)
-    here = rtnetlink.Link(5, "veth1", "", 1500, True, 0, 4, "veth")
+    bridge = Link(7, "cni0", "", 1500, True, 0, 0, "bridge")
+    there = Link(3, "veth0", "", 1500, True, 7, 2, "veth", peer_netns=4)
+    here = Link(5, "veth1", "", 1500, True, 0, 4, "veth")
     monkeypatch.setattr(rtnetlink, "links", lambda: (bridge, there, here))
     assert veth.veths() == [veth.Veth("veth0", 3, 2, "cni0", 4)]

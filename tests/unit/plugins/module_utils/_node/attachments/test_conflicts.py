@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, return_address

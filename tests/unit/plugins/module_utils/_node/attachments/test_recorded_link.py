@@ -22,7 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink, veth
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, View
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import Preparation, prepare
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_device
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 )
 
 FIRST, SECOND = "opt/bin", "lib/bin"
-CONTENT: t.Final = network("net", {"type": "lab", "ipam": {"type": "delegated"}})
+CONTENT = network("net", {"type": "lab", "ipam": {"type": "delegated"}})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +54,8 @@ class AccessCase:
         return [finding for finding in findings if finding.file.startswith(f"{path}/")]
 
 
-NO_PLUGIN: t.Final = "so no plugin is run"
-NOT_THIS_PLUGIN: t.Final = "so this plugin is not run"
+NO_PLUGIN = "so no plugin is run"
+NOT_THIS_PLUGIN = "so this plugin is not run"
 
 
 def unsafe(path: str, mode: int, refusal: str, **links: str) -> AccessCase:

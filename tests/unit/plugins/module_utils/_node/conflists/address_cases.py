@@ -26,16 +26,16 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, expect, on
 
-RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
-SECOND: t.Final = "/plugins/0/ipam/ranges/1/0"
-FLOATING: t.Final = example_node(["eth0"], ["192.168.1.9/24 dev eth0", "192.168.1.200/32 dev eth0"])
-ANYCAST: t.Final = example_node(["eth0"], ["192.168.1.9/24 dev eth0", "10.1.0.53/32 dev lo"])
-OWN_BRIDGE: t.Final = example_node(
+RANGE = "/plugins/0/ipam/ranges/0/0"
+SECOND = "/plugins/0/ipam/ranges/1/0"
+FLOATING = example_node(["eth0"], ["192.168.1.9/24 dev eth0", "192.168.1.200/32 dev eth0"])
+ANYCAST = example_node(["eth0"], ["192.168.1.9/24 dev eth0", "10.1.0.53/32 dev lo"])
+OWN_BRIDGE = example_node(
     ["eth0", "cni0 kind bridge"], ["192.168.1.9/24 dev eth0", "10.1.0.1/16 dev cni0", "10.1.0.2/16 dev cni0"]
 )
 # As its package brings it; CRI-O's has had the same subnet.
-PODMAN: t.Final = network("podman", bridge("10.88.0.0/16", "cni-podman0", ipMasq=True), {"type": "portmap"})
-CALICO_IPAM: t.Final = network("k8s-pod-network", {"type": "calico", "ipam": {"type": "calico-ipam"}})
+PODMAN = network("podman", bridge("10.88.0.0/16", "cni-podman0", ipMasq=True), {"type": "portmap"})
+CALICO_IPAM = network("k8s-pod-network", {"type": "calico", "ipam": {"type": "calico-ipam"}})
 
 
 def on_lan(ipam: JsonObject, plugin: str = "macvlan", master: str = "eth0", **keys: t.Any) -> JsonObject:

@@ -20,18 +20,18 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, expect, on
 
-RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
-SECOND: t.Final = "/plugins/0/ipam/ranges/1/0"
-BRIDGES: t.Final = ["eth0", "cni0 kind bridge", "cni0.5 kind veth"]
-PORTS: t.Final = ["veth1 kind veth master cni0", "veth2 kind veth master cni0"]
-OWN: t.Final = "192.168.1.9/24 dev eth0"
-OLD: t.Final = example_node([*BRIDGES, *PORTS], [OWN, "10.1.0.1/16 dev cni0"])
-OLD_WITHOUT_PORTS: t.Final = example_node(BRIDGES, [OWN, "10.1.0.1/16 dev cni0"])
-OLD_VLAN: t.Final = example_node([*BRIDGES, *PORTS], [OWN, "10.1.0.1/16 dev cni0.5"])
-OLD_IPV6: t.Final = example_node([*BRIDGES, *PORTS], [OWN, "fd00:1::1/48 dev cni0"])
-BOTH: t.Final = example_node([*BRIDGES, *PORTS], [OWN, "10.1.0.1/16 dev cni0", "10.9.0.1/16 dev cni0"])
-DIFFERS: t.Final = "bridge-address-differs"
-REPLACED: t.Final = "bridge-address-replaced"
+RANGE = "/plugins/0/ipam/ranges/0/0"
+SECOND = "/plugins/0/ipam/ranges/1/0"
+BRIDGES = ["eth0", "cni0 kind bridge", "cni0.5 kind veth"]
+PORTS = ["veth1 kind veth master cni0", "veth2 kind veth master cni0"]
+OWN = "192.168.1.9/24 dev eth0"
+OLD = example_node([*BRIDGES, *PORTS], [OWN, "10.1.0.1/16 dev cni0"])
+OLD_WITHOUT_PORTS = example_node(BRIDGES, [OWN, "10.1.0.1/16 dev cni0"])
+OLD_VLAN = example_node([*BRIDGES, *PORTS], [OWN, "10.1.0.1/16 dev cni0.5"])
+OLD_IPV6 = example_node([*BRIDGES, *PORTS], [OWN, "fd00:1::1/48 dev cni0"])
+BOTH = example_node([*BRIDGES, *PORTS], [OWN, "10.1.0.1/16 dev cni0", "10.9.0.1/16 dev cni0"])
+DIFFERS = "bridge-address-differs"
+REPLACED = "bridge-address-replaced"
 
 BROKEN: t.Final[Corpus] = {
     DIFFERS: {

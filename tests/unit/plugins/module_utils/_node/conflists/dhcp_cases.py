@@ -22,12 +22,12 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     on,
 )
 
-CODE: t.Final = "dhcp-daemon-missing"
-SOCKET: t.Final = "/run/cni/dhcp.sock"
-OTHER: t.Final = "/run/lan/dhcp.sock"
-NO_FILE: t.Final = {SOCKET: f"{SOCKET} does not exist"}
-NO_PROCESS: t.Final = {SOCKET: f"no process listens on {SOCKET}"}
-NO_OTHER: t.Final = {OTHER: f"{OTHER} does not exist"}
+CODE = "dhcp-daemon-missing"
+SOCKET = "/run/cni/dhcp.sock"
+OTHER = "/run/lan/dhcp.sock"
+NO_FILE = {SOCKET: f"{SOCKET} does not exist"}
+NO_PROCESS = {SOCKET: f"no process listens on {SOCKET}"}
+NO_OTHER = {OTHER: f"{OTHER} does not exist"}
 
 
 def macvlan(**ipam: str) -> JsonObject:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Route, View
 
-MAIN: t.Final = "254"
+MAIN = "254"
 
 
 class ExampleNode(t.NamedTuple):
@@ -73,24 +74,24 @@ def _route(text: str, keys: t.Mapping[str, str], numbers: t.Mapping[str, int]) -
     return Route(ipaddress.ip_network(text), gateway, link, int(keys.get("table", MAIN)))
 
 
-PLAIN: t.Final = example_node(["eth0"], ["192.168.1.9/24 dev eth0"], ["0.0.0.0/0 via 192.168.1.1 dev eth0"])
-NO_WAY_OUT: t.Final = example_node(["eth0"], ["192.168.1.9/24 dev eth0"])
-DUAL_STACK: t.Final = example_node(
+PLAIN = example_node(["eth0"], ["192.168.1.9/24 dev eth0"], ["0.0.0.0/0 via 192.168.1.1 dev eth0"])
+NO_WAY_OUT = example_node(["eth0"], ["192.168.1.9/24 dev eth0"])
+DUAL_STACK = example_node(
     ["eth0"],
     ["192.168.1.9/24 dev eth0", "2001:db8:1::9/64 dev eth0"],
     ["0.0.0.0/0 via 192.168.1.1 dev eth0", "::/0 via fe80::fffe dev eth0"],
 )
-CORPORATE: t.Final = example_node(
+CORPORATE = example_node(
     ["eth0", "eth0.100 kind vlan"],
     ["10.9.9.9/8 dev eth0", "192.168.100.5/24 dev eth0.100", "2001:db8:1::9/48 dev eth0"],
     ["0.0.0.0/0 via 10.0.0.1 dev eth0", "169.254.0.0/16 dev eth0"],
 )
-DOCKER: t.Final = example_node(
+DOCKER = example_node(
     ["eth0", "docker0 kind bridge", "br-4f2a7c kind bridge", "veth1f0e kind veth master docker0"],
     ["192.168.1.9/24 dev eth0", "172.17.0.1/16 dev docker0", "172.18.0.1/16 dev br-4f2a7c", "fd00:d::1/64 dev docker0"],
     ["0.0.0.0/0 via 192.168.1.1 dev eth0"],
 )
-IDLE_BRIDGES: t.Final = example_node(
+IDLE_BRIDGES = example_node(
     ["eth0", "docker0 kind bridge", "virbr0 kind bridge", "cni0 kind bridge", "br0 kind bridge"],
     [
         "192.168.1.9/24 dev eth0",
@@ -101,21 +102,21 @@ IDLE_BRIDGES: t.Final = example_node(
     ],
     ["0.0.0.0/0 via 192.168.1.1 dev eth0"],
 )
-HYPERVISOR: t.Final = example_node(
+HYPERVISOR = example_node(
     ["eth0 master br0", "br0 kind bridge"], ["192.168.1.9/24 dev br0"], ["0.0.0.0/0 via 192.168.1.1 dev br0"]
 )
-K3S: t.Final = example_node(
+K3S = example_node(
     ["eth0", "flannel.1 mtu 1450 kind vxlan", "cni0 mtu 1450 kind bridge", "veth77a1 mtu 1450 kind veth master cni0"],
     ["192.168.1.9/24 dev eth0", "10.42.0.0/32 dev flannel.1", "10.42.0.1/24 dev cni0"],
     ["0.0.0.0/0 via 192.168.1.1 dev eth0", "10.42.1.0/24 via 10.42.1.0 dev flannel.1"],
 )
-CALICO: t.Final = example_node(
+CALICO = example_node(
     ["eth0", "cali12ab kind veth", "tunl0 mtu 1480 kind ipip"],
     ["192.168.1.9/24 dev eth0", "10.244.0.1/32 dev tunl0"],
     ["0.0.0.0/0 via 192.168.1.1 dev eth0", "10.244.0.5/32 dev cali12ab", "10.244.7.0/26 via 192.168.1.7 dev tunl0"],
 )
 # Of the table of wg-quick, which the kernel prints before the main one.
-VPN: t.Final = example_node(
+VPN = example_node(
     ["eth0", "wg0 mtu 1420 kind wireguard", "tun0 kind tun"],
     ["192.168.1.9/24 dev eth0", "10.8.0.2/24 dev wg0", "10.9.0.6/32 dev tun0"],
     [
@@ -126,7 +127,7 @@ VPN: t.Final = example_node(
         "fd00:20::/48 dev wg0",
     ],
 )
-ALL_BY_VPN: t.Final = example_node(
+ALL_BY_VPN = example_node(
     ["eth0", "wg0 mtu 1420 kind wireguard"],
     ["192.168.1.9/24 dev eth0", "10.8.0.2/32 dev wg0"],
     [
@@ -137,7 +138,7 @@ ALL_BY_VPN: t.Final = example_node(
         "8000::/1 dev wg0",
     ],
 )
-CLOUD: t.Final = example_node(
+CLOUD = example_node(
     ["ens5 mtu 9001 altname enp0s5", "ens6 mtu 9001 altname enp0s6"],
     ["172.31.16.5/20 dev ens5", "172.31.48.7/20 dev ens6"],
     [

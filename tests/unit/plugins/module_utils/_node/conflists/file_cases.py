@@ -25,9 +25,9 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     expect,
 )
 
-LOOPBACK: t.Final = network("loopback", {"type": "loopback"})
-MULTUS: t.Final = network("multus-cni-network", {"type": "multus", "delegates": []})
-YOUNG: t.Final = 5
+LOOPBACK = network("loopback", {"type": "loopback"})
+MULTUS = network("multus-cni-network", {"type": "multus", "delegates": []})
+YOUNG = 5
 
 
 def shadow(name: str, content: bytes, *words: str) -> NodeCase:

@@ -20,17 +20,17 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, expect, on
 
-RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
-SECOND: t.Final = "/plugins/0/ipam/ranges/1/0"
-BRIDGES: t.Final = example_node(
+RANGE = "/plugins/0/ipam/ranges/0/0"
+SECOND = "/plugins/0/ipam/ranges/1/0"
+BRIDGES = example_node(
     ["eth0", "cni0 kind bridge", "cni0.5 kind veth"],
     ["192.168.1.9/24 dev eth0"],
     ["0.0.0.0/0 via 192.168.1.1 dev eth0"],
 )
-OFF: t.Final = "family-switched-off"
-IGNORED: t.Final = "router-ignored"
-BY_DEFAULT: t.Final = {"net/ipv6/conf/default/disable_ipv6": "1"}
-ON_THE_BRIDGE: t.Final = {"net/ipv6/conf/cni0/disable_ipv6": "0"}
+OFF = "family-switched-off"
+IGNORED = "router-ignored"
+BY_DEFAULT = {"net/ipv6/conf/default/disable_ipv6": "1"}
+ON_THE_BRIDGE = {"net/ipv6/conf/cni0/disable_ipv6": "0"}
 
 BROKEN: t.Final[Corpus] = {
     OFF: {

@@ -29,10 +29,8 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     on,
 )
 
-NO_MAIN_WAY: t.Final = example_node(
-    ["eth0", "wg0 mtu 1420"], ["192.168.1.9/24 dev eth0"], ["0.0.0.0/0 dev wg0 table 51820"]
-)
-DEVICE: t.Final = {"type": "host-device", "device": "ens6f0v3"}
+NO_MAIN_WAY = example_node(["eth0", "wg0 mtu 1420"], ["192.168.1.9/24 dev eth0"], ["0.0.0.0/0 dev wg0 table 51820"])
+DEVICE = {"type": "host-device", "device": "ens6f0v3"}
 
 BROKEN: t.Final[Corpus] = {
     "missing-link": {

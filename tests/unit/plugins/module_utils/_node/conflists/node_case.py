@@ -28,8 +28,8 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, present
 
-FILE: t.Final = "10-net.conflist"
-DAY: t.Final = 24 * 3600
+FILE = "10-net.conflist"
+DAY = 24 * 3600
 
 
 class ExpectedFinding(t.NamedTuple):

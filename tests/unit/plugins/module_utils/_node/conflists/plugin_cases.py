@@ -77,14 +77,14 @@ def expect_missing(path: str, *words: str) -> list[ExpectedFinding]:
 
 
 # By the versions that releases of the reference plugins speak.
-V0_6: t.Final = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1")
-V0_9: t.Final = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0")
-V1_1: t.Final = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0")
-NEWEST: t.Final = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
+V0_6 = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1")
+V0_9 = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0")
+V1_1 = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0")
+NEWEST = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 USUAL: t.Final[t.Mapping[str, Install]] = {"bridge": V1_1, "host-local": V1_1}
-LIST: t.Final = bridge("10.1.0.0/16")
-TYPE: t.Final = "/plugins/0/type"
-OF_VERSIONS: t.Final = b'{"cniVersions": ["0.4.0", "1.1.0"], "name": "net", "plugins": [{"type": "a"}, {"type": "b"}]}'
+LIST = bridge("10.1.0.0/16")
+TYPE = "/plugins/0/type"
+OF_VERSIONS = b'{"cniVersions": ["0.4.0", "1.1.0"], "name": "net", "plugins": [{"type": "a"}, {"type": "b"}]}'
 
 
 def broken(install: Install, *words: str) -> PluginCase:

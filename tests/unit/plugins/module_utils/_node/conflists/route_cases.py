@@ -29,19 +29,19 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, expect, on
 
-RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
-SECOND: t.Final = "/plugins/0/ipam/ranges/1/0"
-OWN_BRIDGE: t.Final = example_node(
+RANGE = "/plugins/0/ipam/ranges/0/0"
+SECOND = "/plugins/0/ipam/ranges/1/0"
+OWN_BRIDGE = example_node(
     ["eth0", "cni0 kind bridge", "cni0.5 kind vlan", "veth1 master cni0"],
     ["192.168.1.9/24 dev eth0", "10.1.0.1/16 dev cni0", "10.5.0.1/16 dev cni0.5", "fd00:1::1/64 dev cni0"],
     ["0.0.0.0/0 via 192.168.1.1 dev eth0"],
 )
-OF_PTP: t.Final = example_node(
+OF_PTP = example_node(
     ["eth0", "veth1 kind veth", "veth2 kind veth"],
     ["192.168.1.9/24 dev eth0", "10.1.0.1/32 dev veth1", "10.1.0.1/32 dev veth2"],
     ["10.1.0.5/32 dev veth1", "10.1.0.6/32 dev veth2"],
 )
-BEHIND_ROUTER: t.Final = example_node(["eth0"], ["192.168.1.9/24 dev eth0"], ["10.0.0.0/8 via 192.168.1.7 dev eth0"])
+BEHIND_ROUTER = example_node(["eth0"], ["192.168.1.9/24 dev eth0"], ["10.0.0.0/8 via 192.168.1.7 dev eth0"])
 
 
 def idle(path: str, *words: str) -> list[t.Any]:

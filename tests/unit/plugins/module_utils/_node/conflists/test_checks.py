@@ -27,7 +27,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import example_node
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, present
 
-DEFAULT_ROUTE: t.Final = "0.0.0.0/0 via 192.168.1.1 dev eth0"
+DEFAULT_ROUTE = "0.0.0.0/0 via 192.168.1.1 dev eth0"
 
 
 def view(addresses: t.Sequence[str] = (), routes: t.Sequence[str] = (DEFAULT_ROUTE,), *, is_idle: bool = False) -> View:
@@ -132,7 +132,7 @@ def test_a_missing_device_of_an_existing_network_causes_no_finding(lab: Lab) -> 
     assert lab.find_codes({"type": "host-device", "device": "eth8"}) == ["warning missing-device /plugins/0/device"]
 
 
-RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
+RANGE = "/plugins/0/ipam/ranges/0/0"
 TAKEN, ROUTED = f"error address-taken {RANGE}", f"error overlaps-route {RANGE}"
 ON_NODE: t.Final[dict[str, tuple[JsonObject, list[str], list[str], list[str]]]] = {
     "nothing of it": (bridge("10.1.0.0/16"), ["192.168.1.9/24 dev eth0"], ["192.168.1.0/24 dev eth0"], []),

@@ -32,9 +32,9 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.runtime_cases import RuntimeCase
 
 AnyCase = t.Union[NodeCase, PluginCase, AccessCase, RuntimeCase]
-OF_NODES: t.Final = (link_cases, address_cases, bridge_cases, ipv6_cases, dhcp_cases, route_cases, file_cases)
-BROKEN: t.Final = {code: cases for table in OF_NODES for code, cases in table.BROKEN.items()}
-FINE: t.Final = {code: cases for table in OF_NODES for code, cases in table.FINE.items()}
+OF_NODES = (link_cases, address_cases, bridge_cases, ipv6_cases, dhcp_cases, route_cases, file_cases)
+BROKEN = {code: cases for table in OF_NODES for code, cases in table.BROKEN.items()}
+FINE = {code: cases for table in OF_NODES for code, cases in table.FINE.items()}
 
 
 BROKEN_BY_CODE: t.Final[t.Mapping[str, t.Mapping[str, AnyCase]]] = {

@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, collect_leaks, read_node
@@ -204,9 +205,7 @@ def links(tools: PrintingTools, monkeypatch: pytest.MonkeyPatch) -> Links:
 
     def make(*names: str) -> None:
         monkeypatch.setattr(socket, "if_nameindex", lambda: list(enumerate(names, 1)))
-        ifb_links = tuple(
-            rtnetlink.Link(number, name, "", 1500, True, 0, 0, "ifb") for number, name in enumerate(names, 1)
-        )
+        ifb_links = tuple(Link(number, name, "", 1500, True, 0, 0, "ifb") for number, name in enumerate(names, 1))
         monkeypatch.setattr(rtnetlink, "links", lambda: ifb_links)
 
     return make

@@ -10,7 +10,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, View
 from ansible_collections.cni.node.plugins.module_utils._node.info.links import list_links
 
 

@@ -11,7 +11,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._node.info import metrics
 from ansible_collections.cni.node.plugins.module_utils._node.info.address_pools import Pool
 
-ERROR: t.Final = {"code": 6, "msg": "no", "details": ""}
+ERROR = {"code": 6, "msg": "no", "details": ""}
 
 
 def _attachment(network: str = "dbnet", **facts: t.Any) -> JsonObject:

@@ -134,6 +134,3 @@ class RecordedNode:
 
     def _is_attached(self, record: Record) -> bool:
         return record.attachment.key not in self.begun
-
-
-__all__ = ("EVERYTHING", "FORWARDING", "RecordedNode")

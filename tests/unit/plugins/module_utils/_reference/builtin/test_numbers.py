@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -62,7 +60,7 @@ def test_add_refuses_a_number_out_of_range_with_its_place(plugin_type: str, keys
         plugin.add(read_request("ADD", prevResult=RESULT, **keys))
 
 
-RATES: t.Final = [(125_000, (2**32 - 1) // 8), (1_250_000, (2**32 - 1) // 8), (125_000, 256_000_000), (8, 2**32 - 2)]
+RATES = [(125_000, (2**32 - 1) // 8), (1_250_000, (2**32 - 1) // 8), (125_000, 256_000_000), (8, 2**32 - 2)]
 
 
 @pytest.mark.parametrize(("rate", "burst"), [*RATES, (2**32 - 1, 2**32 - 2)])

@@ -15,23 +15,17 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import qdiscs, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import MACVLAN
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import MACVLAN, Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.links.routing_rules import Rule
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import (
-    MAIN_TABLE,
-    Address,
-    Link,
-    Route,
-    View,
-)
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE, Address, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local, lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 from ansible_collections.cni.node.tests.support.reference_cases import Situation
 
-HOST: t.Final = "host"
+HOST = "host"
 # Links that exist before a case begins.
-_BEFORE: t.Final = ("lo", "up0", "up1")
+_BEFORE = ("lo", "up0", "up1")
 
 
 class RecordedKernel:
@@ -182,6 +176,3 @@ class RecordedKernel:
             if self.indexes[HOST][entry["dev"]] == ifindex
             for action in entry["options"]["actions"]
         }
-
-
-__all__ = ("HOST", "RecordedKernel")

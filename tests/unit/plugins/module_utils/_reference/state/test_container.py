@@ -10,7 +10,9 @@ import ipaddress
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Link, Route, Rule, View
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.routing_rules import Rule
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference

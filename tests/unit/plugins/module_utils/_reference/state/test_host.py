@@ -14,8 +14,9 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import PortVlans
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import TokenBucket
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Route
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources

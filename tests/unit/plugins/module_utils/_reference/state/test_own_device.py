@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_device import DeviceClaim, identify_device
 
 MAC, OTHER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"

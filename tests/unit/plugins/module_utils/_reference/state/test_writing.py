@@ -22,7 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import (
     rtnetlink,
     traffic_control,
 )
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Link, Route
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Route
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources, writing
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference

@@ -16,7 +16,7 @@ from hypothesis import given
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join, scan
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values
 
-TEXT: t.Final = """{
+TEXT = """{
   "name": "a",
   "a/b~c": [1,
     {"x": "}],{\\" // no end"},

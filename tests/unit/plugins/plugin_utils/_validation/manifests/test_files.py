@@ -24,11 +24,11 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.validate impo
 from ansible_collections.cni.node.plugins.test.valid_conflist import valid_conflist
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._validation import corpus
 
-VERSION: t.Final = "k8s.cni.cncf.io/v1"
-KIND: t.Final = "NetworkAttachmentDefinition"
+VERSION = "k8s.cni.cncf.io/v1"
+KIND = "NetworkAttachmentDefinition"
 LOOPBACK: t.Final[JsonObject] = {"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "loopback"}]}
-KEYS: t.Final = ("apiVersion", "kind", "metadata", "name", "namespace", "spec", "config", "items")
-TEXTS: t.Final = [path.read_bytes() for path in corpus.MANIFESTS]
+KEYS = ("apiVersion", "kind", "metadata", "name", "namespace", "spec", "config", "items")
+TEXTS = [path.read_bytes() for path in corpus.MANIFESTS]
 
 values: st.SearchStrategy[t.Any] = st.recursive(
     st.none() | st.booleans() | st.text(max_size=5),

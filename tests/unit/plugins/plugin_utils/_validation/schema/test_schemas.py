@@ -22,9 +22,9 @@ import jsonschema
 
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import formats, schemas
 
-DIRECTORY: t.Final = pathlib.Path(schemas.__file__).parents[2] / "schemas"
-NAMES: t.Final = sorted(str(path.relative_to(DIRECTORY).with_suffix("")) for path in DIRECTORY.rglob("*.json"))
-REFERENCE: t.Final = (
+DIRECTORY = pathlib.Path(schemas.__file__).parents[2] / "schemas"
+NAMES = sorted(str(path.relative_to(DIRECTORY).with_suffix("")) for path in DIRECTORY.rglob("*.json"))
+REFERENCE = (
     *("bridge", "ptp", "macvlan", "ipvlan", "vlan", "host-device", "dummy", "tap", "loopback"),
     *("host-local", "static", "dhcp"),
     *("tuning", "portmap", "bandwidth", "firewall", "sbr", "vrf"),

@@ -74,7 +74,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     journals: list[Journal] = [executor] if log is None else [executor, log]
     results = reconcile_all(reconciler, batch.selected, workers, until, Sharing(executor.prepare, journals))
     warn(module, report.warnings(results))
-    if reconciler.lacks_library:
+    if any(result.lacks_library for result in results):
         _warn_of_library(module)
     if module.check_mode:
         _warn_of_interruptions(module, runtime, networks, results)

@@ -5,16 +5,18 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Compare an attachment's record with the kernel: its links, then its firewall rules."""
+"""Compare an attachment's record with the kernel: its links, and its rules in the node's firewall."""
 
 from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift, rule_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift, RuleFaults
+from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 
 
@@ -22,42 +24,67 @@ class AttachmentDrift(t.NamedTuple):
     """Differences between an attachment's record and the kernel.
 
     Attributes:
-        links: Drift in the container's network namespace and of the node's links.
-        rules: Messages about missing rules in the node's firewall.
+        links: Drift in the container's network namespace and of the node's links; None if these cannot be compared.
+        rules: Drift of the node's firewall.
         is_whole: Whether everything was compared that the plugins have made.
     """
 
-    links: LinkDrift
-    rules: tuple[str, ...]
-    is_whole: bool
+    links: LinkDrift | None = None
+    rules: RuleDrift = RuleDrift()
+    is_whole: bool = False
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        return (*self.links.messages, *self.rules)
+    def is_compared(self) -> bool:
+        """Return whether there was anything to compare."""
+        return self.links is not None or bool(self.rules.parts)
 
-    def places(self, netns: str) -> str:
-        """Return the places in which something is missing, as a phrase."""
-        links = self.links
-        places = ((links.inside, f"in {netns}"), (links.on_node, "on the node"), (self.rules, "in the node's firewall"))
-        return " and ".join(place for faults, place in places if faults)
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return (*(self.links.messages if self.links else ()), *self.rules.messages)
+
+    def error(self, netns: str) -> CniError | None:
+        """Return the error of CHECK for the drift, or None if there is no drift.
+
+        Args:
+            netns: Path of the container's network namespace.
+        """
+        if not self.messages:
+            return None
+        inside, on_node = (self.links.inside, self.links.on_node) if self.links else ((), ())
+        places = ((inside, f"in {netns}"), (on_node, "on the node"), (self.rules.messages, "in the node's firewall"))
+        where = " and ".join(place for messages, place in places if messages)
+        return CniError(Code.LIMITED_CONNECTIVITY, "; ".join(self.messages), f"looked for {where}")
 
 
-def compare(record: Record, rules: RuleDrift | None, view: NodeView) -> AttachmentDrift | None:
+def compare(record: Record, view: NodeView, store: RecordStore | None = None, *, rules: bool = True) -> AttachmentDrift:
     """Compare an attachment's record with the kernel, without running a plugin.
 
     Args:
         view: What the node has; one view serves all attachments of a run.
-        rules: Compares the node's firewall; None skips it.
-
-    Returns:
-        None if the record has nothing that can be compared.
+        store: Where the record is. Rules that are missing are listed again if the record is younger than the view.
+        rules: Whether the node's firewall is compared.
 
     Raises:
         CniError: The kernel cannot be read, or the record cannot be used.
     """
     network = record.network()
     links = interface_drift.find_drift(record, network, view)
-    faults = rules.find_drift(record, network) if rules else RuleFaults((), is_compared=False, is_whole=False)
-    if links is None and not faults.is_compared:
-        return None
-    return AttachmentDrift(links or LinkDrift((), ()), faults.messages, links is not None and faults.is_whole)
+    if not rules:
+        return AttachmentDrift(links)
+    found = rule_drift.find_drift(record, network, view, store)
+    return AttachmentDrift(links, found, is_whole=links is not None and not found.unlisted)
+
+
+def compare_again(
+    record: Record, drift: AttachmentDrift, view: NodeView, *, links: bool, rules: bool
+) -> AttachmentDrift:
+    """Compare links, rules or both once more.
+
+    Raises:
+        CniError: As `compare`.
+    """
+    if rules:
+        drift = drift._replace(rules=drift.rules.compare_again(view))
+    if links:
+        drift = drift._replace(links=interface_drift.find_drift(record, record.network(), view) or drift.links)
+    return drift

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The drift of an attachment's firewall rules: what the node lacks of those that follow from its record."""
+"""Compare the firewall rules that follow from an attachment's record with the node."""
 
 from __future__ import annotations
 
@@ -13,67 +13,79 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import modification_time
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import UnreadableRules, firewall_state
-from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_drift import PartDrift, compare
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_drift
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_drift import PartDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import FirewallPart
 
 # Seconds. The time of a file may lag behind the clock.
 _CLOCK_MARGIN = 1.0
 
 
-class RuleFaults(t.NamedTuple):
-    """Result of comparing an attachment's firewall rules with the node.
+class RuleDrift(t.NamedTuple):
+    """The drift of an attachment's firewall rules.
 
     Attributes:
-        messages: One for each missing rule.
-        is_compared: Whether there was a rule to compare, and it could be.
-        is_whole: Whether every expected rule was compared.
+        parts: The comparisons of those rules that could be listed.
+        unlisted: Why some rules could not be compared, or an empty string.
+        is_readable: Whether the record tells which rules the attachment has. If not, nothing of it is repaired.
     """
 
-    messages: tuple[str, ...]
-    is_compared: bool
-    is_whole: bool
+    parts: tuple[PartDrift, ...] = ()
+    unlisted: str = ""
+    is_readable: bool = True
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(message for part in self.parts for message in part.messages))
+
+    @property
+    def missing(self) -> tuple[PartDrift, ...]:
+        """The parts of which something is missing."""
+        return tuple(part for part in self.parts if part.missing)
+
+    def compare_again(self, view: NodeView) -> RuleDrift:
+        """Return what is missing now. What cannot be listed any more may still be missing."""
+        return self._replace(parts=tuple(firewall_drift.compare(part.part, view) or part for part in self.parts))
+
+    def without_drift(self) -> RuleDrift:
+        return self._replace(parts=tuple(part._replace(missing=()) for part in self.parts))
 
 
-class RuleDrift:
-    """Compares attachments with the node's firewall.
+def find_drift(
+    record: Record, network: NetworkConfiguration, view: NodeView, store: RecordStore | None = None
+) -> RuleDrift:
+    """Return which rules of an attachment are missing, without running a plugin.
 
-    The rules are read once for all attachments of a run. They are read again only if rules seem to be missing and
-    the record of the attachment is younger than the view.
+    Args:
+        network: The configuration in the record.
+        view: What the node has.
+        store: Where the record is. Rules that are missing are listed again if the record is younger than the view.
+
+    Raises:
+        CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
     """
+    try:
+        parts = [] if network.disable_check else firewall_state(record, network)
+    except UnreadableRules as exc:
+        return RuleDrift(unlisted=_unlisted(exc), is_readable=False)
+    drifts = _compare_parts(parts, view)
+    if store is not None and any(drift.missing for drift in drifts if drift):
+        changed = modification_time(store.path_of(record.attachment.key))
+        drifts = _compare_parts(parts, view, min(time.time(), changed + _CLOCK_MARGIN))
+    unlisted = (part for part, drift in zip(parts, drifts) if drift is None)
+    errors = (view.find_error(part) or firewall_drift.missing_program(part) for part in unlisted)
+    return RuleDrift(tuple(filter(None, drifts)), next(map(_unlisted, errors), ""))
 
-    def __init__(self, records: RecordStore, view: NodeView) -> None:
-        self._records = records
-        self._view = view
 
-    def find_drift(self, record: Record, network: NetworkConfiguration) -> RuleFaults:
-        """Return which rules of an attachment are missing, without running a plugin.
+def _compare_parts(parts: t.Iterable[FirewallPart], view: NodeView, since: float = 0.0) -> list[PartDrift | None]:
+    return [firewall_drift.compare(part, view, since) for part in parts]
 
-        Args:
-            network: The configuration in the record.
 
-        Raises:
-            CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
-        """
-        try:
-            parts = [] if network.disable_check else firewall_state(record, network)
-        except UnreadableRules:  # CHECK tells the reason
-            return RuleFaults((), is_compared=False, is_whole=False)
-        found = self._find_parts(record, parts)
-        messages = dict.fromkeys(message for part in found for message in part.messages)
-        return RuleFaults(tuple(messages), bool(found), len(found) == len(parts))
-
-    def _find_parts(self, record: Record, parts: t.Sequence[FirewallPart]) -> list[PartDrift]:
-        """Return the parts that could be compared."""
-        found = self._compare_all(parts, 0.0)
-        if any(part.missing for part in found):
-            changed = modification_time(self._records.path_of(record.attachment.key))
-            found = self._compare_all(parts, min(time.time(), changed + _CLOCK_MARGIN))
-        return found
-
-    def _compare_all(self, parts: t.Iterable[FirewallPart], since: float) -> list[PartDrift]:
-        return [drift for drift in (compare(part, self._view, since) for part in parts) if drift is not None]
+def _unlisted(error: CniError) -> str:
+    return f"its rules cannot be compared: {error}"

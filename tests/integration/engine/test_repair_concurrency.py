@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Resource, Target
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Resource
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     EngineNode,
@@ -96,7 +96,7 @@ def test_a_repair_is_undone_if_a_del_begins_meanwhile(
         return record.attachment != ended or asked.count(record) <= looks
 
     repairer = Repairer(60, NODE_PATHS.state_dir, NODE_PATHS.lease_dir, is_attached)
-    first, second = repairer.repair([Target(record, frozenset(Resource)) for record in records])
+    first, second = repairer.compare_and_repair((record, frozenset(Resource)) for record in records)
     assert (first.reason, second.reason) == ("an operation on it has begun", "")
     assert second.repaired == second.drift
     assert [lease.exists() for lease in leases] == [False, True]
@@ -117,7 +117,7 @@ def test_repair_continues_after_a_namespace_disappears(node: EngineNode, items: 
             return True
 
         repairer = Repairer(60, NODE_PATHS.state_dir, NODE_PATHS.lease_dir, is_attached)
-        repairs = repairer.repair([Target(record, frozenset(Resource)) for record in records])
+        repairs = repairer.compare_and_repair((record, frozenset(Resource)) for record in records)
         lost, other = sorted(repairs, key=lambda repair: repair.record.attachment.container_id != brief.name)
         assert lost.error is not None
         assert (other.error, other.repaired) == (None, ("the route to 0.0.0.0/0 is missing",))

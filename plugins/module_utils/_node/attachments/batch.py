@@ -126,7 +126,7 @@ class _Batch:
         self.desired = desired
         self.workers = workers
         self._until = until
-        self._repairs = reconciler.repair(desired.values())
+        reconciler.repair(desired.values())
         by_container: dict[str, _Container] = {}
         for number, item in desired.items():
             by_container.setdefault(item.attachment.container_id, []).append(number)
@@ -167,7 +167,7 @@ class _Batch:
 
     def _may_begin(self, container: _Container) -> bool:
         # This call reports what was repaired.
-        is_repaired = any(self.desired[number].attachment.key in self._repairs for number in container)
+        is_repaired = any(self._reconciler.is_repaired(self.desired[number]) for number in container)
         return is_repaired or time.monotonic() < self._until
 
 

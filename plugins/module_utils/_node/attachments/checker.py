@@ -22,7 +22,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
     from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-    from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 
 
 class Checker:
@@ -34,32 +33,37 @@ class Checker:
 
     def forget_node(self) -> None:
         """Read the node's links and firewall again for the next comparison."""
-        for name in ("_rules", "_view"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_view", None)
 
-    def kernel_matches(self, record: Record) -> bool:
-        """Return whether the kernel has everything that a record lists; False if nothing can be compared.
+    def compare(self, record: Record, *, rules: bool = True) -> AttachmentDrift:
+        """Compare the kernel with an attachment's record.
+
+        Args:
+            rules: Whether the node's firewall rules are compared as well.
 
         Raises:
-            CniError: ``LIMITED_CONNECTIVITY`` for drift, or an error that prevents the comparison.
+            CniError: The kernel cannot be read, or the record cannot be used.
         """
-        return self._policy.checks_existing and self._compare(record) is not None
+        # A run that checks no attachment does not load it.
+        from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
 
-    def check_existing(self, record: Record) -> CheckReport:
-        """Check an attachment that existed before this run."""
-        source = ""
+        return compare(record, self._view, self._runtime.records, rules=rules)
+
+    def check_existing(self, record: Record, drift: AttachmentDrift) -> CheckReport:
+        """Check an attachment that existed before this run, and was compared with the kernel."""
+        error = drift.error(record.attachment.netns)
+        if error is not None:
+            return CheckReport(error=error, reason=str(error))
         try:
-            compared = self._compare(record)
-            source = "CHECK failed: "
-            return self._check(record, compared)
+            return self._check(record, drift)
         except CniError as exc:
-            return CheckReport(error=exc, reason=f"{source}{exc}")
+            return CheckReport(error=exc, reason=f"CHECK failed: {exc}")
 
     def check_new(self, attachment: Attachment, *, rules: bool) -> CheckReport:
         """Check an attachment that this run has just added.
 
         Args:
-            rules: Whether the node's firewall rules are compared as well.
+            rules: As for `compare`.
 
         Raises:
             CniError: Drift, unless the policy only reports it. Recreating the attachment would not help.
@@ -69,7 +73,11 @@ class Checker:
             what = f"{attachment}: its record is gone right after ADD"
             raise CniError(Code.INTERNAL, what, "expected: a cache_dir that no other program changes")
         try:
-            return self._check(record, self._compare(record, rules=rules))
+            drift = self.compare(record, rules=rules)
+            error = drift.error(attachment.netns)
+            if error is not None:
+                raise error
+            return self._check(record, drift)
         except CniError as exc:
             if self._policy.on_drift == OnDrift.REPORT:
                 return CheckReport(error=exc)
@@ -79,39 +87,18 @@ class Checker:
             where = "CHECK fails right after ADD, so recreating the attachment will not help"
             raise exc.within(where).with_detail(advice) from exc
 
-    def _compare(self, record: Record, *, rules: bool = True) -> AttachmentDrift | None:
-        """Compare the kernel with a record; return a comparison without faults, or None if there was nothing to compare.
-
-        Raises:
-            CniError: As `kernel_matches`.
-        """
-        # A run that checks no attachment does not load it.
-        from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
-
-        drift = compare(record, self._rules if rules else None, self._view)
-        if drift and drift.faults:
-            where = f"looked for {drift.places(record.attachment.netns)}"
-            raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(drift.faults), where)
-        return drift
-
-    @functools.cached_property
-    def _rules(self) -> RuleDrift:
-        from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
-
-        return RuleDrift(self._runtime.records, self._view)
-
     @functools.cached_property
     def _view(self) -> NodeView:
         from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
         return NodeView(self._runtime.paths.lease_dir)
 
-    def _check(self, record: Record, compared: AttachmentDrift | None) -> CheckReport:
+    def _check(self, record: Record, drift: AttachmentDrift) -> CheckReport:
+        """Run CHECK of the plugins, unless the comparison is enough."""
         if self._policy.check == Check.DRIFT:
-            return CheckReport(compared is not None)
+            return CheckReport(drift.is_compared)
         # Only a run that calls plugins needs the list of their quirks.
         from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 
-        is_whole = compared is not None and compared.is_whole
-        checked = self._runtime.check(record, is_false_alarm, skips_builtin=is_whole)
-        return CheckReport(compared is not None or checked.was_run, false_alarms=checked.ignored_errors)
+        checked = self._runtime.check(record, is_false_alarm, skips_builtin=drift.is_whole)
+        return CheckReport(drift.is_compared or checked.was_run, false_alarms=checked.ignored_errors)

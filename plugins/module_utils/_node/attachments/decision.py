@@ -25,6 +25,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Policy,
 )
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair
+    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
+
 NETNS_REPLACED = "its network namespace has been replaced"
 NETWORK_CHANGED = "the network's configuration has changed"
 _ARGS_CHANGED = "its arguments have changed"
@@ -38,10 +42,12 @@ _NO_EVIDENCE = (Code.INCOMPATIBLE_VERSION, Code.IO_FAILURE, Code.TRY_AGAIN, Code
 
 
 class Step(enum.Enum):
-    """A kind of work on an attachment."""
+    """A kind of work on an attachment. After the first three, the decision is made again with what was found."""
 
-    KEEP = "keep"
+    COMPARE = "compare"
+    REPAIR = "repair"
     CHECK = "check"
+    KEEP = "keep"
     ADD = "add"
     RECREATE = "recreate"
     REMOVE = "remove"
@@ -65,18 +71,22 @@ class CheckReport(t.NamedTuple):
 
 
 class Recorded(t.NamedTuple):
-    """Facts about an attachment: its record, and its network namespace as it is now.
+    """Facts about an attachment: its record, and what the node has of it now.
 
     Attributes:
         record: Its record, or the intent of an operation that was not completed.
         defect: Why the attachment has to be recreated without a check, or an empty string.
         netns_change: How the attachment's network namespace differs from the recorded one, or an empty string.
+        drift: The kernel compared with the record; None before, and if it has to be compared again.
+        repair: Result of the repair; None if none was tried.
         check: Result of the check; None before it.
     """
 
     record: Record | None = None
     defect: str = ""
     netns_change: str = ""
+    drift: AttachmentDrift | None = None
+    repair: Repair | None = None
     check: CheckReport | None = None
 
     @property
@@ -91,7 +101,23 @@ class Recorded(t.NamedTuple):
     @property
     def kept_action(self) -> Action:
         """The action to report for an attachment that is kept."""
+        if self.repairs:
+            return Action.REPAIRED
         return Action.CHECKED if self.check and (self.check.checked or self.check.error) else Action.UNCHANGED
+
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """What was repaired in place, as commands."""
+        return self.repair.changes if self.repair else ()
+
+    @property
+    def lacks_library(self) -> bool:
+        return self.repair is not None and self.repair.lacks_library
+
+    def explain(self, reason: str) -> str:
+        """Return a reason, after the drift that was repaired."""
+        repaired = self.repair.repaired if self.repair else ()
+        return "; ".join(dict.fromkeys(filter(None, (*repaired, reason))))
 
     @property
     def is_in_place(self) -> bool:
@@ -119,7 +145,7 @@ class Decision(t.NamedTuple):
 
 
 def decide(recorded: Recorded, desired: DesiredAttachment, policy: Policy) -> Decision:
-    """Return the next step; after `Step.CHECK`, call this again with the result of the check."""
+    """Return the next step; after `COMPARE`, `REPAIR` and `CHECK`, call this again with the facts that they add."""
     record = recorded.record
     if not desired.present:
         return Decision(Step.REMOVE if record else Step.KEEP, recorded.defect, record)
@@ -145,20 +171,38 @@ def _decide_in_place(
 ) -> Decision:
     """Decide on an attachment that matches the request; `kept` is its record with the current configuration."""
     updates = kept is not record or record.restoration != desired.restoration
-    report = recorded.check
+    report, repair = recorded.check, recorded.repair
+    if repair is not None and repair.is_deferred:  # it would be recreated without need
+        error = repair.error or CniError(Code.TRY_AGAIN, repair.reason, "run the task again")
+        return Decision(Step.FAIL, "", kept, error)
     if report is None:
-        return Decision(Step.CHECK if policy.checks_existing else Step.KEEP, "", kept, updates_record=updates)
+        return Decision(_step_to_know_more(recorded, policy), "", kept, updates_record=updates)
+    reason = recorded.explain(report.reason)
     if report.error is None or policy.on_drift == OnDrift.REPORT:
-        return Decision(Step.KEEP, report.reason, kept, report.error, updates_record=updates)
-    if report.error.code in _NO_EVIDENCE:
-        error = report.error.with_detail("kept as it is, because this error is not evidence of drift")
-        return Decision(Step.FAIL, report.reason, kept, error)
+        return Decision(Step.KEEP, reason, kept, report.error, updates_record=updates)
+    error = report.error
+    if repair is not None and repair.rules_error is not None:
+        # Recreating it would end its connections, and fail in the same way.
+        error = CniError(Code.IO_FAILURE, "its rules could not be repaired", str(repair.rules_error))
+    if error.code in _NO_EVIDENCE:
+        error = error.with_detail("kept as it is, because this error is not evidence of drift")
+        return Decision(Step.FAIL, reason, kept, error)
     if policy.on_drift == OnDrift.FAIL:
-        return Decision(Step.FAIL, report.reason, kept, report.error)
+        return Decision(Step.FAIL, reason, kept, error)
     if desired.missing is not None and not policy.dry_run:
-        error = report.error.with_detail(f"it cannot be recreated: {desired.missing}")
-        return Decision(Step.FAIL, report.reason, kept, error)
-    return Decision(Step.RECREATE, report.reason, record)
+        error = error.with_detail(f"it cannot be recreated: {desired.missing}")
+        return Decision(Step.FAIL, reason, kept, error)
+    return Decision(Step.RECREATE, reason, record)
+
+
+def _step_to_know_more(recorded: Recorded, policy: Policy) -> Step:
+    """Return the step for an attachment that matches the request and was not checked."""
+    if not policy.checks_existing:
+        return Step.KEEP
+    if recorded.drift is None:
+        return Step.COMPARE
+    is_repairable = recorded.drift.messages and policy.repairs and recorded.repair is None
+    return Step.REPAIR if is_repairable else Step.CHECK
 
 
 def _needs_no_file(recorded: Recorded, record: Record, desired: DesiredAttachment) -> bool:

@@ -15,7 +15,7 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -43,14 +43,11 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution
     from ansible_collections.cni.node.plugins.module_utils._node.attachments.prerequisites import Prerequisites
     from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair
+    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
 
 
 class Reconciler:
-    """Brings one attachment at a time to its desired state: reads the facts, decides, and carries the decision out.
-
-    Attributes:
-        lacks_library: Whether an attachment is recreated that could be repaired if pyroute2 were installed.
-    """
+    """Brings attachments to their desired state: finds the facts, decides, and carries the decision out."""
 
     def __init__(
         self, runtime: Runtime, conf_dir: ConfDir, policy: Policy, listed: t.Sequence[DesiredAttachment] | None = None
@@ -68,10 +65,7 @@ class Reconciler:
         self._loading = threading.Lock()
         self._prerequisites: Prerequisites | None = None
         self.has_fast_path = policy.check != Check.ALWAYS
-        self._repairs: dict[Key, Repair] = {}
-        self._deferred: dict[Key, CniError] = {}
-        self._unwritten: dict[Key, CniError] = {}
-        self.lacks_library = False
+        self._known: dict[Key, Recorded] = {}  # what was found before the attachments were locked
         self._execution: type[Execution] | None = None  # set by a subclass that runs ADD differently
 
     def check_unchanged(self, desired: DesiredAttachment) -> AttachmentResult | None:
@@ -79,75 +73,38 @@ class Reconciler:
 
         No lock is needed: a run that changes an attachment writes an intent first.
         """
-        if not desired.present or desired.problem is not None:
-            return None
         started = time.monotonic()
-        try:
-            key = desired.attachment.require_valid().key
-            if self._runtime.intents.may_have(key) or not self._runtime.records.may_have(key):
-                return None
-            recorded = self._state.read(desired, locked=False)
-            decision = decide(recorded, self._with_network(desired), self._policy)
-            if decision.updates_record:
-                return None
-            if decision.step is Step.CHECK and decision.record:
-                report = CheckReport(self._checker.kernel_matches(decision.record))
-                recorded = recorded._replace(check=report)
-            elif decision.step is not Step.KEEP:
-                return None
-        except Exception:  # reconcile() reports the error
+        found = self._examine_unlocked(desired, Step.COMPARE, Step.CHECK)
+        if found is None:
+            return None
+        desired, recorded, decision = found
+        is_sound = recorded.check is None or recorded.check.error is None
+        if decision.step is not Step.KEEP or decision.updates_record or not is_sound:
             return None
         return _unchanged_result(desired, recorded, decision)._replace(seconds=time.monotonic() - started)
 
-    def repair(self, desired: t.Iterable[DesiredAttachment]) -> dict[Key, Repair]:
-        """Repair what existing attachments have lost, before they are checked; in check mode, predict it.
+    def repair(self, desired: t.Iterable[DesiredAttachment]) -> None:
+        """Repair what existing attachments have lost, before they are reconciled; in check mode, predict it.
 
         All of them are repaired together, because the rules of many attachments are written as fast as those of one.
-        Drift that cannot be repaired is left to `reconcile`.
         """
         if not self._policy.repairs:
-            return {}
-        records = [record for record in map(self._repairable_record, desired) if record is not None]
-        if not records:
-            return {}
-        # A converged run with a fast path does not load it.
-        from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Resource, Target
-        from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
+            return
+        lost: list[tuple[Record, AttachmentDrift]] = []
+        for item in desired:
+            found = self._examine_unlocked(item, Step.COMPARE)
+            if found is not None:
+                dummy, recorded, decision = found
+                self._known[item.attachment.key] = recorded
+                if decision.step is Step.REPAIR and decision.record and recorded.drift:
+                    lost.append((decision.record, recorded.drift))
+        for repair in self._repair(lost):
+            key = repair.record.attachment.key
+            self._known[key] = self._known[key]._replace(repair=repair, drift=repair.after)
 
-        runtime = self._runtime
-        repairer = Repairer(
-            runtime.exclusion.timeout,
-            runtime.exclusion.directory,
-            runtime.paths.lease_dir,
-            self._is_attached,
-            dry_run=self._policy.dry_run,
-        )
-        repairs = repairer.repair([Target(record, frozenset(Resource)) for record in records])
-        self._checker.forget_node()
-        self.lacks_library = any(repair.lacks_library for repair in repairs)
-        self._deferred = {
-            repair.record.attachment.key: repair.error or CniError(Code.TRY_AGAIN, repair.reason, "run the task again")
-            for repair in repairs
-            if repair.is_deferred
-        }
-        self._repairs = {repair.record.attachment.key: repair for repair in repairs if repair.changes}
-        self._unwritten = {repair.record.attachment.key: repair.rules_error for repair in repairs if repair.rules_error}
-        return self._repairs
-
-    def _repairable_record(self, desired: DesiredAttachment) -> Record | None:
-        """Return the record of an attachment that is as desired, unless its kernel state differs; else None."""
-        try:
-            if not desired.present or desired.problem or self._runtime.intents.may_have(desired.attachment.key):
-                return None
-            recorded = self._state.read(desired, locked=False)
-            decision = decide(recorded, self._with_network(desired), self._policy)
-        except Exception:  # reconcile() reports the error
-            return None
-        return decision.record if decision.step is Step.CHECK else None
-
-    def _is_attached(self, record: Record) -> bool:
-        key = record.attachment.key
-        return self._runtime.records.may_have(key) and not self._runtime.intents.may_have(key)
+    def is_repaired(self, desired: DesiredAttachment) -> bool:
+        """Return whether `repair` has changed something of an attachment."""
+        return bool(self._known.get(desired.attachment.key, Recorded()).repairs)
 
     def reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None = None) -> AttachmentResult:
         """Bring an attachment to its desired state; an error is part of the result.
@@ -159,26 +116,14 @@ class Reconciler:
         started = time.monotonic()
         try:
             self._require_valid(desired)
-            if desired.attachment.key in self._deferred:  # it would be recreated without need
-                raise self._deferred[desired.attachment.key]
             lock = self._runtime.exclusion.lock_attachment(desired.attachment)
             with contextlib.nullcontext() if self._policy.dry_run else lock:
                 result = self._reconcile(desired, replacement)
         except Exception as exc:
-            result = AttachmentResult(desired.attachment, Action.FAILED, error=as_error(exc))
-        return self._with_repair(result)._replace(seconds=time.monotonic() - started)
-
-    def _with_repair(self, result: AttachmentResult) -> AttachmentResult:
-        """Return a result with what was repaired before the attachment was checked."""
-        repair = self._repairs.get(result.attachment.key)
-        if repair is None:
-            return result
-        is_kept = result.action in (Action.CHECKED, Action.UNCHANGED)
-        return result._replace(
-            action=Action.REPAIRED if is_kept else result.action,
-            reason="; ".join(dict.fromkeys([*repair.repaired, *filter(None, [result.reason])])),
-            repairs=repair.changes,
-        )
+            known = self._known.get(desired.attachment.key, Recorded())
+            reason, error = known.explain(""), as_error(exc)
+            result = AttachmentResult(desired.attachment, Action.FAILED, reason, error=error, repairs=known.repairs)
+        return result._replace(seconds=time.monotonic() - started)
 
     def roll_back(
         self, removed: AttachmentResult, failed: AttachmentResult
@@ -204,27 +149,93 @@ class Reconciler:
 
     def _reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None) -> AttachmentResult:
         desired = self._with_network(desired)
-        recorded = self._state.read(desired, locked=not self._policy.dry_run)
-        decision = decide(recorded, desired, self._policy)
-        if decision.step is Step.CHECK and decision.record:
-            recorded = recorded._replace(check=self._check(decision.record))
-            decision = decide(recorded, desired, self._policy)
+        recorded = self._with_known(self._state.read(desired, locked=not self._policy.dry_run))
+        recorded, decision = self._examine(desired, recorded, Step.COMPARE, Step.REPAIR, Step.CHECK)
         if decision.step is Step.KEEP and not decision.updates_record:
             return _unchanged_result(desired, recorded, decision)
         return self._carry_out(desired, recorded, decision, replacement)
 
-    def _check(self, record: Record) -> CheckReport:
-        """Check an attachment. In check mode, one that a run would have repaired by now counts as checked."""
-        repair = self._repairs.get(record.attachment.key) if self._policy.dry_run else None
-        if repair is not None and not repair.left:
-            return CheckReport(checked=True)
-        report = self._checker.check_existing(record)
-        unwritten = self._unwritten.get(record.attachment.key)
-        if report.error is None or unwritten is None:
-            return report
-        # Recreating it would end its connections, and fail in the same way.
-        error = CniError(Code.IO_FAILURE, "its rules could not be repaired", str(unwritten))
-        return CheckReport(report.checked, error, report.reason)
+    def _examine_unlocked(
+        self, desired: DesiredAttachment, *steps: Step
+    ) -> tuple[DesiredAttachment, Recorded, Decision] | None:
+        """Examine an existing attachment on which no operation has begun; None for another one, and after an error.
+
+        Returns:
+            The attachment with its network's configuration, and what `_examine` returns.
+        """
+        if not desired.present or desired.problem is not None:
+            return None
+        try:
+            key = desired.attachment.require_valid().key
+            if self._runtime.intents.may_have(key) or not self._runtime.records.may_have(key):
+                return None
+            desired = self._with_network(desired)
+            return (desired, *self._examine(desired, self._state.read(desired, locked=False), *steps))
+        except Exception:  # reconcile() reports the error
+            return None
+
+    def _examine(self, desired: DesiredAttachment, recorded: Recorded, *steps: Step) -> tuple[Recorded, Decision]:
+        """Find out what a decision depends on, as long as its next step is one of some steps.
+
+        Returns:
+            The facts, and the decision that follows from them.
+        """
+        decision = decide(recorded, desired, self._policy)
+        while decision.step in steps and decision.record is not None:
+            recorded = self._find_out(decision.step, recorded, decision.record)
+            decision = decide(recorded, desired, self._policy)
+        return recorded, decision
+
+    def _find_out(self, step: Step, recorded: Recorded, record: Record) -> Recorded:
+        """Take a step that adds a fact about an attachment.
+
+        Args:
+            record: Its record, with the operations that the network disables now.
+        """
+        if step is Step.COMPARE or recorded.drift is None:
+            try:
+                return recorded._replace(drift=self._checker.compare(record))
+            except CniError as exc:
+                return recorded._replace(check=CheckReport(error=exc, reason=str(exc)))
+        if step is Step.REPAIR:
+            (repair,) = self._repair([(record, recorded.drift)])
+            return recorded._replace(repair=repair, drift=repair.after)
+        if self._policy.dry_run and recorded.repairs and not recorded.drift.messages:
+            return recorded._replace(check=CheckReport(checked=True))  # the plugins would find what is not yet repaired
+        return recorded._replace(check=self._checker.check_existing(record, recorded.drift))
+
+    def _with_known(self, recorded: Recorded) -> Recorded:
+        """Return facts with what was found before the attachment was locked. Drift without a lock is not evidence."""
+        known = self._known.get(recorded.record.attachment.key) if recorded.record else None
+        if known is None:
+            return recorded
+        is_same = known._replace(drift=None, repair=None) == recorded
+        has_drift = known.drift is None or bool(known.drift.messages)
+        return recorded._replace(drift=known.drift if is_same and not has_drift else None, repair=known.repair)
+
+    def _repair(self, lost: t.Sequence[tuple[Record, AttachmentDrift]]) -> list[Repair]:
+        """Repair attachments that were compared; in a dry run, predict the results."""
+        if not lost:
+            return []
+        # A converged run does not load it.
+        from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Resource, Target
+        from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
+
+        runtime = self._runtime
+        repairer = Repairer(
+            runtime.exclusion.timeout,
+            runtime.exclusion.directory,
+            runtime.paths.lease_dir,
+            self._is_attached,
+            dry_run=self._policy.dry_run,
+        )
+        repairs = repairer.repair([Target(record, frozenset(Resource), drift) for record, drift in lost])
+        self._checker.forget_node()
+        return repairs
+
+    def _is_attached(self, record: Record) -> bool:
+        key = record.attachment.key
+        return self._runtime.records.may_have(key) and not self._runtime.intents.may_have(key)
 
     def _carry_out(
         self,
@@ -291,7 +302,7 @@ class Reconciler:
 
 
 def _unchanged_result(desired: DesiredAttachment, recorded: Recorded, decision: Decision) -> AttachmentResult:
-    """Return the result of an attachment that is not changed."""
+    """Return the result of an attachment for which nothing is left to do."""
     missing = desired.missing.with_detail(f"the {desired.attachment} is kept as recorded") if desired.missing else None
     return AttachmentResult(
         desired.attachment,
@@ -303,4 +314,6 @@ def _unchanged_result(desired: DesiredAttachment, recorded: Recorded, decision: 
         missing,
         before=recorded.state,
         after=recorded.state,
+        repairs=recorded.repairs,
+        lacks_library=recorded.lacks_library,
     )

@@ -76,6 +76,8 @@ class Transition:
             before=self._before,
             after=self._after,
             touched=self._touched,
+            repairs=self._recorded.repairs,
+            lacks_library=self._recorded.lacks_library,
             interrupted=self._recorded.record if self._interrupts(action) else None,
         )
 

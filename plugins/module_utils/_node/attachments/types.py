@@ -115,6 +115,7 @@ class AttachmentResult(t.NamedTuple):
         before, after: The attachment before the run and after it, or as predicted; None if there is no attachment.
         touched: Whether an ADD was completed or a DEL begun, even if the item failed later.
         repairs: What was repaired in place, as commands.
+        lacks_library: Whether something of it could be repaired if pyroute2 were installed.
         interrupted: The record of a complete attachment, in an existing network namespace, that is recreated or removed.
         seconds: Time spent on this attachment.
     """
@@ -131,6 +132,7 @@ class AttachmentResult(t.NamedTuple):
     after: AttachmentState | None = None
     touched: bool = False
     repairs: tuple[str, ...] = ()
+    lacks_library: bool = False
     interrupted: Record | None = None
     seconds: float = 0.0
 

@@ -41,7 +41,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.attachment_dri
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, NEVER
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 
 # Seconds: no plugin is run.
 _NO_TIME = 0.0
@@ -235,12 +234,11 @@ def _add_drift(
 ) -> None:
     """Add the differences between kernel and record to the descriptions of attachments."""
     view = NodeView(lease_dir)
-    rules = RuleDrift(store, view)
     for facts, record in zip(described, records):
         if facts["netns_state"] == "present" and not facts["interrupted"]:
             with contextlib.suppress(Exception):  # the drift of a record that cannot be compared is unknown
-                compared = compare(record, rules, view)
-                facts["drift"] = list(compared.faults) if compared else None
+                drift = compare(record, view, store)
+                facts["drift"] = list(drift.messages) if drift.is_compared else None
 
 
 def _netns_state(record: Record) -> str:

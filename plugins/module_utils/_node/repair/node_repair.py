@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.all_records import A
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.repair.eligibility import find_rivals
-from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
 
@@ -52,9 +52,9 @@ class Selection(t.NamedTuple):
         makers = [OWN] if record.is_own else [runtime.name for runtime in rows.candidates(attachment)]
         return not self.owners.isdisjoint(makers)
 
-    def target(self, record: Record) -> Target:
+    def resources_of(self, record: Record) -> frozenset[Resource]:
         default = _EVERYTHING if record.is_own else _OF_OTHERS
-        return Target(record, default if self.resources is None else self.resources)
+        return default if self.resources is None else self.resources
 
 
 def repair_node(
@@ -82,9 +82,9 @@ def repair_node(
     interrupted = [record for record in wanted if intents.may_have(record.attachment.key)]
     rivals = find_rivals(map(Record.with_netns_of_result, records))
     others = [record for record in wanted if record not in interrupted]
-    targets = [selection.target(record) for record in others if record.attachment.key not in rivals]
     skipped = [
         Repair(record, reason=rivals[record.attachment.key]) for record in others if record.attachment.key in rivals
     ]
     skipped += [Repair(record, reason="an operation on it was interrupted or is in progress") for record in interrupted]
-    return [*repairer.repair(targets), *skipped], list(broken.values())
+    targets = [(record, selection.resources_of(record)) for record in others if record.attachment.key not in rivals]
+    return [*repairer.compare_and_repair(targets), *skipped], list(broken.values())

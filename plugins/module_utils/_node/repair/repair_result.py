@@ -16,6 +16,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.links.traffic_control import LIBRARY
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
+    from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_drift import PartDrift
+    from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+
 
 class Resource(str, enum.Enum):
     """A kind of resource that is repaired, as the option ``resources`` names it."""
@@ -29,7 +34,7 @@ LIBRARY_HINT = f"without {LIBRARY}, rate limits are not repaired: install the pa
 
 
 class Target(t.NamedTuple):
-    """An attachment to repair.
+    """An attachment to repair, and its drift.
 
     Attributes:
         resources: What may be repaired; drift of other resources is only reported.
@@ -37,6 +42,48 @@ class Target(t.NamedTuple):
 
     record: Record
     resources: frozenset[Resource]
+    drift: AttachmentDrift
+
+    @property
+    def lost_parts(self) -> tuple[PartDrift, ...]:
+        """The parts of the firewall rules that are repaired."""
+        return self.drift.rules.missing if Resource.RULES in self.resources else ()
+
+    @property
+    def differences(self) -> list[Difference]:
+        """The differences of the interfaces that are repaired."""
+        return [each for each in self._repairable if _can_write(each)]
+
+    @property
+    def lacks_library(self) -> bool:
+        return any(not _can_write(each) for each in self._repairable)
+
+    @property
+    def _repairable(self) -> list[Difference]:
+        links = self.drift.links
+        if Resource.INTERFACES not in self.resources or not self.drift.rules.is_readable or links is None:
+            return []
+        return [each for each in links.differences if each.is_repairable]
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The changes, as results show them."""
+        rules = dict.fromkeys(command for part in self.lost_parts for command in part.commands)
+        return (*(f"{REPAIRED}{each.message}" for each in self.differences if not each.follows), *rules)
+
+    def predict(self) -> AttachmentDrift:
+        """Return the drift that would remain after a repair."""
+        links, rules = self.drift.links, self.drift.rules
+        if links is not None:
+            links = links.without(self.differences)
+        return self.drift._replace(links=links, rules=rules.without_drift() if self.lost_parts else rules)
+
+
+def _can_write(difference: Difference) -> bool:
+    # A run that finds no difference does not load it.
+    from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
+
+    return interface_repair.can_write(difference)
 
 
 class Repair(t.NamedTuple):
@@ -52,6 +99,7 @@ class Repair(t.NamedTuple):
         is_deferred: Whether another run has to try: another repair does not end, the lock cannot be used, or a plugin of
             another runtime is running for the container.
         rules_error: Why rules could not be written. An ADD could not write them either.
+        after: The drift that `left` shows; None if it is not known.
     """
 
     record: Record
@@ -63,6 +111,7 @@ class Repair(t.NamedTuple):
     error: CniError | None = None
     is_deferred: bool = False
     rules_error: CniError | None = None
+    after: AttachmentDrift | None = None
 
     @property
     def changed(self) -> bool:

@@ -21,27 +21,13 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.eligibility 
     reason_by_interface,
     reason_to_skip,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import (
-    REPAIRED,
-    Repair,
-    Resource,
-    Target,
-)
-from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
-from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import (
-    UnreadableRules,
-    firewall_state,
-)
-from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_drift import (
-    PartDrift,
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
+from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import (
+    AttachmentDrift,
     compare,
-    missing_program,
+    compare_again,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
-
-if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 # Seconds. No plugin runs between two plugins of another runtime's DEL, for as long as a process needs to start.
 _BETWEEN_PLUGINS = 0.5
@@ -52,53 +38,20 @@ IsAttached = t.Callable[[Record], bool]
 
 
 class _Item:
-    """An attachment and its drift.
+    """An attachment that is repaired.
 
     Attributes:
         reason: Why it is left alone, or an empty string.
-        unlisted: Why some of its rules could not be compared, or an empty string.
         not_undone: Why a repair of rules or leases could not be undone after a DEL had begun.
     """
 
-    def __init__(self, target: Target, parts: list[PartDrift], links: LinkDrift | None, unlisted: str = "") -> None:
+    def __init__(self, target: Target) -> None:
+        self.target = target
         self.record = target.record
-        self.resources = target.resources
-        self.parts = parts
-        self.links = links or LinkDrift((), ())
         self.errors: list[CniError] = []
         self.rules_error: CniError | None = None
         self.reason = ""
-        self.unlisted = unlisted
         self.not_undone: CniError | None = None
-
-    @property
-    def drift(self) -> tuple[str, ...]:
-        rules = dict.fromkeys(message for part in self.parts for message in part.messages)
-        return (*self.links.messages, *rules)
-
-    @property
-    def lost_parts(self) -> list[PartDrift]:
-        """The parts of the firewall rules that are repaired."""
-        return [part for part in self.parts if part.missing] if Resource.RULES in self.resources else []
-
-    @property
-    def differences(self) -> list[Difference]:
-        """The differences of the interfaces that are repaired."""
-        if Resource.INTERFACES not in self.resources:
-            return []
-        return [each for each in self.links.differences if each.is_repairable and _can_write(each)]
-
-    @property
-    def lacks_library(self) -> bool:
-        if Resource.INTERFACES not in self.resources:
-            return False
-        return any(each.is_repairable and not _can_write(each) for each in self.links.differences)
-
-    @property
-    def commands(self) -> tuple[str, ...]:
-        """The changes, as results show them."""
-        rules = dict.fromkeys(command for part in self.lost_parts for command in part.commands)
-        return (*(f"{REPAIRED}{each.message}" for each in self.differences if not each.follows), *rules)
 
 
 class Repairer:
@@ -124,11 +77,21 @@ class Repairer:
         self._is_attached = is_attached
         self._dry_run = dry_run
 
+    def compare_and_repair(self, records: t.Iterable[tuple[Record, frozenset[Resource]]]) -> list[Repair]:
+        """Compare attachments with the kernel, then repair them.
+
+        Args:
+            records: The attachments, and what may be repaired of each.
+        """
+        view = NodeView(self._lease_dir)
+        compared = [_compare(record, resources, view) for record, resources in records]
+        repaired = iter(self.repair([target for target in compared if isinstance(target, Target)]))
+        return [each if isinstance(each, Repair) else next(repaired) for each in compared]
+
     def repair(self, targets: t.Sequence[Target]) -> list[Repair]:
         """Repair attachments; an error of one is part of its result, such as ``TRY_AGAIN`` if another repair does not end."""
-        found = _compare_all(targets, NodeView(self._lease_dir))
-        if self._dry_run or not any(isinstance(item, _Item) and item.commands for item in found):
-            return [item if isinstance(item, Repair) else _predict(item) for item in found]
+        if self._dry_run or not any(target.commands for target in targets):
+            return [_predict(target) for target in targets]
         with contextlib.ExitStack() as stack:
             try:
                 lock = hold_lock(
@@ -136,16 +99,17 @@ class Repairer:
                 )
                 stack.enter_context(lock)
             except CniError as exc:
-                return [item if isinstance(item, Repair) else _leave(item, exc) for item in found]
+                return [_defer(target, exc) for target in targets]
             now = NodeView(self._lease_dir)  # another repair may have ended
-            found = [_look_again(item, now) if isinstance(item, _Item) else item for item in found]
-            written = self._put_back([item for item in found if isinstance(item, _Item) and item.commands])
-            foreign = [item for item in written if item.lost_parts and not item.record.is_own]
+            found = [_compare_again(target, now) for target in targets]
+            items = [each if isinstance(each, Repair) else _Item(each) for each in found]
+            written = self._put_back([item for item in items if isinstance(item, _Item) and item.target.commands])
+            foreign = [item for item in written if item.target.lost_parts and not item.record.is_own]
             if foreign:
                 time.sleep(_BETWEEN_PLUGINS)
                 self._undo_repairs(foreign)
             after = NodeView(self._lease_dir)
-            return [item if isinstance(item, Repair) else _result(item, after) for item in found]
+            return [item if isinstance(item, Repair) else _result(item, after) for item in items]
 
     def _put_back(self, items: t.Sequence[_Item]) -> list[_Item]:
         """Write what the attachments lack, and return those on which no operation has begun meanwhile."""
@@ -153,11 +117,11 @@ class Repairer:
 
         busy = _busy_containers()
         for item in items:
-            item.reason = _reason_by_interface(item) or self._reason_by_operation(item.record, busy)
+            item.reason = _reason_to_leave(item.target) or self._reason_by_operation(item.record, busy)
         items = [item for item in items if not item.reason]
         for item in items:
             _put_back_interfaces(item)
-        lost = {id(part.part): (part.part, item) for item in items for part in item.lost_parts}
+        lost = {id(part.part): (part.part, item) for item in items for part in item.target.lost_parts}
         for part, error in firewall_repair.put_back([part for part, dummy in lost.values()]):
             item = lost[id(part)][1]
             item.errors.append(error)
@@ -174,7 +138,7 @@ class Repairer:
         for item in items:
             if item.reason:
                 try:
-                    firewall_repair.take_back([part.part for part in item.lost_parts])
+                    firewall_repair.take_back([part.part for part in item.target.lost_parts])
                     _take_back_leases(item)
                 except Exception as exc:
                     item.not_undone = as_error(exc).within("the repair could not be undone")
@@ -186,114 +150,101 @@ class Repairer:
         return _BUSY if record.attachment.container_id in busy else ""
 
 
-def _reason_by_interface(item: _Item) -> str:
+def _compare(record: Record, resources: frozenset[Resource], view: NodeView) -> Target | Repair:
+    """Return an attachment with its drift, or a result if it cannot be compared."""
+    reason = reason_to_skip(record)
+    if reason:
+        return Repair(record, reason=reason)
     try:
-        return reason_by_interface(item.record)
+        drift = compare(record, view)
     except Exception as exc:
-        item.errors.append(as_error(exc))
+        return Repair(record, error=as_error(exc))
+    return Target(record, resources, drift) if drift.rules.is_readable else Repair(record, reason=drift.rules.unlisted)
+
+
+def _reason_to_leave(target: Target) -> str:
+    """Return why nothing of an attachment's drift may be repaired, or an empty string."""
+    if not target.drift.messages:
+        return ""
+    try:
+        return reason_to_skip(target.record) or reason_by_interface(target.record)
+    except Exception as exc:
         return str(as_error(exc))
 
 
 def _put_back_interfaces(item: _Item) -> None:
-    if item.differences:
+    if item.target.differences:
         from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 
         try:
-            item.errors += interface_repair.repair(item.record, item.differences).errors
+            item.errors += interface_repair.repair(item.record, item.target.differences).errors
         except Exception as exc:
             item.errors.append(as_error(exc))
 
 
 def _take_back_leases(item: _Item) -> None:
-    if item.differences:
+    if item.target.differences:
         from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 
-        interface_repair.take_back_leases(item.record, item.differences)
+        interface_repair.take_back_leases(item.record, item.target.differences)
 
 
-def _compare_all(targets: t.Iterable[Target], view: NodeView) -> list[_Item | Repair]:
-    """Return each attachment with its drift, or a result if it is left alone."""
-    return [_compare(target, view) for target in targets]
+def _predict(target: Target) -> Repair:
+    """Return the result that a repair of everything would have."""
+    reason = _reason_to_leave(target)
+    return _leave(target, reason) if reason else _result_of(target, target.predict(), target.commands)
 
 
-def _compare(target: Target, view: NodeView) -> _Item | Repair:
-    record = target.record
-    reason = reason_to_skip(record)
-    if reason:
-        return Repair(record, reason=reason)
-    try:
-        network = record.network()
-        parts = firewall_state(record, network)
-        drifts = [compare(part, view) for part in parts]
-        errors = [view.find_error(part) or missing_program(part) for part, drift in zip(parts, drifts) if drift is None]
-        unlisted = next((f"its rules cannot be compared: {error}" for error in errors), "")
-        links = interface_drift.find_drift(record, network, view)
-        return _Item(target, [drift for drift in drifts if drift is not None], links, unlisted)
-    except UnreadableRules as exc:
-        return Repair(record, reason=f"its rules cannot be compared: {exc}")
-    except Exception as exc:
-        return Repair(record, error=as_error(exc))
+def _leave(target: Target, reason: str) -> Repair:
+    """Return the result of an attachment of which nothing is repaired."""
+    return _result_of(target, target.drift, ())._replace(reason=reason or target.drift.rules.unlisted)
 
 
-def _can_write(difference: Difference) -> bool:
-    # A run that finds no difference does not load it.
-    from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
-
-    return interface_repair.can_write(difference)
-
-
-def _predict(item: _Item) -> Repair:
-    """Return the result that putting everything back would have."""
-    if not item.drift:
-        return Repair(item.record, reason=item.unlisted)
-    reason = _reason_by_interface(item)
-    if reason or not item.commands:
-        reason = reason or item.unlisted
-        return Repair(item.record, item.drift, item.drift, lacks_library=item.lacks_library, reason=reason)
-    kept = {message for part in item.parts if part not in item.lost_parts for message in part.messages}
-    kept |= {each.message for each in item.links.differences if each not in item.differences}
-    left = tuple(message for message in item.drift if message in kept)
-    return Repair(item.record, item.drift, left, item.commands, item.lacks_library, item.unlisted)
-
-
-def _leave(item: _Item, error: CniError) -> Repair:
-    """Return the result of an attachment for which nothing was tried; it has an error if something had to be repaired."""
-    reason = _reason_by_interface(item) if item.commands else ""
-    if not item.commands or reason:
-        return Repair(item.record, item.drift, item.drift, (), item.lacks_library, reason or item.unlisted)
-    return Repair(item.record, item.drift, item.drift, (), item.lacks_library, item.unlisted, error, is_deferred=True)
+def _defer(target: Target, error: CniError) -> Repair:
+    """Return the result of an attachment that could not be repaired now."""
+    result = _predict(target)
+    return _leave(target, "")._replace(error=error, is_deferred=True) if result.changes else result
 
 
 def _result(item: _Item, after: NodeView) -> Repair:
-    if not item.commands or item.reason:
-        reason = item.reason or item.unlisted
-        library, is_deferred = item.lacks_library, reason == _BUSY and not item.record.is_own
-        return Repair(item.record, item.drift, item.drift, (), library, reason, item.not_undone, is_deferred)
-    now = _look_again(item, after)
+    target = item.target
+    if not target.commands:
+        return _predict(target)
+    if item.reason:
+        is_deferred = item.reason == _BUSY and not item.record.is_own
+        return _leave(target, item.reason)._replace(error=item.not_undone, is_deferred=is_deferred)
+    now = _compare_again(target, after)
     if isinstance(now, Repair):
         return now
-    changes = tuple(command for command in item.commands if command not in now.commands)
-    error = item.errors[0] if item.errors and now.drift else None
+    changes = tuple(command for command in target.commands if command not in now.commands)
+    error = item.errors[0] if item.errors and now.drift.messages else None
     rules_error = item.rules_error if now.lost_parts else None
-    result = Repair(item.record, item.drift, now.drift, changes, item.lacks_library, item.unlisted, error)
-    return result._replace(rules_error=rules_error)
+    return _result_of(target, now.drift, changes)._replace(error=error, rules_error=rules_error)
 
 
-def _look_again(item: _Item, after: NodeView) -> _Item | Repair:
-    """Return an attachment with the drift that remains, or a result if it cannot be compared any more.
+def _result_of(target: Target, after: AttachmentDrift, changes: tuple[str, ...]) -> Repair:
+    return Repair(
+        target.record,
+        target.drift.messages,
+        after.messages,
+        changes,
+        target.lacks_library,
+        target.drift.rules.unlisted,
+        after=after,
+    )
 
-    What was not written is not compared again.
+
+def _compare_again(target: Target, view: NodeView) -> Target | Repair:
+    """Return an attachment with the drift that it has now, or a result if it cannot be compared any more.
+
+    What is not repaired is not compared again.
     """
-    parts, links = item.parts, item.links
+    drift = target.drift
+    links, rules = bool(target.differences), bool(target.lost_parts)
     try:
-        if item.lost_parts:
-            # What cannot be listed any more may still be missing.
-            parts = [compare(part.part, after) or part for part in parts]
-        if item.differences:
-            links = interface_drift.find_drift(item.record, item.record.network(), after) or links
+        return target._replace(drift=compare_again(target.record, drift, view, links=links, rules=rules))
     except Exception as exc:  # its namespace may be gone by now
-        return Repair(item.record, item.drift, item.drift, error=as_error(exc))
-    return _Item(Target(item.record, item.resources), parts, links, item.unlisted)
+        return Repair(target.record, drift.messages, drift.messages, error=as_error(exc))
 
 
 def _busy_containers() -> set[str]:

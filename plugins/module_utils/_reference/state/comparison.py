@@ -38,6 +38,13 @@ class LinkDrift(t.NamedTuple):
     def messages(self) -> tuple[str, ...]:
         return (*self.inside, *self.on_node)
 
+    def without(self, differences: t.Collection[Difference]) -> LinkDrift:
+        """Return the drift that remains when some differences are repaired."""
+        left = tuple(difference for difference in self.differences if difference not in differences)
+        gone = {difference.message for difference in differences} - {difference.message for difference in left}
+        inside, on_node = (tuple(each for each in messages if each not in gone) for messages in self[:2])
+        return LinkDrift(inside, on_node, left)
+
 
 def compare(state: State, netns: str, node: Node) -> LinkDrift:
     """Compare the kernel with a state.

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import find_drift
 
 RULESET: list[JsonObject] = json.loads(
     pathlib.Path(__file__).with_name("nftables_1_9_1.json").read_text(encoding="utf-8")
@@ -73,8 +73,8 @@ class FakeNft:
         result["interfaces"][2].update({"mac": mac} if mac else {})
         record = Record(attachment, network.content, Result("1.0.0", result))
         self._records.write(record)
-        faults = RuleDrift(self._records, NodeView()).find_drift(record, network)
-        return faults.messages if faults.is_compared else None
+        drift = find_drift(record, network, NodeView(), self._records)
+        return drift.messages if drift.parts else None
 
     def _print(self, entries: t.Sequence[JsonObject]) -> None:
         tables = [entry for entry in entries if "table" in entry]

@@ -30,6 +30,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     OnDrift,
     Policy,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair
+from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 
 
 def content(**keys: object) -> bytes:
@@ -54,6 +57,7 @@ ABSENT = DesiredAttachment(ATTACHMENT, present=False)
 
 DRIFT = CheckReport(error=CniError(Code.LIMITED_CONNECTIVITY, "no route"), reason="no route")
 NO_EVIDENCE = CheckReport(error=CniError(Code.IO_FAILURE, "cannot read"), reason="cannot read")
+OTHER_DRIFT = CheckReport(error=CniError(Code.LIMITED_CONNECTIVITY, "no address"), reason="no address")
 SOUND = CheckReport(checked=True)
 NEVER, DRY_RUN = Policy(check=Check.NEVER), Policy(dry_run=True)
 FAIL, REPORT = Policy(on_drift=OnDrift.FAIL), Policy(on_drift=OnDrift.REPORT)
@@ -76,6 +80,14 @@ class DecisionCase(t.NamedTuple):
 
 
 IN_PLACE = Recorded(RECORD)
+COMPARED = IN_PLACE._replace(drift=AttachmentDrift())
+LOST = IN_PLACE._replace(drift=AttachmentDrift(LinkDrift(("no route",), ())))
+REPAIRED = COMPARED._replace(repair=Repair(RECORD, ("no route",), changes=("repaired: no route",)))
+NOT_REPAIRED = LOST._replace(repair=Repair(RECORD, ("no route",), ("no route",), reason="interface eth0 is gone"))
+UNWRITTEN = LOST._replace(
+    repair=Repair(RECORD, ("no route",), ("no route",), rules_error=CniError(Code.IO_FAILURE, "no such target"))
+)
+DEFERRED = LOST._replace(repair=Repair(RECORD, reason="a plugin is running for its container", is_deferred=True))
 BROKEN = Recorded(INTENT, "its record is broken")
 OTHER_NETNS = Recorded(RECORD, netns_change="its network namespace is gone")
 CASES = {
@@ -85,7 +97,7 @@ CASES = {
     "another netns, absent": DecisionCase(OTHER_NETNS, ABSENT, Policy(), Step.REMOVE),
     "nothing recorded": DecisionCase(Recorded(), DESIRED, Policy(), Step.ADD),
     "nothing recorded, never checked": DecisionCase(Recorded(), DESIRED, NEVER, Step.ADD),
-    "network missing": DecisionCase(IN_PLACE, MISSING, Policy(), Step.CHECK),
+    "network missing": DecisionCase(IN_PLACE, MISSING, Policy(), Step.COMPARE),
     "network missing, never checked": DecisionCase(IN_PLACE, MISSING, NEVER, Step.KEEP),
     "network missing, sound": DecisionCase(IN_PLACE._replace(check=SOUND), MISSING, Policy(), Step.KEEP),
     "network missing, drift": DecisionCase(
@@ -134,12 +146,37 @@ CASES = {
     "GC forbidden since": DecisionCase(
         IN_PLACE, DESIRED._replace(network=network(disableGC=True)), NEVER, Step.KEEP, flags="u"
     ),
-    "in place": DecisionCase(IN_PLACE, DESIRED, Policy(), Step.CHECK),
-    "in place, drift only": DecisionCase(IN_PLACE, DESIRED, Policy(check=Check.DRIFT), Step.CHECK),
+    "in place": DecisionCase(IN_PLACE, DESIRED, Policy(), Step.COMPARE),
+    "in place, drift only": DecisionCase(IN_PLACE, DESIRED, Policy(check=Check.DRIFT), Step.COMPARE),
     "in place, changed only": DecisionCase(IN_PLACE, DESIRED, Policy(check=Check.CHANGED), Step.KEEP),
     "in place, never checked": DecisionCase(IN_PLACE, DESIRED, NEVER, Step.KEEP),
     "in place, restored from now on": DecisionCase(IN_PLACE, RESTORED, NEVER, Step.KEEP, flags="u"),
-    "in place, restored from now on, to check": DecisionCase(IN_PLACE, RESTORED, Policy(), Step.CHECK, flags="u"),
+    "in place, restored from now on, to check": DecisionCase(IN_PLACE, RESTORED, Policy(), Step.COMPARE, flags="u"),
+    "compared": DecisionCase(COMPARED, DESIRED, Policy(), Step.CHECK),
+    "lost something": DecisionCase(LOST, DESIRED, Policy(), Step.REPAIR),
+    "lost something, network missing": DecisionCase(LOST, MISSING, Policy(), Step.REPAIR),
+    "lost something, other arguments": DecisionCase(
+        LOST, OTHER_ARGS, Policy(), Step.RECREATE, "its arguments have changed", flags="r"
+    ),
+    "lost something, recreate": DecisionCase(LOST, DESIRED, Policy(on_drift=OnDrift.RECREATE), Step.CHECK),
+    "lost something, report": DecisionCase(LOST, DESIRED, REPORT, Step.CHECK),
+    "repaired": DecisionCase(REPAIRED, DESIRED, Policy(), Step.CHECK),
+    "repaired, sound": DecisionCase(REPAIRED._replace(check=SOUND), DESIRED, Policy(), Step.KEEP, "no route"),
+    "repaired, other drift": DecisionCase(
+        REPAIRED._replace(check=OTHER_DRIFT), DESIRED, Policy(), Step.RECREATE, "no route; no address"
+    ),
+    "not repaired": DecisionCase(NOT_REPAIRED, DESIRED, Policy(), Step.CHECK),
+    "not repaired, drift": DecisionCase(
+        NOT_REPAIRED._replace(check=DRIFT), DESIRED, Policy(), Step.RECREATE, "no route"
+    ),
+    "repair not comparable afterwards": DecisionCase(
+        NOT_REPAIRED._replace(drift=None), DESIRED, Policy(), Step.COMPARE
+    ),
+    "rules not written": DecisionCase(
+        UNWRITTEN._replace(check=DRIFT), DESIRED, Policy(), Step.FAIL, "no route", "its rules could not be repaired"
+    ),
+    "rules not written, but sound": DecisionCase(UNWRITTEN._replace(check=SOUND), DESIRED, Policy(), Step.KEEP),
+    "repair deferred": DecisionCase(DEFERRED, DESIRED, Policy(), Step.FAIL, error="a plugin is running"),
     "sound": DecisionCase(IN_PLACE._replace(check=SOUND), DESIRED, Policy(), Step.KEEP),
     "sound, restored from now on": DecisionCase(
         IN_PLACE._replace(check=SOUND), RESTORED, Policy(), Step.KEEP, flags="u"

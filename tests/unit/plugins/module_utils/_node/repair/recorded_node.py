@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, process_table, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer
-from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
@@ -130,7 +130,8 @@ class RecordedNode:
     ) -> list[Repair]:
         """Repair some attachments, or all."""
         repairer = Repairer(timeout, str(self.locks), str(self.lease_dir), self._is_attached, dry_run=dry_run)
-        return repairer.repair([Target(record, resources) for record in records or self.records])
+        repairs = repairer.compare_and_repair((record, resources) for record in records or self.records)
+        return [repair._replace(after=None) for repair in repairs]
 
     def _is_attached(self, record: Record) -> bool:
         return record.attachment.key not in self.begun

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import OWN, Selection, repair_node
-from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 
 CONFIG = json.dumps({"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}]}).encode()
 OURS = Record(Attachment("net", "blue", "eth0"), CONFIG, version="1.0.0")
@@ -78,8 +78,8 @@ def test_only_rules_of_other_runtimes_are_repaired_unless_resources_are_chosen(
     resources: set[Resource] | None, own: set[Resource], others: set[Resource]
 ) -> None:
     selection = Selection(resources=None if resources is None else frozenset(resources))
-    assert selection.target(OURS) == Target(OURS, frozenset(own))
-    assert selection.target(OF_PODMAN) == Target(OF_PODMAN, frozenset(others))
+    assert selection.resources_of(OURS) == own
+    assert selection.resources_of(OF_PODMAN) == others
 
 
 class Records:

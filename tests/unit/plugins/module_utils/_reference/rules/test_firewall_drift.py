@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import find_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 
 EMPTY = "*nat\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n"
@@ -50,7 +50,7 @@ class Firewall:
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory
         self.records = RecordStore(str(directory / "results"))
-        self.drift = RuleDrift(self.records, NodeView())
+        self.view = NodeView()
 
     def prints(self, rules: str, tool: str = "iptables-save", status: int = 0) -> None:
         (self._directory / f"{tool}.out").write_text(rules, encoding="utf-8")
@@ -83,8 +83,8 @@ class Firewall:
         record = Record(attachment, parsed.content, Result("1.0.0", keys))
         self.records.write(record)
         os.utime(self.records.path_of(attachment.key), (time.time() - age,) * 2)
-        faults = self.drift.find_drift(record, parsed)
-        return faults.messages if faults.is_compared else None
+        drift = find_drift(record, parsed, self.view, self.records)
+        return drift.messages if drift.parts else None
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_masquerade_rule_of_old_releases_has_the_network_instead_of_the_addres
     firewall.prints(rules(source="10.1.0.0/16"))
     assert firewall.lost() == ()
     firewall.prints(rules(source="10.1.0.3/32"))
-    firewall.drift = RuleDrift(firewall.records, NodeView())
+    firewall.view = NodeView()
     assert firewall.lost() == (LOST,)
 
 
@@ -136,10 +136,10 @@ def test_rules_of_a_backend_that_cannot_be_read_are_not_compared(firewall: Firew
     firewall.prints(EMPTY)
     assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) is None
     firewall.prints('{"nftables": []}', tool="nft")
-    firewall.drift = RuleDrift(firewall.records, NodeView())
+    firewall.view = NodeView()
     assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) == (LOST,)
     firewall.prints(rules())
-    firewall.drift = RuleDrift(firewall.records, NodeView())
+    firewall.view = NodeView()
     assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) == ()
 
 

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.tests.integration.ansible.ansible_project impo
     Project,
     environment,
 )
+from ansible_collections.cni.node.tests.integration.engine.conftest import library, warm_python
 from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import empty_node
 from ansible_collections.cni.node.tests.support import libraries
@@ -62,3 +63,6 @@ def project(request: pytest.FixtureRequest, node: EngineNode, python: str, tmp_p
     libraries.provide()
     warm_playbook = request.getfixturevalue("warm_playbook")
     return Project(tmp_path, warm_playbook.path, python)
+
+
+__all__ = ("library", "node", "project", "pytest_runtest_setup", "python", "warm_playbook", "warm_python")

@@ -21,11 +21,13 @@ from ansible_collections.cni.node.tests.integration.ansible.ansible_project impo
 )
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
-from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD, item, paths
+from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD, clean, item, paths
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import FILES
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
+
+__all__ = ("clean",)
 
 NAMES = ("red", "blue", "green")
 # One container per call.

@@ -12,6 +12,17 @@ import sys
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.registry import TYPES
+from ansible_collections.cni.node.tests.integration.engine.conftest import (
+    accept_hang_ups,
+    blue,
+    libcni,
+    library,
+    node,
+    path_without_ip6tables,
+    pytest_itemcollected,
+    pytest_runtest_setup,
+    warm_python,
+)
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode
 
 _MODULE = "ansible_collections.cni.node.plugins.module_utils._reference.builtin.program"
@@ -41,3 +52,19 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
         path.write_text("\n".join(lines), encoding="utf-8")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return directory
+
+
+__all__ = (
+    "accept_hang_ups",
+    "blue",
+    "here",
+    "libcni",
+    "library",
+    "node",
+    "path_without_ip6tables",
+    "programs",
+    "pytest_itemcollected",
+    "pytest_runtest_setup",
+    "there",
+    "warm_python",
+)

@@ -13,7 +13,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
 from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
 from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import AttachmentsArguments

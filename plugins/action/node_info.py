@@ -13,7 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONFIGURATIONS_KEY, FINDINGS
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONFIGURATIONS_KEY, FINDINGS
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_list
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source

@@ -19,7 +19,7 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._node.files import digest as file_digest
 from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive, sources

@@ -12,8 +12,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
 
 _LISTS = ("warnings", "deprecations")
 _SUMS = ("total", "plugins")

@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import (
     NEEDS_MORE,
     REQUEST,
 )
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import ANSWERS_KEY, FOLLOWING_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import ANSWERS_KEY, FOLLOWING_KEY
 from ansible_collections.cni.node.plugins.plugin_utils import _library
 
 display = Display()

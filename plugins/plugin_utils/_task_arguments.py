@@ -14,7 +14,7 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import release
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction

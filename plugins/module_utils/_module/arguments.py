@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Argument specifications that modules have in common, and checks of values."""
+"""Argument specifications that modules have in common, checks of values, and keys for action plugins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY, FOLLOWING_KEY
+
+# Keys of options and results that only action plugins and modules exchange:
+# what only the controller knows, namely the state between the calls of one task, or the sources of plugins that it has;
+CONTROLLER_KEY = "_controller"
+# later tasks whose results a call may return as well, and these results;
+FOLLOWING_KEY = "_following"
+ANSWERS_KEY = "cni_node_answers"
+# the files of networks, for the levels of findings that the controller checks, and what `gather` calls findings.
+CONFIGURATIONS_KEY = "configurations"
+FINDINGS = "findings"
 
 Spec = dict[str, dict[str, t.Any]]
 

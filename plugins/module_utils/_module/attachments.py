@@ -14,22 +14,31 @@ import os
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._module import attachments_report as report
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module import attachments_result as report
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY, positive
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_batch import plan_batch
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.engine import stderr_log, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import stderr_log, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Journal, Sharing, reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.decision import (
+    NETWORK_CHANGED,
+    REQUEST_CHANGED,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    Action,
     AttachmentResult,
     Check,
     OnDrift,
@@ -40,6 +49,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
+
+
+# The attachments that a warning names.
+_SHOWN = 10
 
 
 def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
@@ -77,17 +90,17 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     if any(result.lacks_library for result in results):
         _warn_of_library(module)
     if module.check_mode:
-        _warn_of_interruptions(module, runtime, networks, results)
+        warn(module, _interruptions(runtime, networks, results))
     continuation = batch.continuation(results)
     parts = report.entries_and_diff(results, executor, log)
     warn_of_omitted(module, log)
     if prepares_boot and not continuation:
         _prepare_boot(module, results, parts, paths)
     parts["timing"] = report.timing(executor.calls, workers, time.monotonic() - started)
-    return {**complete_result(parts, predicted=module.check_mode), **continuation}
+    return {**report.complete_result(parts, predicted=module.check_mode), **continuation}
 
 
-def _networks(module: AnsibleModule) -> conf_dir.ConfDir:
+def _networks(module: AnsibleModule) -> ConfDir:
     """Return the networks in the conf dir. In check mode, include the changes that an earlier task predicted."""
     current = conf_dir.load(module.params["conf_dir"])
     if not module.check_mode or not module.params["planned_conflists"]:
@@ -108,14 +121,6 @@ def _warn_of_library(module: AnsibleModule) -> None:
     from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import LIBRARY_HINT
 
     warn(module, [f"{LIBRARY_HINT}; attachments are recreated instead"])
-
-
-def _warn_of_interruptions(
-    module: AnsibleModule, runtime: Runtime, networks: conf_dir.ConfDir, results: t.Sequence[AttachmentResult]
-) -> None:
-    from ansible_collections.cni.node.plugins.module_utils._module.attachments_forecast import interruptions
-
-    warn(module, interruptions(runtime, networks, results))
 
 
 def _prepares_boot(params: t.Mapping[str, t.Any], paths: NodePaths, *, dry_run: bool) -> bool:
@@ -143,8 +148,50 @@ def _time_to_begin(module: AnsibleModule, prepares_boot: bool) -> float:
 
 
 def _prepare_boot(
-    module: AnsibleModule, results: t.Sequence[AttachmentResult], parts: JsonObject, paths: NodePaths
+    module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], parts: dict[str, t.Any], paths: NodePaths
 ) -> None:
-    from ansible_collections.cni.node.plugins.module_utils._module import boot_report
+    """Write the files for restoration at boot, and add them, or the error, to ``parts``."""
+    # Loaded only where something is restored.
+    from ansible_collections.cni.node.plugins.module_utils._node.boot.prepare import prepare
 
-    boot_report.prepare_boot(module, results, parts, paths)
+    cache_dir, timeout = module.params["cache_dir"], module.params["timeout"]
+    try:
+        changes, warnings = prepare(cache_dir, outcomes, dry_run=module.check_mode, timeout=timeout, paths=paths)
+    except CniError as exc:
+        parts["error"] = exc.as_dict()
+        return
+    warn(module, warnings)
+    parts["files"] = [{"path": change.path, "action": change.action} for change in changes]
+    if changes:
+        parts["diff"] = [parts["diff"], *(change.as_diff() for change in changes)]
+
+
+def _interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[AttachmentResult]) -> t.Iterator[str]:
+    """Yield warnings about attachments that would lose their network briefly, or keep an old configuration."""
+    groups: dict[tuple[str, str], list[Attachment]] = {}
+    for outcome in outcomes:
+        if outcome.action is Action.RECREATED and outcome.reason in REQUEST_CHANGED:
+            groups.setdefault((outcome.attachment.network, outcome.reason), []).append(outcome.attachment)
+    listed = {outcome.attachment.key for outcome in outcomes}
+    for (name, reason), cut_off in groups.items():
+        number = quantity(len(cut_off), "attachment")
+        yield f"network {name}: {number} would lose the network for a short time and be recreated: {_names(cut_off)}; {reason}"
+        if reason == NETWORK_CHANGED:
+            records = runtime.records.read_network(name)[0]
+            network = networks.networks[name]
+            unlisted = [record for record in records if record.attachment.key not in listed]
+            others = [record.attachment for record in unlisted if _differs(record, network)]
+            if others:
+                yield f"network {name}: attachments that are not listed keep its earlier configuration: {_names(others)}"
+
+
+def _names(attachments: t.Sequence[Attachment]) -> str:
+    shown = ", ".join(f"{shown.container_id} ({shown.ifname})" for shown in attachments[:_SHOWN])
+    return f"{shown} and {len(attachments) - _SHOWN} more" if len(attachments) > _SHOWN else shown
+
+
+def _differs(record: Record, network: NetworkConfiguration) -> bool:
+    try:
+        return record.network() != network
+    except CniError:  # reported elsewhere
+        return False

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import mount_propagation, netns
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import find_unlisted
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The complete result of the module `attachments`, derived from the parts of one or several calls."""
+"""The result of the module `attachments`: its parts from one or several calls, and the whole derived from them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
+    from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
+    from ansible_collections.cni.node.plugins.module_utils._module.engine import StderrLog
+    from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
+    from ansible_collections.cni.node.plugins.module_utils._reference.executor import PluginCall, Stopwatch
 
 
 def complete_result(parts: t.Mapping[str, t.Any], *, predicted: bool) -> JsonObject:
@@ -59,3 +67,93 @@ def _phrase_timing(timing: t.Mapping[str, t.Any]) -> str:
 def _failure(entry: t.Mapping[str, t.Any]) -> str:
     attachment = Attachment(entry["network"], entry["container_id"], entry["ifname"])
     return f"{attachment}: {CniError(**entry['error'])}"
+
+
+def entries_and_diff(
+    outcomes: t.Sequence[AttachmentResult], executor: Stopwatch, log: StderrLog | None = None
+) -> JsonObject:
+    """Return the entries of all attachments, and the diff of those that change.
+
+    Args:
+        log: Standard error of plugins, if it is shown.
+    """
+    took: dict[Key | None, float] = collections.defaultdict(float)
+    for call in executor.calls:
+        took[call.attachment] += call.seconds
+    changed = [outcome for outcome in outcomes if outcome.changed]
+    return {
+        "attachments": [_entry(outcome, took[outcome.attachment.key], executor, log) for outcome in outcomes],
+        "diff": {
+            "before": {str(outcome.attachment): _before(outcome) for outcome in changed},
+            "after": {str(outcome.attachment): _after(outcome) for outcome in changed},
+        },
+    }
+
+
+def warnings(outcomes: t.Iterable[AttachmentResult]) -> t.Iterator[str]:
+    """Yield warnings about items that did not fail."""
+    for outcome in outcomes:
+        yield from (str(error) for error in (outcome.missing_prerequisite, outcome.tolerated) if error)
+
+
+def timing(calls: t.Sequence[PluginCall], workers: int, total: float) -> JsonObject:
+    """Return the time spent: `total` seconds, and those in plugins summed over all workers."""
+    slowest = max(calls, key=lambda call: call.seconds, default=None)
+    return {
+        "total": round(total, 6),
+        "plugins": round(sum(call.seconds for call in calls), 6),
+        "workers": workers,
+        "slowest": slowest and _call(slowest),
+    }
+
+
+def _call(call: PluginCall) -> JsonObject:
+    return {"type": call.type, "command": call.command, "seconds": round(call.seconds, 6)}
+
+
+def _entry(outcome: AttachmentResult, plugin_seconds: float, executor: Stopwatch, log: StderrLog | None) -> JsonObject:
+    attachment = outcome.attachment
+    return {
+        "network": attachment.network,
+        "container_id": attachment.container_id,
+        "ifname": attachment.ifname,
+        "netns": attachment.netns,
+        "action": outcome.action.value,
+        "changed": outcome.changed,
+        "reason": outcome.reason,
+        "interrupts": _interrupts(outcome.interrupted),
+        "result": dict(outcome.result or {}),
+        "error": outcome.error.as_dict() if outcome.error else None,
+        "false_alarms": [error.msg for error in outcome.false_alarms],
+        "seconds": round(outcome.seconds, 6),
+        "plugin_seconds": round(plugin_seconds, 6),
+        "builtin_plugins": executor.list_builtin(attachment.key),
+        **({} if log is None else {"stderr": log.entries(attachment.key)}),
+    }
+
+
+def _interrupts(record: Record | None) -> JsonObject | None:
+    """Return what a container loses, for a short time or for good, when its recorded attachment is deleted."""
+    if record is None:
+        return None
+    maps_ports = any("portMappings" in plugin.capabilities for plugin in record.network().plugins)
+    return {"addresses": list(record.addresses), "ports": record.requested_ports if maps_ports else []}
+
+
+def _before(outcome: AttachmentResult) -> str:
+    reason = f", but {outcome.reason}" if outcome.reason else ""
+    return f"attached{_restoration_text(outcome.before.restoration)}{reason}" if outcome.before else "absent"
+
+
+def _after(outcome: AttachmentResult) -> str:
+    if outcome.after is None:
+        return "absent"
+    repetition = " anew" if outcome.before and (outcome.touched or outcome.action is Action.RECREATED) else ""
+    attached = f"attached{repetition}{_restoration_text(outcome.after.restoration)}"
+    return "\n".join([attached, *outcome.repairs])
+
+
+def _restoration_text(restoration: Restoration | None) -> str:
+    if restoration is None:
+        return ""
+    return f", restored at boot (plugins in {':'.join(restoration.plugin_dirs)}, time limit {restoration.timeout:g} s)"

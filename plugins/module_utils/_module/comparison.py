@@ -18,8 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import rule_cache
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import require_plain_paths
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY, require_plain_paths
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONFIGURATIONS_KEY, FINDINGS
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONFIGURATIONS_KEY, FINDINGS
 from ansible_collections.cni.node.plugins.module_utils._module.run import count_entries, summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory

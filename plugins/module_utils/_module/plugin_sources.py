@@ -5,26 +5,32 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The releases that a task requests: their sources are read, downloaded, or sent by the controller."""
+"""The releases that the options of `plugins` request: their sources are read, downloaded, or sent by the controller."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY
-from ansible_collections.cni.node.plugins.module_utils._module.plugin_sets import SetOptions
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
 from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import label, sources
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import InstallResult
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN, is_url, resolve_request
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import (
+    BUILTIN,
+    is_url,
+    resolve_request,
+    without_credentials,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import ReleaseSelection
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE, PluginSet, PluginStore
@@ -32,10 +38,107 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.store impor
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
+# Options of a task that describe a set, and their types; an item of `sets` has them too.
+_SOURCE_OPTIONS = {
+    **{name: {"type": "str"} for name in ("version", "source", "url_username", "checksum")},
+    "url_password": {"type": "str", "no_log": True},
+    "remote_src": {"type": "bool", "default": False},
+    "only": {"type": "list", "elements": "str"},
+}
+_STATES = ["present", "absent", "rolled_back"]
+SETS = {
+    **_SOURCE_OPTIONS,
+    "state": {"type": "str", "choices": _STATES, "default": "present"},
+    "sets": {
+        "type": "list",
+        "elements": "dict",
+        "options": {
+            "name": {"type": "str", "required": True},
+            **_SOURCE_OPTIONS,
+            "state": {"type": "str", "choices": _STATES},
+        },
+    },
+}
+
 _ADVICE = (
     "remote_src is true, so source is on the node; for a source on the controller, set remote_src to false "
     "(cni_plugins_remote_src or cni_node_plugins_remote_src of a role)"
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class SetOptions:
+    """The options of a task that describe one set of plugins. The attributes are the options of that name."""
+
+    name: str
+    state: str
+    version: str = ""
+    source: str = ""
+    remote_src: bool = False
+    url_username: str = ""
+    url_password: str = ""
+    checksum: str = ""
+    only: t.Sequence[str] = ()
+
+    @property
+    def is_on_controller(self) -> bool:
+        """Return whether the controller has the source."""
+        return bool(self.source) and not self.remote_src and self.source != BUILTIN and not is_url(self.source)
+
+
+def move_credentials(module: AnsibleModule) -> None:
+    """Move credentials from sources, which results show, to the options for them."""
+    for options in (module.params, *(module.params["sets"] or ())):
+        options.update(without_credentials(options))
+        # Ansible does so for options with no_log.
+        module.no_log_values.update(filter(None, [options["url_password"]]))
+
+
+def requested_sets(params: t.Mapping[str, t.Any], installed: t.Iterable[str]) -> list[SetOptions]:
+    """Return the sets that a task requests.
+
+    Args:
+        installed: The names of the sets that are installed.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    items = params["sets"] or []
+    sets = [_read_set(params, REFERENCE, params["state"])] if params["version"] or params["source"] or not items else []
+    sets += [_read_set(item, item["name"], item["state"] or params["state"]) for item in items]
+    if params["state"] == "absent" and not items:
+        sets += [SetOptions(name, "absent") for name in installed if name != REFERENCE]
+    for options in sets:
+        _check_set(options)
+    names = [options.name for options in sets]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        problem = f"sets: {', '.join(twice)} is described twice"
+        advice = f"expected: each set once; version and source of the task describe the set {REFERENCE}"
+        raise CniError(Code.INVALID_CONFIG, problem, advice)
+    return sets
+
+
+def _read_set(options: t.Mapping[str, t.Any], name: str, state: str) -> SetOptions:
+    return SetOptions(name, state, **{key: options[key] for key in _SOURCE_OPTIONS if options[key]})
+
+
+def _check_set(options: SetOptions) -> None:
+    where = "" if options.name == REFERENCE else f"set {options.name}: "
+    problem = expected = ""
+    if not _NAME.fullmatch(options.name) or options.name == BUILTIN:
+        problem = f"sets: {options.name!r} is not the name of a set"
+        expected = f"expected: lower-case letters, digits, '.', '_' and '-', and not {BUILTIN}"
+    elif options.state == "rolled_back" and (options.version or options.source):
+        problem = "state: rolled_back takes neither version nor source, because it returns to the previous version"
+        problem, expected = f"{where}{problem}", "for another version, use state: present"
+    elif options.state == "present" and not (options.version or options.source):
+        problem, expected = f"{where}state is present, but version and source are missing", "set one of them"
+    elif options.source == BUILTIN and options.name != REFERENCE:
+        problem, expected = f"{where}source {BUILTIN} has the reference plugins", f"expected: the set {REFERENCE}"
+    if problem:
+        raise CniError(Code.INVALID_CONFIG, problem, expected)
 
 
 class SourceNeeded(Exception):

@@ -14,8 +14,11 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import require_plain_paths
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import ANSWERS_KEY, FOLLOWING_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import (
+    ANSWERS_KEY,
+    FOLLOWING_KEY,
+    require_plain_paths,
+)
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule

@@ -17,9 +17,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.engine import make_runtime
+from ansible_collections.cni.node.plugins.module_utils._module.engine import (
+    StderrLog,
+    make_runtime,
+    stderr_log,
+    warn_of_omitted,
+)
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
-from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import StderrLog, stderr_log, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
 

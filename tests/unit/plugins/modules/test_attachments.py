@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import CONTROLLER_KEY, FOLLOWING_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY, FOLLOWING_KEY
 from ansible_collections.cni.node.plugins.modules import attachments
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner

@@ -34,7 +34,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import (
     REQUEST,
     UNUSABLE,
 )
-from ansible_collections.cni.node.plugins.module_utils._module.exchange import ANSWERS_KEY, FOLLOWING_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import ANSWERS_KEY, FOLLOWING_KEY
 from ansible_collections.cni.node.plugins.plugin_utils._library_action import PLAN
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import AttachmentsArguments, PluginsArguments

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
-from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import StderrLog
+from ansible_collections.cni.node.plugins.module_utils._module.engine import StderrLog
 from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 

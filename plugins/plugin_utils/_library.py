@@ -25,7 +25,7 @@ _PACKAGE = "ansible_collections/cni/node/plugins"
 _MAIN_TEXT = b"""\
 import sys
 
-from ansible_collections.cni.node.plugins.module_utils._node.boot.program import main
+from ansible_collections.cni.node.plugins.module_utils._node.boot.main import main
 
 sys.exit(main(sys.argv[1:]))
 """

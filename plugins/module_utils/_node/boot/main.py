@@ -5,27 +5,44 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The command that restores attachments at boot."""
+"""The program that the units of systemd run: `python3 -I LIBRARY CACHE_DIR...` restores attachments, `repair` repairs them."""
 
 from __future__ import annotations
 
 import functools
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
+from ansible_collections.cni.node.plugins.module_utils._base.library import hold_current
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
+from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_command
 from ansible_collections.cni.node.plugins.module_utils._node.boot.journal import write_line
+from ansible_collections.cni.node.plugins.module_utils._node.boot.repair_units import REPAIR
 from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf import ResolvConfFiles
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import read_restorable, restore
 
 T = t.TypeVar("T")
 
 
-def main(cache_dirs: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
-    """Restore the attachments recorded in cache directories, and print a line for each; return 0 if none failed."""
+def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
+    """Run a command, print a line for each attachment that it changes, and return 0 if nothing failed.
+
+    The command ``repair`` has options; without a command, the arguments are cache directories to restore from.
+    """
+    try:
+        hold_current()
+    except CniError as exc:
+        write_line(f"failed: {exc}")
+        return 1
+    if arguments and arguments[0] == REPAIR:
+        return repair_command.main(arguments[1:], paths)
+    return _restore_all(arguments, paths)
+
+
+def _restore_all(cache_dirs: t.Sequence[str], paths: NodePaths) -> int:
     successes = [_attempt(functools.partial(_restore, paths), path) for path in cache_dirs]
     write_resolv_conf = functools.partial(_write_resolv_conf, ResolvConfFiles(paths))
     return 0 if all([*successes, _attempt(write_resolv_conf, cache_dirs)]) else 1

@@ -15,8 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import apply
-from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import (
     RESETTING_SETTINGS,
     Plan,
@@ -28,13 +27,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import 
     unmet_error,
     write_rank,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, Reasons
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.saved_values import SavedValue, SavedValues
 
 # A later setting may reset an earlier one, so the list is written twice.
 _PASSES = range(2)
 # Seconds to wait for another run, which may be loading modules.
 LOCK_TIMEOUT = 60.0
+_BANNER = "# {} for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.\n"
 
 
 class KernelSettings:
@@ -77,7 +77,7 @@ class KernelSettings:
         if problems:
             raise unmet_error(problems)
         loadable = {change.name: needs.modules[change.name] for change in modules if change.action != "built_in"}
-        files = boot_files.plan_files(
+        files = _plan_files(
             self._paths,
             loadable if persist else {},
             {name: needs.settings[name] for name in names} if persist else {},
@@ -188,3 +188,21 @@ def _try_roll_back(change: SettingChange) -> bool:
 def _set(name: str, value: str) -> None:
     if sysctl.read(name) != value:
         sysctl.write(name, value)
+
+
+def _plan_files(paths: NodePaths, modules: Reasons, settings: Reasons, values: t.Mapping[str, str]) -> list[FileChange]:
+    """Plan the files from which the next boot loads modules and sets settings.
+
+    Args:
+        modules, settings: Reasons by name, in the order of the file.
+    """
+    lines = {name: f"{name} = {values[name]}" for name in settings}
+    return [
+        plan_change(paths.modules_file, _file_text("Kernel modules", modules, {name: name for name in modules})),
+        plan_change(paths.sysctl_file, _file_text("Kernel settings", settings, lines)),
+    ]
+
+
+def _file_text(what: str, reasons: Reasons, lines: t.Mapping[str, str]) -> bytes | None:
+    entries = ["".join(f"# {reason}\n" for reason in reasons[name]) + f"{line}\n" for name, line in lines.items()]
+    return "\n".join([_BANNER.format(what), *entries]).encode() if entries else None

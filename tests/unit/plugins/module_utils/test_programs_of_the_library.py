@@ -12,7 +12,7 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
-from ansible_collections.cni.node.plugins.module_utils._node.boot import program as boot_program
+from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
 from ansible_collections.cni.node.plugins.module_utils._node.library.install import install
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import program as plugin_program
 from ansible_collections.cni.node.tests.support import libraries
@@ -46,6 +46,6 @@ def test_a_plugin_prints_one_cni_error(
 def test_the_program_of_the_units_writes_one_line(
     exposed: Library, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    assert boot_program.main(arguments) == 1
+    assert boot_main.main(arguments) == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith(f"failed: the library cannot be in {exposed.path}; ")

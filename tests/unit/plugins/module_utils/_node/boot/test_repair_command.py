@@ -15,7 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._node.boot import program, repair_command
+from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
+from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_command
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 
@@ -43,7 +44,7 @@ def repair(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch, paths: No
             return results, [answer for answer in answers if isinstance(answer, CniError)]
 
         monkeypatch.setattr(repair_command, "repair_node", repair_node)
-        return program.main(["repair", *arguments, "/var/lib/cni"], paths)
+        return boot_main.main(["repair", *arguments, "/var/lib/cni"], paths)
 
     return run
 

@@ -11,7 +11,7 @@ import pathlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._node.conflists import runtime_checks
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import settings
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
@@ -49,7 +49,7 @@ class RuntimeCase:
         directories = [settings.effective(each, str(root)) for each in (row.setup.conf_dir, row.setup.plugin_dirs)]
         found = FoundRuntime(row, "", {}, directories[0], directories[1])
         planned = NetD(root / self.conf_dir).plan_directory(present("net"))
-        return list(runtime_checks.check(planned, found, [f"{root}/{path}" for path in self.plugin_dirs]))
+        return list(checks.find_unused_directories(planned, found, [f"{root}/{path}" for path in self.plugin_dirs]))
 
 
 def unread(runtime: str, *words: str, **keys: t.Any) -> RuntimeCase:

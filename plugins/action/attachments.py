@@ -14,8 +14,8 @@ from ansible.utils.display import Display
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
-from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
 from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
+from ansible_collections.cni.node.plugins.plugin_utils._merged_calls import MergedCalls
 from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import AttachmentsArguments
 
 display = Display()
@@ -42,14 +42,14 @@ class ActionModule(ComparingAction, AttachmentsArguments):
         result = self._call({}, task_vars)
         if CONTROLLER_KEY not in result:
             return result
-        batch = Batch(result, predicted=bool(self._task.check_mode))
-        while batch.continuation:
-            self._show(batch.progress(time.monotonic() - started, names=not self._task.no_log), task_vars)
+        calls = MergedCalls(result, predicted=bool(self._task.check_mode))
+        while calls.continuation:
+            self._show(calls.progress(time.monotonic() - started, names=not self._task.no_log), task_vars)
             try:
-                batch.take(self._call(batch.continuation, task_vars))
+                calls.take(self._call(calls.continuation, task_vars))
             except AnsibleConnectionFailure as exc:
-                batch.take({"unreachable": True, "msg": str(exc)})
-        return batch.result()
+                calls.take({"unreachable": True, "msg": str(exc)})
+        return calls.result()
 
     def _call(self, continuation: JsonObject, task_vars: JsonObject) -> JsonObject:
         result: JsonObject = self._execute_module(module_args=self.task_arguments(continuation), task_vars=task_vars)

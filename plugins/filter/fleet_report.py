@@ -120,14 +120,14 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._host_results import require_hosts
-from ansible_collections.cni.node.plugins.plugin_utils._report import document
+from ansible_collections.cni.node.plugins.plugin_utils._report import report_data
 
 
 def fleet_report(hostvars: object, hosts: object, info: str, leaks: str = "", previous: object = None) -> JsonObject:
     variables, names = require_hosts("fleet_report", hostvars, hosts)
     now = datetime.datetime.now(datetime.timezone.utc)
-    results = [document.NodeResults(str(host), *_read(variables, host, info, leaks)) for host in names]
-    return document.build(results, now, document.read_known(_decode(previous)))
+    results = [report_data.NodeResults(str(host), *_read(variables, host, info, leaks)) for host in names]
+    return report_data.build(results, now, report_data.read_known(_decode(previous)))
 
 
 def _decode(previous: object) -> object:

@@ -131,7 +131,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import BY_NAME, ContainerRuntime
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import BY_NAME, ContainerRuntime
 from ansible_collections.cni.node.plugins.plugin_utils._given_values import or_default, words
 
 _OPT = "/opt"

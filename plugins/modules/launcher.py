@@ -100,7 +100,7 @@ def main() -> None:
 def _install(library: Library, archive: str) -> None:
     """Install the library by its own code, which then needs not be sent with each call."""
     # A node compiles what a launcher imports, in each call.
-    from ansible_collections.cni.node.plugins.module_utils._node.library.archive import unpack
+    from ansible_collections.cni.node.plugins.module_utils._node.library.packing import unpack
 
     with open(archive, "rb") as stream:
         content = stream.read()

@@ -106,7 +106,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action, run
-from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
+from ansible_collections.cni.node.plugins.module_utils._node.trial import named_netns as trial_netns
 
 SPEC: t.Final[dict[str, t.Any]] = {
     "argument_spec": {

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, plain
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
 

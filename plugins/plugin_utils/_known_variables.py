@@ -16,7 +16,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.printable import plural
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import nearest
 
 COLLECTION = "cni.node."
 

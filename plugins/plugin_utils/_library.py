@@ -17,7 +17,7 @@ from ansible import constants
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.library import MAIN
-from ansible_collections.cni.node.plugins.module_utils._node.library.archive import digest_of, pack
+from ansible_collections.cni.node.plugins.module_utils._node.library.packing import digest_of, pack
 
 _PLUGINS = pathlib.Path(__file__).parents[1]
 _PACKAGE = "ansible_collections/cni/node/plugins"

@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
-from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
+from ansible_collections.cni.node.plugins.module_utils._node.trial import named_netns as trial_netns
 from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.bench.contestants import COMMANDS, EngineProcess, start_over
 from ansible_collections.cni.node.tests.bench.effort import Bench

@@ -14,7 +14,7 @@ import subprocess
 
 from ansible_collections.cni.node.plugins.module_utils._base.library import REQUEST, Library
 from ansible_collections.cni.node.plugins.module_utils._node.library import install as installation
-from ansible_collections.cni.node.plugins.module_utils._node.library.archive import digest_of
+from ansible_collections.cni.node.plugins.module_utils._node.library.packing import digest_of
 from ansible_collections.cni.node.plugins.plugin_utils import _library
 
 TOP = "/opt/cni/lib/cni.node"

@@ -247,7 +247,7 @@ BROKEN = {
     ),
     "a room of the controller looks up": (
         "plugin_utils._validation.schema.x",
-        f"{FUTURE}from {COLLECTION}.plugin_utils._validation.document import keys",
+        f"{FUTURE}from {COLLECTION}.plugin_utils._validation.document import key_reader",
     ),
     "a room imports what lies beside it": (
         "plugin_utils._validation.rules.x",

@@ -52,7 +52,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists.plan impo
 )
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import NEVER
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
@@ -197,7 +197,7 @@ def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
     result: list[Finding] = []
     validates_node, allowed = NODE in params["validate"]["levels"], params["allow_world_writable_plugins"]
     if params["probe"] or validates_node:
-        unsafe = plugin_access.network_findings(planned.desired, params["plugin_dirs"], allow_world_writable=allowed)
+        unsafe = writable_plugins.network_findings(planned.desired, params["plugin_dirs"], allow_world_writable=allowed)
         result += unsafe if validates_node else errors(unsafe)
     if params["probe"]:
         timeout = positive("timeout", params["timeout"])

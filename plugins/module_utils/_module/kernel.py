@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import kernel_modu
 from ansible_collections.cni.node.plugins.module_utils._linux.links import router_advertisements, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action, warn
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.planned_changes import Plan
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network, add_runtime
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
-from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory, metrics
+from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory, prometheus
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -36,13 +36,13 @@ def write(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Run the module `metrics` and return its result."""
     params = module.params
     _require_name(params["path"])
-    described = metrics.describe(
+    described = prometheus.describe(
         inventory.list_networks(params["conf_dir"], params["plugin_dirs"], params["builtin"]),
         inventory.list_attachments(params["cache_dir"], params["conf_dir"], paths.lease_dir, drift=True),
         address_pools.list_pools(params["conf_dir"], paths.lease_dir),
         _count_leaks(params, paths),
     )
-    change = plan_change(params["path"], metrics.format_text(described, time.time()).encode())
+    change = plan_change(params["path"], prometheus.format_text(described, time.time()).encode())
     # The file is always written, for the time in it; that alone is not a change.
     changed = change.changed and (change.before_mode != change.after_mode or _texts_differ(change))
     if not module.check_mode:
@@ -67,7 +67,7 @@ def _require_name(path: str) -> None:
 
 def _texts_differ(change: FileChange) -> bool:
     before, after = ((text or b"").decode("utf-8", "replace") for text in (change.before, change.after))
-    return change.before is None or metrics.without_time(before) != metrics.without_time(after)
+    return change.before is None or prometheus.without_time(before) != prometheus.without_time(after)
 
 
 def _count_leaks(params: t.Mapping[str, t.Any], paths: NodePaths) -> dict[str, int]:

@@ -21,8 +21,8 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import count_
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory
-from ansible_collections.cni.node.plugins.module_utils._node.info.links import list_links
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.plugins.module_utils._node.info.node_links import list_links
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import find_runtimes
 from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_node_readiness
 
@@ -64,7 +64,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     answers = _query_status(params, timeout) if STATUS in params["gather"] else []
     parts = [count_entries(name, entries) for name, entries in facts.items()]
     types = sorted({entry["type"] for entry in facts.get("plugins", ())})
-    unsafe = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
+    unsafe = writable_plugins.findings(plugin_dirs, types, allow_world_writable=allowed)
     warn(module, map(str, unsafe))
     if FINDINGS in params["gather"]:
         of_files, facts[CONFIGURATIONS_KEY] = _validate(params["conf_dir"])

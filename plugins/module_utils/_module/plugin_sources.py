@@ -32,7 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.release imp
     without_credentials,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import ReleaseSelection
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import Source
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import ReleaseSource
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE, PluginSet, PluginStore
 
 if t.TYPE_CHECKING:
@@ -252,7 +252,7 @@ class _RequestedSource:
     def _may_appear_later(self) -> bool:
         return self._module.check_mode and not os.path.lexists(self._path)
 
-    def fetch(self) -> Source:
+    def fetch(self) -> ReleaseSource:
         """Get the release.
 
         Raises:
@@ -261,16 +261,16 @@ class _RequestedSource:
             SourceMissing: In check mode, it does not exist yet.
         """
         if self._listed:
-            return Source([self.digest], self.request.version, self._listed)
+            return ReleaseSource([self.digest], self.request.version, self._listed)
         if self._sent.get("listing"):
-            return Source([self.digest], self.request.version, lambda: (), self._sent["listing"])
+            return ReleaseSource([self.digest], self.request.version, lambda: (), self._sent["listing"])
         file = self._open()
         # Slow to load, and not needed by a run that changes nothing.
         from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive
 
         digests = archive.list_digests(file, self.digest)
         unpack = functools.partial(archive.unpack, file, self.digest, self._path, self._options.only)
-        return Source(digests, self.request.version, unpack)
+        return ReleaseSource(digests, self.request.version, unpack)
 
     def _open(self) -> t.IO[bytes]:
         """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""

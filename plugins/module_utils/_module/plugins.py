@@ -35,10 +35,10 @@ from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources im
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import access
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, missing_directories
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, InstallResult
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.plugin_changes import PluginChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE, PluginStore
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import executables
@@ -124,7 +124,7 @@ def _operate(module: AnsibleModule, store: PluginStore, new_directories: list[st
         register(library, [directory.path, store.path])
     if any(wanted.releases for wanted in selected.sets.values()) and exposures(directory.path):
         # Users other than root can replace the installed plugins.
-        warn(module, map(str, access.findings([directory.path], (), allow_world_writable=False)))
+        warn(module, map(str, writable_plugins.findings([directory.path], (), allow_world_writable=False)))
     return _report(module, [*results, *selected.missing])
 
 

@@ -13,7 +13,11 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
-from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, WARNING, Check
+from ansible_collections.cni.node.plugins.module_utils._node.preflight.preflight_check import (
+    MISSING,
+    WARNING,
+    PreflightCheck,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.preflight.runtime_checks import (
     RuntimeChecks,
     Wanted,
@@ -45,7 +49,7 @@ def check(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     }
 
 
-def _summarize(chosen: t.Sequence[FoundRuntime], checks: t.Sequence[Check]) -> str:
+def _summarize(chosen: t.Sequence[FoundRuntime], checks: t.Sequence[PreflightCheck]) -> str:
     if not checks:
         return "no container runtime found"
     missing = [str(each) for each in checks if each.state == MISSING]

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.engine import (
     warn_of_omitted,
 )
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
 
 if t.TYPE_CHECKING:
@@ -46,7 +46,7 @@ def verify(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         lock = os.path.join(params["cache_dir"], OWN_DIRECTORY, "locks", "verify")
         with hold_lock(lock, exclusive=True, timeout=timeout, what="verification"):
             verification.carry_out(trials)
-    findings = plugin_access.network_findings(
+    findings = writable_plugins.network_findings(
         verification.networks(trials),
         params["plugin_dirs"],
         allow_world_writable=params["allow_world_writable_plugins"],

@@ -22,7 +22,7 @@ _REPAIR = "repair"
 _DRIFTED = "attachment drifted"
 
 
-class Problem(t.NamedTuple):
+class NodeProblem(t.NamedTuple):
     """A problem of a node.
 
     Attributes:
@@ -65,7 +65,7 @@ def list_used_networks(facts: JsonMapping) -> list[JsonMapping]:
     return [network for network in facts.get("networks", ()) if not network.get("error") and not network["shadowed"]]
 
 
-def list_problems(facts: JsonMapping) -> list[Problem]:
+def list_problems(facts: JsonMapping) -> list[NodeProblem]:
     """Return the problems in the gathered parts.
 
     Args:
@@ -74,30 +74,32 @@ def list_problems(facts: JsonMapping) -> list[Problem]:
     return [*_list_missing(facts), *_list_broken(facts), *_list_attachment_kinds(facts)]
 
 
-def _list_missing(facts: JsonMapping) -> t.Iterator[Problem]:
+def _list_missing(facts: JsonMapping) -> t.Iterator[NodeProblem]:
     missing = list_missing_plugins(facts)
     if missing:
-        yield Problem("plugin missing", f"{plural('plugin', len(missing))} missing: {' '.join(missing)}", _PROVISION)
+        yield NodeProblem(
+            "plugin missing", f"{plural('plugin', len(missing))} missing: {' '.join(missing)}", _PROVISION
+        )
     not_ready = sorted(answer["network"] for answer in facts.get("status", ()) if answer.get("error"))
     if not_ready:
         text = f"{plural('network', len(not_ready))} not ready: {' '.join(not_ready)}"
-        yield Problem("network not ready", text, _PROVISION)
+        yield NodeProblem("network not ready", text, _PROVISION)
 
 
-def _list_broken(facts: JsonMapping) -> t.Iterator[Problem]:
+def _list_broken(facts: JsonMapping) -> t.Iterator[NodeProblem]:
     # No playbook removes a record that cannot be read: it may be the owner of anything.
     for kind, playbook in (("plugin", _PROVISION), ("network", _PROVISION), ("attachment", "")):
         broken = [entry for entry in facts.get(f"{kind}s", ()) if entry.get("error")]
         if broken:
-            yield Problem(f"{kind} broken", f"{quantity(len(broken), kind)} broken", playbook)
+            yield NodeProblem(f"{kind} broken", f"{quantity(len(broken), kind)} broken", playbook)
 
 
-def _list_attachment_kinds(facts: JsonMapping) -> t.Iterator[Problem]:
+def _list_attachment_kinds(facts: JsonMapping) -> t.Iterator[NodeProblem]:
     for kind, count in collections.Counter(
         problem for entry in list_readable_attachments(facts) for problem in list_attachment_problems(entry)
     ).items():
         playbook = _REPAIR if kind == _DRIFTED else _GC if kind.startswith("netns") else _PROVISION
-        yield Problem(kind, f"{count} {kind.replace('attachment', plural('attachment', count))}", playbook)
+        yield NodeProblem(kind, f"{count} {kind.replace('attachment', plural('attachment', count))}", playbook)
 
 
 def list_attachment_problems(attachment: JsonMapping) -> t.Iterator[str]:

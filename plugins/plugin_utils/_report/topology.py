@@ -105,10 +105,10 @@ class Topology(t.NamedTuple):
 
 def read(node: JsonMapping) -> Topology:
     """Return the topology of a node of the report."""
-    return _Reader(node).read()
+    return _TopologyReader(node).read()
 
 
-class _Reader:
+class _TopologyReader:
     def __init__(self, node: JsonMapping) -> None:
         self._node = node
         self._links: dict[str, JsonObject] = {link["name"]: link for link in node["links"]}

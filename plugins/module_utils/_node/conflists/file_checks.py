@@ -21,13 +21,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, con
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import (
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import (
     BY_NAME,
     FIRST_FILE,
     SKIPPED,
     ContainerRuntime,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 # Installers and editors write files with such names, and then rename them.

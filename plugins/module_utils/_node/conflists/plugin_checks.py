@@ -71,7 +71,7 @@ class PluginProbe:
 
     def _find_fault(self, network: NetworkConfiguration, plugin: Executable, answer: _Answer) -> Finding | None:
         if isinstance(answer, UnsafePlugin):
-            return None  # `plugin_access` reports the directory or file, once for all plugins
+            return None  # `writable_plugins` reports the directory or file, once for all plugins
         if isinstance(answer, CniError):
             is_missing = isinstance(answer, NotFound)
             code = "missing-plugin" if is_missing else "broken-plugin"

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces im
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.listings import RuntimeState
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import RecordOwner
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import RecordOwner
 
 OF_ANOTHER = "the record belongs to another runtime"
 _REQUIRED_PROOFS = 2

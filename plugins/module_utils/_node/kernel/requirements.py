@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import ContainerRuntime
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import ContainerRuntime
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import PluginType
 

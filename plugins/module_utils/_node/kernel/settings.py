@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import (
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.planned_changes import (
     RESETTING_SETTINGS,
     Plan,
     SettingChange,
@@ -28,7 +28,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import 
     write_rank,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, Reasons
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.saved_values import SavedValue, SavedValues
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.saved_settings import SavedValue, SavedValues
 
 # A later setting may reset an earlier one, so the list is written twice.
 _PASSES = range(2)

@@ -16,7 +16,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, discard
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange, plan
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.plugin_changes import PluginChange, plan
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginSet, PluginStore, SetAside, read
 
 

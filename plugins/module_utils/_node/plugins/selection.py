@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import label
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import Source, identity_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import ReleaseSource, identity_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import (
     REFERENCE,
     PluginSet,
@@ -45,7 +45,9 @@ class ReleaseSelection:
     def _set(self) -> PluginSet:
         return self.store.manifest.find_set(self.name)
 
-    def present(self, digest: str, version: str, only: t.Sequence[str], fetch: t.Callable[[], Source]) -> PluginSet:
+    def present(
+        self, digest: str, version: str, only: t.Sequence[str], fetch: t.Callable[[], ReleaseSource]
+    ) -> PluginSet:
         """Return the set with a release as its current one.
 
         Args:
@@ -115,7 +117,7 @@ class ReleaseSelection:
     def _is_unproven(self, version: str, digests: t.Iterable[str]) -> bool:
         return self.name == REFERENCE and label.is_unproven_claim(version, digests)
 
-    def _store_source(self, source: Source, digest: str, only: t.Sequence[str]) -> Release:
+    def _store_source(self, source: ReleaseSource, digest: str, only: t.Sequence[str]) -> Release:
         known = self._set.find(digest)
         version = source.version or (known.version if known else "")
         release = Release(source.digests, version, [], {})

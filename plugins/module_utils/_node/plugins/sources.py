@@ -38,7 +38,7 @@ sys.exit(main(sys.argv[0]))
 Plugins = t.Iterable[tuple[str, bytes]]
 
 
-class Source(t.NamedTuple):
+class ReleaseSource(t.NamedTuple):
     """A release outside the store.
 
     Attributes:

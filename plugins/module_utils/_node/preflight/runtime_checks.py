@@ -20,12 +20,21 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.links import router_advertisements
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import plan_modules, plan_settings
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.planned_changes import plan_modules, plan_settings
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import read_description
-from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, OK, WARNING, Check
+from ansible_collections.cni.node.plugins.module_utils._node.preflight.preflight_check import (
+    MISSING,
+    OK,
+    WARNING,
+    PreflightCheck,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import BY_NAME, SKIPPED, ContainerRuntime
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import (
+    BY_NAME,
+    SKIPPED,
+    ContainerRuntime,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import executables
 
@@ -62,7 +71,7 @@ class RuntimeChecks:
         self._runtime = found.runtime
         self._setup = found.runtime.setup
 
-    def run(self) -> list[Check]:
+    def run(self) -> list[PreflightCheck]:
         """Return all checks.
 
         Raises:
@@ -82,10 +91,10 @@ class RuntimeChecks:
         ]
         return [check for check in checks if check is not None]
 
-    def _make(self, subject: str, needed: str, found: str, state: str = OK, hint: str = "") -> Check:
-        return Check(self._runtime.name, subject, needed, found, state, hint)
+    def _make(self, subject: str, needed: str, found: str, state: str = OK, hint: str = "") -> PreflightCheck:
+        return PreflightCheck(self._runtime.name, subject, needed, found, state, hint)
 
-    def _check_service(self) -> Check:
+    def _check_service(self) -> PreflightCheck:
         version = self._found.version or "unknown version"
         units = self._found.units
         if not self._runtime.units:
@@ -102,7 +111,7 @@ class RuntimeChecks:
             hint = f"install the service of {self._runtime.title}; without systemd, start {self._found.program} as this system does"
         return self._make("service", "active", f"{found}, {version}", MISSING, hint)
 
-    def _check_conf_dir(self, directory: ConfDir) -> t.Iterator[Check]:
+    def _check_conf_dir(self, directory: ConfDir) -> t.Iterator[PreflightCheck]:
         found, wanted = self._found, self._wanted.conf_dir
         if found.error is not None:
             yield self._make("configuration", "readable", found.error.msg, WARNING, "its usual directories are assumed")
@@ -113,7 +122,7 @@ class RuntimeChecks:
             hint = f"set cni_node_conf_dir to {directory.path}"
             yield self._make("conf dir", wanted, f"it reads {directory.path}, {where}", MISSING, hint)
 
-    def _check_networks(self, directory: ConfDir) -> t.Iterator[Check]:
+    def _check_networks(self, directory: ConfDir) -> t.Iterator[PreflightCheck]:
         setup = self._setup
         for path, error in sorted({**directory.broken, **directory.misnamed}.items()):
             yield self._check_file(path, error, directory)
@@ -138,7 +147,7 @@ class RuntimeChecks:
         else:
             yield self._check_taken(taken)
 
-    def _check_taken(self, network: NetworkConfiguration) -> Check:
+    def _check_taken(self, network: NetworkConfiguration) -> PreflightCheck:
         found = f"{network.name}, from {network.source}"
         types = dict.fromkeys(plugin.type for plugin in network.plugins)
         missing = [name for name in types if not any(map(durable.is_executable, self._plugin_paths(name)))]
@@ -149,7 +158,7 @@ class RuntimeChecks:
         found = f"{found}, without its {printable.plural('plugin', len(missing))} {names}"
         return self._make("network", self._setup.takes, found, MISSING, hint)
 
-    def _check_file(self, path: str, error: CniError, directory: ConfDir) -> Check:
+    def _check_file(self, path: str, error: CniError, directory: ConfDir) -> PreflightCheck:
         """Return the check of a file that this collection does not read, or that runtimes do not."""
         if path in directory.refused:
             hint = f"{self._runtime.title} reads it, but this collection does not: {error.details or 'correct it'}"
@@ -158,7 +167,7 @@ class RuntimeChecks:
         advice = error.details if path in directory.misnamed else f"fix or remove {path}"
         return self._make("network file", "valid", error.msg, state, f"{advice}; until then, {self._setup.broken}")
 
-    def _check_name(self, network: NetworkConfiguration) -> Check:
+    def _check_name(self, network: NetworkConfiguration) -> PreflightCheck:
         subject, name = f"network {network.name}", os.path.basename(network.source)
         if not name.endswith(self._setup.endings):
             endings = " or ".join(self._setup.endings)
@@ -168,7 +177,7 @@ class RuntimeChecks:
             return self._make(subject, "a name in lower case", network.name, MISSING, hint)
         return self._make(subject, "by its name", network.source)
 
-    def _check_plugin_dirs(self) -> t.Iterator[Check]:
+    def _check_plugin_dirs(self) -> t.Iterator[PreflightCheck]:
         searched, file = self._found.searched_dirs, self._found.plugin_dirs.file
         shown = f"{', '.join(searched)}, {self._found.plugin_dirs.origin}"
         if not self._setup.bin_dir:
@@ -183,7 +192,7 @@ class RuntimeChecks:
             state = MISSING if exposure.is_world_writable else WARNING
             yield self._make(f"owner of {exposure.path}", "root alone can write", exposure.reason, state, hint)
 
-    def _check_plugins(self, directory: ConfDir) -> t.Iterator[Check]:
+    def _check_plugins(self, directory: ConfDir) -> t.Iterator[PreflightCheck]:
         lowest = dict(self._setup.plugins)
         for network in directory.runtime_networks:
             for executable in executables(network):
@@ -191,7 +200,7 @@ class RuntimeChecks:
         for name, release in sorted(lowest.items()):
             yield self._check_plugin(name, release)
 
-    def _check_plugin(self, name: str, lowest: str) -> Check:
+    def _check_plugin(self, name: str, lowest: str) -> PreflightCheck:
         subject, needed = f"plugin {name}", f"{lowest} or newer" if lowest else "installed"
         paths = self._plugin_paths(name)
         path = next(filter(durable.is_executable, paths), "")
@@ -211,7 +220,7 @@ class RuntimeChecks:
             )
         return self._make(subject, needed, f"{path}{f', {release}' if release else ''}")
 
-    def _check_dhcp(self, directory: ConfDir) -> t.Iterator[Check]:
+    def _check_dhcp(self, directory: ConfDir) -> t.Iterator[PreflightCheck]:
         """Check that the daemons run from which networks get addresses."""
         daemons = (daemon for network in directory.runtime_networks for daemon in dhcp_daemon.find_daemons(network))
         for path, daemon in sorted({daemon.socket: daemon for daemon in daemons}.items()):
@@ -229,7 +238,7 @@ class RuntimeChecks:
         searched = self._found.searched_dirs
         return self._wanted.bin_dir if self._wanted.bin_dir in searched else searched[0]
 
-    def _check_kernel(self) -> t.Iterator[Check]:
+    def _check_kernel(self) -> t.Iterator[PreflightCheck]:
         setup = self._setup
         if setup.sets_kernel:
             return
@@ -252,7 +261,7 @@ class RuntimeChecks:
         for problem in problems:
             yield self._make("kernel", "available", problem, MISSING)
 
-    def _check_routers(self, directory: ConfDir) -> t.Iterator[Check]:
+    def _check_routers(self, directory: ConfDir) -> t.Iterator[PreflightCheck]:
         """Check that the node keeps the IPv6 routers that it learns."""
         needs = Needs(values=dict(self._setup.sysctls))
         for network in directory.runtime_networks:
@@ -265,7 +274,7 @@ class RuntimeChecks:
             needed = f"{setting} {router_advertisements.KEPT}"
             yield self._make(f"default route of {link}", needed, f"{setting} 1", WARNING, hint)
 
-    def _check_neighbours(self, directory: ConfDir) -> t.Iterator[Check]:
+    def _check_neighbours(self, directory: ConfDir) -> t.Iterator[PreflightCheck]:
         """Check what other programs of the node do to attachments."""
         for path in (f"{self._root}{path}" for path in _PODMAN_TMPFILES):
             if self._runtime.name != "podman" and os.path.exists(path):
@@ -281,11 +290,13 @@ class RuntimeChecks:
                     yield self._make(f"network {network.name}", "its attachments stay", found, WARNING, hint)
 
 
-def check_absent(runtime: ContainerRuntime) -> Check:
+def check_absent(runtime: ContainerRuntime) -> PreflightCheck:
     """Return the check of a runtime that the node does not have."""
     program = runtime.setup.version[0]
     hint = f"install {runtime.title}, or set cni_node_runtime to a runtime of this node"
-    return Check(runtime.name, "program", runtime.title, f"neither {program} nor its service exists", MISSING, hint)
+    return PreflightCheck(
+        runtime.name, "program", runtime.title, f"neither {program} nor its service exists", MISSING, hint
+    )
 
 
 def _numbers(version: str) -> tuple[int, ...]:

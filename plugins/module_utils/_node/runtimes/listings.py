@@ -17,8 +17,8 @@ import os
 from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes import settings
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import RecordOwner, Setting
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import runtime_settings
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import RecordOwner, Setting
 
 # Bytes. A list of containers/storage has about 1 kB for each container.
 _LIST_LIMIT = 64 * 1024 * 1024
@@ -107,12 +107,12 @@ class RuntimeState:
         for pattern in patterns:
             name, dummy, rest = pattern.partition("/")
             for directory in self._directories[name]:
-                paths += settings.expand(directory, rest)
+                paths += runtime_settings.expand(directory, rest)
         return paths
 
     def _find_directories(self, setting: Setting) -> tuple[str, ...]:
-        usual = [path for pattern in setting.defaults for path in settings.expand(self._root, pattern)]
-        configured = [path for found in settings.find_configured(setting, self._root) for path in found.paths]
+        usual = [path for pattern in setting.defaults for path in runtime_settings.expand(self._root, pattern)]
+        configured = [path for found in runtime_settings.find_configured(setting, self._root) for path in found.paths]
         return tuple(dict.fromkeys(map(os.path.realpath, (*usual, *configured))))
 
 

@@ -19,10 +19,10 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import program, service
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes import settings
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import runtime_settings
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import ContainerRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import ContainerRuntime
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.runtime_settings import Configured
 
 _VERSION = re.compile(r"(?<![\w.])v?(\d+\.\d+[^\s,)]*)")
 
@@ -120,7 +120,10 @@ def _list_existing(paths: tuple[str, ...]) -> tuple[str, ...]:
 def _describe(runtime: ContainerRuntime, path: str, units: t.Mapping[str, bool], root: str) -> FoundRuntime:
     setup = runtime.setup
     try:
-        directories = settings.effective(setup.conf_dir, root), settings.effective(setup.plugin_dirs, root)
+        directories = (
+            runtime_settings.effective(setup.conf_dir, root),
+            runtime_settings.effective(setup.plugin_dirs, root),
+        )
     except CniError as exc:
         usual = Configured(setup.conf_dir.defaults), Configured(setup.plugin_dirs.defaults)
         return FoundRuntime(runtime, path, units, *usual, exc)

@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import (
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import (
     AT_NEXT_USE,
     AT_ONCE,
     BY_NAME,

@@ -32,7 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     DesiredAttachment,
     Policy,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
+from ansible_collections.cni.node.plugins.module_utils._node.trial import named_netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_readiness
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon

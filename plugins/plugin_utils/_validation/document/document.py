@@ -18,12 +18,16 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import positions
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import KeyReader
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.placeholder import (
     find_placeholder_in_broken_json,
 )
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import Positions, join
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import SIZE_LIMIT, Manifest, Source
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import (
+    SIZE_LIMIT,
+    NetworkManifest,
+    Source,
+)
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 # Keys of the network. In a configuration of a single plugin, they are among the plugin's keys.
@@ -31,7 +35,7 @@ _NETWORK_KEYS = ("cniVersions", "disableCheck", "disableGC", "loadOnlyInlinedPlu
 
 
 @dataclasses.dataclass(frozen=True)
-class Plugin:
+class DocumentPlugin:
     """One plugin configuration of a document.
 
     Attributes:
@@ -74,7 +78,7 @@ class Document:
         file: str,
         network: dict[str, t.Any],
         text: str | None,
-        manifest: Manifest | None = None,
+        manifest: NetworkManifest | None = None,
         *,
         is_file: bool = False,
     ) -> None:
@@ -86,8 +90,8 @@ class Document:
         self.is_list = "plugins" in network or "type" not in network
         self.noticed: list[Finding] = []
         self._text = text
-        self._keys = Keys(self._notice)
-        self._plugins: list[Plugin] = []
+        self._keys = KeyReader(self._notice)
+        self._plugins: list[DocumentPlugin] = []
         self.keys = self._keys.read(network, schemas.load("network-list"), "") if self.is_list else network
         self.plugins = self._read_plugins()
 
@@ -118,7 +122,7 @@ class Document:
         index = int(parts[2])
         return index, _type_of(self.network["plugins"][index])
 
-    def _read_plugins(self) -> list[Plugin]:
+    def _read_plugins(self) -> list[DocumentPlugin]:
         if not self.is_list:
             own = {key: value for key, value in self.network.items() if key not in _NETWORK_KEYS}
             return [self._read_plugin(0, own, "")]
@@ -126,14 +130,14 @@ class Document:
         listed = enumerate(plugins) if isinstance(plugins, list) else ()
         return [self._read_plugin(index, keys, f"/plugins/{index}") for index, keys in listed if isinstance(keys, dict)]
 
-    def _read_plugin(self, index: int, written: dict[str, t.Any], path: str) -> Plugin:
+    def _read_plugin(self, index: int, written: dict[str, t.Any], path: str) -> DocumentPlugin:
         schema = schemas.name_for_plugin(written.get("type"))
         keys = self._keys.read(written, schemas.load(schema), path)
         ipam = keys.get("ipam")
         name = schemas.name_for_ipam(ipam.get("type")) if isinstance(ipam, dict) else None
         if name:
             keys["ipam"] = self._keys.read(ipam, schemas.load(name), join(path, "ipam"))
-        return Plugin(index, _type_of(written), keys, path, schema)
+        return DocumentPlugin(index, _type_of(written), keys, path, schema)
 
 
 def read(source: Source) -> tuple[Document | None, list[Finding]]:

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 
 # kube-router writes the range into its file on each node.
 _BRIDGE_OF_KUBE_ROUTER = "kube-bridge"
@@ -21,7 +21,7 @@ _BRIDGE_OF_KUBE_ROUTER = "kube-bridge"
 _WORDS_OF_CALICO = ("usePodCidr", "usePodCidrIPv6")
 
 
-def gets_ranges(plugin: Plugin) -> bool:
+def gets_ranges(plugin: DocumentPlugin) -> bool:
     """Return whether a program may fill in host-local's ranges before it runs."""
     known = catalogue.find_plugin_type(plugin.type)
     return not known.passes_ipam or (known.is_bridge and plugin.keys.get("bridge") == _BRIDGE_OF_KUBE_ROUTER)

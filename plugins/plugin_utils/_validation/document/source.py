@@ -16,7 +16,7 @@ SIZE_LIMIT = 4 * 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
-class Manifest:
+class NetworkManifest:
     """The manifest of a NetworkAttachmentDefinition that contains a network configuration.
 
     Attributes:
@@ -49,7 +49,7 @@ class Source:
     file: str
     content: bytes
     is_text: bool = True
-    manifest: Manifest | None = None
+    manifest: NetworkManifest | None = None
     is_file: bool = False
 
     @property

@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import IFNAME_RULE
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
 if t.TYPE_CHECKING:

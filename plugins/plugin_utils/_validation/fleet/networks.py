@@ -16,7 +16,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.groups import divide, join, join_nodes
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, cluster_ranges
 
@@ -149,7 +149,7 @@ def _report_collision(name: str, group: t.Sequence[_Pool], second: _Pool) -> Fin
     return finding._replace(nodes=tuple(dict.fromkeys(pool.node for pool in group)))
 
 
-def _is_on_shared_link(plugin: Plugin) -> bool:
+def _is_on_shared_link(plugin: DocumentPlugin) -> bool:
     """Return whether the network is on a physical link, which containers of all nodes share."""
     known = catalogue.find_plugin_type(plugin.type)
     return known.has_master or known.borrows_device

@@ -15,9 +15,9 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Manifest, Source
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import NetworkManifest, Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests.tree import Tree, describe
 
 _VERSION = "k8s.cni.cncf.io/v1"
@@ -161,7 +161,7 @@ class _Definition:
     def _source(self, config: str) -> Source:
         path = join(self._path, "spec", "config")
         line, written = self._document.positions.line(path), self._document.written(path, config)
-        manifest = Manifest(self._label, self._name or _UNNAMED, path, line, written)
+        manifest = NetworkManifest(self._label, self._name or _UNNAMED, path, line, written)
         return Source(self._file, config.encode("utf-8", "surrogatepass"), manifest=manifest)
 
     def _report_unknown(self, key: str, value: t.Any) -> None:

@@ -61,7 +61,7 @@ class _Loader(yaml.SafeLoader):
 def read(text: str) -> tuple[list[Tree], BrokenYaml | None]:
     """Return the documents of a YAML text, up to the first error, and the error."""
     trees: list[Tree] = []
-    lines = _Lines(text)
+    lines = _SourceLines(text)
     try:
         for node in yaml.compose_all(text, Loader=_Loader):
             trees.append(_Reader(text, lines).tree(node))
@@ -76,7 +76,7 @@ def read(text: str) -> tuple[list[Tree], BrokenYaml | None]:
     return trees, None
 
 
-class _Lines:
+class _SourceLines:
     """The lines of a text as editors count them. YAML has other line breaks, too."""
 
     def __init__(self, text: str) -> None:
@@ -87,7 +87,7 @@ class _Lines:
 
 
 class _Reader:
-    def __init__(self, text: str, lines: _Lines) -> None:
+    def __init__(self, text: str, lines: _SourceLines) -> None:
         self._text = text
         self._lines = lines
         self._positions = Positions({}, [])
@@ -127,7 +127,7 @@ class _Reader:
         return Opaque(_KINDS.get(node.tag, f"a value with the tag {node.tag.removeprefix(_TAG)}"))
 
 
-def _broken(exc: yaml.MarkedYAMLError, lines: _Lines) -> BrokenYaml:
+def _broken(exc: yaml.MarkedYAMLError, lines: _SourceLines) -> BrokenYaml:
     mark = exc.problem_mark or exc.context_mark
     problem = ", ".join(filter(None, (exc.context, exc.problem)))
     if mark is None:

@@ -17,23 +17,23 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, list_objects
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import cluster_ranges
 
 
-def range_objects(plugin: Plugin) -> t.Iterator[tuple[int, JsonObject, str]]:
+def range_objects(plugin: DocumentPlugin) -> t.Iterator[tuple[int, JsonObject, str]]:
     """Return the objects that define a plugin's host-local ranges: number of the set, keys, JSON pointer."""
     if catalogue.find_plugin_type(plugin.ipam.get("type")).has_ranges:
         yield from ipam_ranges.range_objects(plugin.ipam, plugin.ipam_path)
 
 
-def ranges(plugin: Plugin) -> list[Range]:
+def ranges(plugin: DocumentPlugin) -> list[Range]:
     """Return a plugin's host-local ranges, without those whose subnet is invalid or too small."""
     has_ranges = catalogue.find_plugin_type(plugin.ipam.get("type")).has_ranges
     return ipam_ranges.host_local_ranges(plugin.ipam, plugin.ipam_path) if has_ranges else []
 
 
-def subnets(plugin: Plugin) -> list[IpNetwork]:
+def subnets(plugin: DocumentPlugin) -> list[IpNetwork]:
     """Return the networks of the addresses that the configuration gives to a container."""
     ipam = catalogue.find_plugin_type(plugin.ipam.get("type"))
     if ipam.has_addresses or ipam.has_cluster_ranges:
@@ -43,13 +43,13 @@ def subnets(plugin: Plugin) -> list[IpNetwork]:
     return [*cluster_ranges.subnets(plugin), *(subnet for subnet in map(parse_network, written) if subnet)]
 
 
-def has_unknown_subnet(plugin: Plugin) -> bool:
+def has_unknown_subnet(plugin: DocumentPlugin) -> bool:
     """Return whether a subnet is a word, such as one that Calico replaces, or a placeholder."""
     written = [keys.get("subnet") for dummy, keys, dummy_path in range_objects(plugin)]
     return any(isinstance(subnet, str) and parse_network(subnet) is None for subnet in written)
 
 
-def subnets_before(document: Document, plugin: Plugin) -> list[IpNetwork]:
+def subnets_before(document: Document, plugin: DocumentPlugin) -> list[IpNetwork]:
     """Return the networks of the addresses that the plugins before a plugin give to a container."""
     return [subnet for other in document.plugins if other.index < plugin.index for subnet in subnets(other)]
 
@@ -59,7 +59,7 @@ def is_passed_on(document: Document) -> bool:
     return any(catalogue.find_plugin_type(plugin.type).passes_gateway for plugin in document.plugins)
 
 
-def _uses_gateway(document: Document, plugin: Plugin, version: int) -> bool:
+def _uses_gateway(document: Document, plugin: DocumentPlugin, version: int) -> bool:
     """Return whether a plugin uses the gateway of an address: for its bridge, a route without ``gw``, or a virtual machine."""
     is_of_bridge = catalogue.find_plugin_type(plugin.type).is_bridge and catalogue.is_routed(plugin.type, plugin.keys)
     if is_of_bridge or is_passed_on(document):
@@ -70,7 +70,7 @@ def _uses_gateway(document: Document, plugin: Plugin, version: int) -> bool:
 
 
 def gateway_outside_subnet(
-    document: Document, plugin: Plugin, gateway: IpAddress, subnet: IpNetwork, path: str
+    document: Document, plugin: DocumentPlugin, gateway: IpAddress, subnet: IpNetwork, path: str
 ) -> Finding:
     """Return a finding about a gateway outside its subnet, which is only a warning if nothing uses the gateway."""
     is_used = _uses_gateway(document, plugin, gateway.version)

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
 _IPTABLES = "iptables"
@@ -21,7 +21,7 @@ _NFTABLES = "nftables"
 _CONDITIONS = ("conditionsV4", "conditionsV6")
 
 
-def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Check that conditions of portmap have the syntax of its backend, iptables or nftables."""
     if not catalogue.find_plugin_type(plugin.type).maps_ports:
         return
@@ -37,7 +37,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
             requested, reason = own, name
 
 
-def _requested_backend(plugin: Plugin) -> tuple[str, str]:
+def _requested_backend(plugin: DocumentPlugin) -> tuple[str, str]:
     """Return the requested backend, and the key that requests it."""
     backend = plugin.keys.get("backend")
     if backend in (_IPTABLES, _NFTABLES):

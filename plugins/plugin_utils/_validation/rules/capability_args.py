@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_capability_args
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import KeyReader
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import violation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import chain
@@ -51,7 +51,7 @@ def schema_findings(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any])
     for entry in _all_arguments(attachments):
         if not entry.arguments:
             continue
-        keys = Keys(functools.partial(_notice, results, entry.file))
+        keys = KeyReader(functools.partial(_notice, results, entry.file))
         read = keys.read(entry.arguments, schemas.load(_SCHEMA), entry.path())
         for problem in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
             _notice(

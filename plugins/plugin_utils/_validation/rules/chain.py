@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 ADDRESS_HINT = 'add "ipam" to the plugin that creates the interface'
@@ -33,7 +33,7 @@ def findings(document: Document) -> t.Iterator[Finding]:
             yield document.finding("plugin-not-last", plugin.path, message, "move it to the end of the list")
 
 
-def _check_meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
+def _check_meta(document: Document, plugin: DocumentPlugin, before: list[DocumentPlugin]) -> t.Iterator[Finding]:
     roles = {schemas.role(earlier.type) for earlier in before}
     if roles <= {"meta"}:
         message = f"{plugin.type} needs an interface, but no earlier plugin creates one"
@@ -46,13 +46,13 @@ def _check_meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.I
         yield finding._replace(is_conditional=True)
 
 
-def maps_no_port(plugin: Plugin, before: list[Plugin]) -> bool:
+def maps_no_port(plugin: DocumentPlugin, before: list[DocumentPlugin]) -> bool:
     """Return whether a plugin maps ports in vain: all plugins before it are known, and none assigns an address."""
     is_known = all(schemas.role(earlier.type) != "any" for earlier in before)
     return catalogue.find_plugin_type(plugin.type).maps_ports and is_known and not any(map(_assigns_address, before))
 
 
-def returns_no_address(document: Document, plugin: Plugin) -> bool:
+def returns_no_address(document: Document, plugin: DocumentPlugin) -> bool:
     """Return whether the result of a plugin that creates the container's interface has no address."""
     is_first = all(
         schemas.role(other.type) not in ("any", "interface") for other in document.plugins if other.index < plugin.index
@@ -60,7 +60,7 @@ def returns_no_address(document: Document, plugin: Plugin) -> bool:
     return is_first and schemas.role(plugin.type) == "interface" and not _assigns_address(plugin)
 
 
-def _check_interface(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
+def _check_interface(document: Document, plugin: DocumentPlugin, before: list[DocumentPlugin]) -> t.Iterator[Finding]:
     first = next((earlier for earlier in before if schemas.role(earlier.type) == "interface"), None)
     chained = schemas.annotation(plugin.type, "x-chains") and not plugin.keys.get("master")
     if first and not chained:
@@ -69,7 +69,7 @@ def _check_interface(document: Document, plugin: Plugin, before: list[Plugin]) -
         yield document.finding("second-interface-plugin", plugin.path, message, hint)
 
 
-def _assigns_address(plugin: Plugin) -> bool:
+def _assigns_address(plugin: DocumentPlugin) -> bool:
     if schemas.role(plugin.type) != "interface":
         return False
     return bool(plugin.ipam.get("type") or schemas.annotation(plugin.type, "x-addresses"))

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, list_objects
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, cluster_ranges
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.cluster_ranges import (
@@ -31,7 +31,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.pools i
 )
 
 
-def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Check each range of whereabouts, then its ranges together, its gateway and the gateways of routes."""
     written = list(cluster_ranges.range_objects(plugin))
     if not written:
@@ -100,7 +100,7 @@ def _check_exclusions(
         yield document.finding("subnet-too-small", join(path, "exclude"), message, "exclude fewer", listed)
 
 
-def _compare_ranges(document: Document, plugin: Plugin, parts: list[Range]) -> t.Iterator[Finding]:
+def _compare_ranges(document: Document, plugin: DocumentPlugin, parts: list[Range]) -> t.Iterator[Finding]:
     """Find ranges from which a container may get one address twice."""
     is_shared = plugin.ipam.get("enable_overlapping_ranges") is not False
     reported: set[str] = set()
@@ -117,7 +117,7 @@ def _compare_ranges(document: Document, plugin: Plugin, parts: list[Range]) -> t
             yield document.finding("ranges-overlap", other.path, message, f"the other range is at {part.path}")
 
 
-def _check_gateway(document: Document, plugin: Plugin, parts: list[Range]) -> t.Iterator[Finding]:
+def _check_gateway(document: Document, plugin: DocumentPlugin, parts: list[Range]) -> t.Iterator[Finding]:
     gateway, place = parse_address(plugin.ipam.get("gateway")), join(plugin.ipam_path, "gateway")
     subnets = cluster_ranges.subnets(plugin)
     if gateway is None or not subnets:
@@ -142,7 +142,7 @@ def _check_gateway(document: Document, plugin: Plugin, parts: list[Range]) -> t.
         yield addresses.gateway_outside_subnet(document, plugin, gateway, of_family[0], place)
 
 
-def _check_routes(document: Document, plugin: Plugin, parts: list[Range]) -> t.Iterator[Finding]:
+def _check_routes(document: Document, plugin: DocumentPlugin, parts: list[Range]) -> t.Iterator[Finding]:
     """Find routes through an address that a container may get."""
     for keys, path in list_objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")):
         gateway = parse_address(keys.get("gw"))

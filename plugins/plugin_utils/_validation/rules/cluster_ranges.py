@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, list_objects
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
 
@@ -58,7 +58,7 @@ def parse_exclusion(text: object) -> IpNetwork | None:
     return ipaddress.ip_network(address) if address else None
 
 
-def range_objects(plugin: Plugin) -> t.Iterator[tuple[int, JsonObject, str]]:
+def range_objects(plugin: DocumentPlugin) -> t.Iterator[tuple[int, JsonObject, str]]:
     """Return the objects that define a plugin's ranges: their number, keys and JSON pointer."""
     if catalogue.find_plugin_type(plugin.ipam.get("type")).has_cluster_ranges:
         if "range" in plugin.ipam:
@@ -67,13 +67,13 @@ def range_objects(plugin: Plugin) -> t.Iterator[tuple[int, JsonObject, str]]:
         yield from ((number, keys, path) for number, (keys, path) in enumerate(listed, start=1))
 
 
-def subnets(plugin: Plugin) -> list[IpNetwork]:
+def subnets(plugin: DocumentPlugin) -> list[IpNetwork]:
     """Return the subnets of a plugin's ranges."""
     written = (parse_range(keys.get("range")) for dummy, keys, dummy_path in range_objects(plugin))
     return [each.subnet for each in written if each]
 
 
-def ranges(plugin: Plugin) -> list[Range]:
+def ranges(plugin: DocumentPlugin) -> list[Range]:
     """Return the addresses that a plugin may assign, without excluded ones; a range may be in several parts."""
     return [
         part
@@ -82,7 +82,7 @@ def ranges(plugin: Plugin) -> list[Range]:
     ]
 
 
-def _read(plugin: Plugin, number: int, keys: JsonObject, path: str) -> Range | None:
+def _read(plugin: DocumentPlugin, number: int, keys: JsonObject, path: str) -> Range | None:
     written = parse_range(keys.get("range"))
     if written is None or written.subnet.num_addresses <= 2:
         return None
@@ -94,7 +94,7 @@ def _read(plugin: Plugin, number: int, keys: JsonObject, path: str) -> Range | N
     return Range(subnet, first, last, subnet[0], path, number, pool=_pool(plugin, subnet))
 
 
-def _pool(plugin: Plugin, subnet: IpNetwork) -> str:
+def _pool(plugin: DocumentPlugin, subnet: IpNetwork) -> str:
     """Return the name of the pool, in which whereabouts assigns each address once."""
     network = plugin.ipam.get("network_name") or ""
     is_shared = plugin.ipam.get("enable_overlapping_ranges") is not False

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_config_args
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import KeyReader
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import Violation, violation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
@@ -32,7 +32,7 @@ def schema_findings(attachments: t.Sequence[t.Any]) -> list[Finding]:
     """
     results: list[Finding] = []
     for file, values in _all_arguments(attachments):
-        keys = Keys(functools.partial(_report, results, file))
+        keys = KeyReader(functools.partial(_report, results, file))
         read = keys.read(values, schemas.load(_SCHEMA), _OPTION)
         for problem in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
             results.append(Finding(problem.code, file, f"{_OPTION}{problem.path}", _message(problem), problem.hint))

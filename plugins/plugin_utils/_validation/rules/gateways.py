@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import I
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import list_objects
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
 
@@ -32,7 +32,7 @@ class _Gateway(t.NamedTuple):
     path: str
 
 
-def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Check the gateways that bridge adds to its bridge."""
     if not catalogue.find_plugin_type(plugin.type).is_bridge or not catalogue.is_routed(plugin.type, plugin.keys):
         return
@@ -63,7 +63,7 @@ def _check_static(document: Document, keys: dict[str, t.Any], path: str) -> t.It
         )
 
 
-def _find_second_gateways(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def _find_second_gateways(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find gateways that the bridge cannot have together."""
     known: list[_Gateway] = []
     for group, members in enumerate(ipam_ranges.range_sets(plugin.ipam)):

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
 )
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import list_objects
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
@@ -37,7 +37,7 @@ _TABLE_MAIN = 254
 _OF_THE_SUBNET = "of the subnet"
 
 
-def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find routes that the kernel refuses, so that every ADD of executables fails."""
     written = list(list_objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
     known: dict[_Key, str] = {}
@@ -60,7 +60,7 @@ def _check_mtu(document: Document, keys: dict[str, t.Any], path: str, target: Ip
         yield document.finding("mtu-out-of-bounds", join(path, "mtu"), message, f"expected: at least {least}", mtu)
 
 
-def _check_scope(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+def _check_scope(document: Document, plugin: DocumentPlugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
     """Find an IPv4 route of scope link with a gateway. For IPv6, the kernel ignores the scope."""
     scope = keys.get("scope")
     if not is_integer(scope) or scope < _SCOPE_LINK:
@@ -77,7 +77,7 @@ def _check_scope(document: Document, plugin: Plugin, keys: dict[str, t.Any], pat
     yield document.finding("link-scope-gateway", join(path, "scope"), message, hint, scope)
 
 
-def _has_gateway(plugin: Plugin) -> bool:
+def _has_gateway(plugin: DocumentPlugin) -> bool:
     """Return whether IPv4 routes without a gateway get one."""
     if schemas.role(plugin.type) != "interface":
         return False
@@ -93,7 +93,7 @@ def _has_gateway(plugin: Plugin) -> bool:
     return bool(of_ipv4) and (is_gateway or any(parse_address(keys.get("gateway")) for keys in of_ipv4))
 
 
-def _usual_gateways(plugin: Plugin) -> dict[int, set[IpAddress]]:
+def _usual_gateways(plugin: DocumentPlugin) -> dict[int, set[IpAddress]]:
     """Return the gateways that host-local returns with addresses, by address family."""
     gateways: dict[int, set[IpAddress]] = {}
     for pool in addresses.ranges(plugin):
@@ -115,7 +115,7 @@ def _find_duplicate(document: Document, key: _Key, path: str, known: dict[_Key, 
         yield document.finding("route-twice", path, message, f"remove it; the other route is at {first}")
 
 
-def _find_second_default(document: Document, plugin: Plugin, known: dict[_Key, str]) -> t.Iterator[Finding]:
+def _find_second_default(document: Document, plugin: DocumentPlugin, known: dict[_Key, str]) -> t.Iterator[Finding]:
     """Find a default route without a gateway beside ``isDefaultGateway``, which adds the same route.
 
     The plugin detects only default routes with a gateway.
@@ -138,5 +138,5 @@ def _find_second_default(document: Document, plugin: Plugin, known: dict[_Key, s
             )
 
 
-def _is_default_gateway(plugin: Plugin) -> bool:
+def _is_default_gateway(plugin: DocumentPlugin) -> bool:
     return plugin.keys.get("isDefaultGateway") is True

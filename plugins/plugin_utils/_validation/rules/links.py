@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import LEAST_MTU
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import list_objects
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
@@ -34,7 +34,7 @@ _LEAST_TIME = 2
 _PAIRS = (("ingressRate", "ingressBurst"), ("egressRate", "egressBurst"))
 
 
-def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Check MTU, VLAN trunk and bandwidth limits of known plugins."""
     if plugin.type not in schemas.plugin_types():
         return
@@ -94,7 +94,7 @@ def limits(keys: dict[str, t.Any], path: str, packet: int = 0) -> t.Iterator[tup
             yield "burst-below-packet", join(path, burst_key), message, hint
 
 
-def _check_mtus(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def _check_mtus(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     yield from _check_mtu(document, plugin, plugin.keys.get("mtu"), "mtu")
     args = plugin.keys.get("args")
     by_convention = (
@@ -104,7 +104,7 @@ def _check_mtus(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         yield from _check_mtu(document, plugin, by_convention.get("mtu"), "args", "cni", "mtu")
 
 
-def _check_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t.Iterator[Finding]:
+def _check_mtu(document: Document, plugin: DocumentPlugin, mtu: t.Any, *place: str) -> t.Iterator[Finding]:
     if not is_integer(mtu) or mtu <= 0:
         return
     is_chained = catalogue.find_plugin_type(plugin.type).tunes_interface
@@ -118,7 +118,7 @@ def _check_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t
         yield document.finding("mtu-out-of-bounds", join(plugin.path, *place), message, hint, mtu)
 
 
-def _check_trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def _check_trunk(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     if not catalogue.find_plugin_type(plugin.type).is_bridge:
         return
     for keys, path in list_objects(plugin.keys.get("vlanTrunk"), join(plugin.path, "vlanTrunk")):

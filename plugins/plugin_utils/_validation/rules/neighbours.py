@@ -14,12 +14,12 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import Segment, is_routed, l2_segment
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, cluster_ranges
 
 
 @dataclasses.dataclass(frozen=True)
-class _Span:
+class _NamedSpan:
     """Addresses that a network uses.
 
     Attributes:
@@ -79,7 +79,7 @@ def overlaps(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
                 yield _finding(span, other)
 
 
-def _finding(span: _Span, other: _Span) -> Finding:
+def _finding(span: _NamedSpan, other: _NamedSpan) -> Finding:
     theirs = f"{span.text} of the network {span.document.name!r} ({span.document.file})"
     if span.subnet:
         message = f"the subnet {other.text} overlaps with {theirs}, and the node routes to both"
@@ -93,21 +93,23 @@ def _finding(span: _Span, other: _Span) -> Finding:
     )
 
 
-def _spans(document: Document, plugin: Plugin) -> t.Iterator[_Span]:
+def _spans(document: Document, plugin: DocumentPlugin) -> t.Iterator[_NamedSpan]:
     segment, routed = l2_segment(plugin.type, plugin.keys), is_routed(plugin.type, plugin.keys)
     if segment is None:
         return
     for pool in (*addresses.ranges(plugin), *cluster_ranges.ranges(plugin)):
         kept = (document, pool.path, segment, routed)
         version = pool.subnet.version
-        yield _Span(*kept, False, f"{pool.first} to {pool.last}", version, int(pool.first), int(pool.last), pool.pool)
-        yield _Span(*kept, True, str(pool.subnet), version, int(pool.subnet[0]), int(pool.subnet[-1]), "")
+        yield _NamedSpan(
+            *kept, False, f"{pool.first} to {pool.last}", version, int(pool.first), int(pool.last), pool.pool
+        )
+        yield _NamedSpan(*kept, True, str(pool.subnet), version, int(pool.subnet[0]), int(pool.subnet[-1]), "")
 
 
-def _overlapping_pairs(spans: list[_Span]) -> t.Iterator[tuple[_Span, _Span]]:
+def _overlapping_pairs(spans: list[_NamedSpan]) -> t.Iterator[tuple[_NamedSpan, _NamedSpan]]:
     """Yield each overlapping pair, in the order of ``spans``."""
     order = {id(span): place for place, span in enumerate(spans)}
-    open_spans: list[_Span] = []
+    open_spans: list[_NamedSpan] = []
     for span in sorted(spans, key=lambda member: (member.version, member.first)):
         open_spans = [
             earlier for earlier in open_spans if earlier.version == span.version and earlier.last >= span.first

@@ -24,14 +24,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, list_objects
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 
 _NOT_FOR_ALL = "use another one: kernels before 5.14 and other devices take it for a broadcast address"
 
 
-def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Check the addresses that the IPAM plugin would assign: each range by itself, then all ranges."""
     for dummy, keys, path in addresses.range_objects(plugin):
         yield from _check_range(document, plugin, keys, path)
@@ -47,7 +47,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
             yield from _check_static_address(document, keys, join(path, "address"), known)
 
 
-def _check_range(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+def _check_range(document: Document, plugin: DocumentPlugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
     written = parse_interface(keys.get("subnet"))
     if written is None:
         return
@@ -88,7 +88,7 @@ def _check_ends(document: Document, keys: dict[str, t.Any], path: str, subnet: I
 
 
 def _check_gateway(
-    document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str, subnet: IpNetwork
+    document: Document, plugin: DocumentPlugin, keys: dict[str, t.Any], path: str, subnet: IpNetwork
 ) -> t.Iterator[Finding]:
     gateway, place = parse_address(keys.get("gateway")), join(path, "gateway")
     if gateway is None:
@@ -163,7 +163,7 @@ def _find_assigned_gateways(document: Document, ranges: list[Range]) -> t.Iterat
             )
 
 
-def _check_static(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+def _check_static(document: Document, plugin: DocumentPlugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
     own, gateway = parse_interface(keys.get("address")), parse_address(keys.get("gateway"))
     if own is None or gateway is None:
         return

@@ -21,14 +21,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
 )
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, list_objects
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 
 _SCOPE_LINK = 253
 
 
-def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Check that each route has a reachable gateway, and that masquerading applies to some traffic."""
     written = list(list_objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
     known, ranges = _known_subnets(plugin), addresses.ranges(plugin) if written else []
@@ -41,7 +41,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         yield from _check_masquerade(document, plugin, known, [keys for keys, dummy in written])
 
 
-def _known_subnets(plugin: Plugin) -> list[IpNetwork]:
+def _known_subnets(plugin: DocumentPlugin) -> list[IpNetwork]:
     ipam = catalogue.find_plugin_type(plugin.ipam.get("type"))
     declared = plugin.keys.get("capabilities")
     has_capability = isinstance(declared, dict) and declared.get(ipam.address_capability)
@@ -77,7 +77,7 @@ def _check_gateway(document: Document, ranges: list[Range], keys: dict[str, t.An
 
 def _check_path(
     document: Document,
-    plugin: Plugin,
+    plugin: DocumentPlugin,
     keys: dict[str, t.Any],
     path: str,
     known: list[IpNetwork],
@@ -111,7 +111,7 @@ def _has_link_scope(route: dict[str, t.Any]) -> bool:
 
 
 def _check_masquerade(
-    document: Document, plugin: Plugin, known: list[IpNetwork], routes: list[dict[str, t.Any]]
+    document: Document, plugin: DocumentPlugin, known: list[IpNetwork], routes: list[dict[str, t.Any]]
 ) -> t.Iterator[Finding]:
     if plugin.keys.get("ipMasq") is not True or not catalogue.find_plugin_type(plugin.type).masquerades:
         return

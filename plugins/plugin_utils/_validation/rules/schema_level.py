@@ -16,8 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._cni import runtime_reading
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import preparation
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import violation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import placeholders
@@ -83,7 +83,7 @@ def _find_misspelled(document: Document, plugin_type: t.Any, path: str) -> t.Ite
         )
 
 
-def _check_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def _check_ipam(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     name = schemas.name_for_ipam(plugin.ipam.get("type"))
     if name is None:
         yield from _find_untyped_ipam(document, plugin)
@@ -100,7 +100,7 @@ def _check_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         yield finding._replace(is_conditional="configuration_path" in plugin.ipam)
 
 
-def _find_misplaced_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def _find_misplaced_ipam(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find an IPAM plugin in the place of another plugin, which fails without a configuration in ``ipam``."""
     known = catalogue.find_plugin_type(plugin.type)
     needs_ipam = known.has_ranges or known.has_addresses or known.has_cluster_ranges
@@ -138,7 +138,7 @@ def _check_file_name(document: Document) -> t.Iterator[Finding]:
         yield document.finding("wrong-file-name", "", fault.message, fault.hint)
 
 
-def _find_untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def _find_untyped_ipam(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find ``ipam`` without a type, with which the container would get no address."""
     ipam, own = plugin.ipam, schemas.load(plugin.schema)["properties"]["ipam"]
     is_untyped = ipam.get("type", "") == "" and (len(ipam) > ("type" in ipam) or "required" in own)
@@ -150,7 +150,7 @@ def _find_untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding
     yield document.finding("missing-key", join(plugin.ipam_path, "type"), f"the key 'type' {what}", hint)
 
 
-def _find_misplaced_keys(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def _find_misplaced_keys(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find keys of a known plugin among its capabilities, where the plugin does not read them."""
     declared = plugin.keys.get("capabilities")
     if plugin.type not in schemas.plugin_types() or not isinstance(declared, dict):
@@ -163,7 +163,7 @@ def _find_misplaced_keys(document: Document, plugin: Plugin) -> t.Iterator[Findi
             yield document.finding("unknown-key", path, message, 'move it out of "capabilities"', declared[name])
 
 
-def _find_missing_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def _find_missing_sysctl(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find ``sysctl`` in ``args.cni`` without ``sysctl`` of the plugin: tuning 1.9.1 and before panics, even at DEL."""
     args = plugin.keys.get("args")
     cni_args = args.get("cni") if isinstance(args, dict) else None
@@ -179,7 +179,7 @@ def _find_missing_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Findi
         yield document.finding("missing-key", join(plugin.path, "sysctl"), message, hint)
 
 
-def _has_ranges(plugin: Plugin) -> bool:
+def _has_ranges(plugin: DocumentPlugin) -> bool:
     capabilities = plugin.keys.get("capabilities")
     declared = isinstance(capabilities, dict) and capabilities.get("ipRanges")
     return bool(declared or plugin.ipam.get("ranges") or "subnet" in plugin.ipam)

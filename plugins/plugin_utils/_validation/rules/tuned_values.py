@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, tuned_settings
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 
@@ -23,7 +23,7 @@ _INTERFACE = "IFNAME"
 _USUAL_INTERFACE = "eth0"
 
 
-def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find settings of tuning that remove the IPv6 addresses which an earlier plugin adds."""
     if not catalogue.find_plugin_type(plugin.type).tunes_interface:
         return

@@ -20,7 +20,7 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ansible_collections.cni.node.plugins.action import attachments
 from ansible_collections.cni.node.plugins.action.attachments import ActionModule
-from ansible_collections.cni.node.tests.unit.plugins.plugin_utils.test_attachments_batch import entry, result
+from ansible_collections.cni.node.tests.unit.plugins.plugin_utils.test_merged_calls import entry, result
 
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.filter.preflight_table import prefligh
 from ansible_collections.cni.node.plugins.module_utils._module import preflight_info
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.runtime_settings import Configured
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
 Look = t.Callable[..., ModuleExit]

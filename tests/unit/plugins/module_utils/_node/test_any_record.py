@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot import restore
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
 from ansible_collections.cni.node.plugins.module_utils._node.info import inventory
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
-from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
+from ansible_collections.cni.node.plugins.module_utils._node.trial import named_netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import RESULTS, encode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (

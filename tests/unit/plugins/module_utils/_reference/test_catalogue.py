@@ -43,7 +43,7 @@ OTHER_MEANINGS = {
     "module_utils/_node/gc/shared_resources.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
     "module_utils/_node/gc/leak.py": {"bridge"},  # a kind of leak
     "module_utils/_node/kernel/requirements.py": {"bandwidth", "bridge"},  # a capability; a key and a kernel module
-    "module_utils/_node/info/links.py": {"vlan"},  # a key of a result
+    "module_utils/_node/info/node_links.py": {"vlan"},  # a key of a result
     "module_utils/_node/info/public_config.py": {"bridge", "vlan"},  # keys
     "module_utils/_node/plugins/published.py": {"consul-cni", "flannel", "multus", "whereabouts"},  # names of projects
     "module_utils/_node/runtimes/rows.py": {  # what a runtime cannot do without; a kernel module
@@ -53,7 +53,7 @@ OTHER_MEANINGS = {
     "module_utils/_reference/rules/firewall_names.py": {"bridge"},  # a family of nftables
     "module_utils/_reference/state/vlan_config.py": {"vlan"},  # a key
     "module_utils/_reference/plugin_type.py": {"bridge"},  # a kind of segment
-    "plugin_utils/_report/document.py": {"vlan"},  # a key of a result
+    "plugin_utils/_report/report_data.py": {"vlan"},  # a key of a result
     "plugin_utils/_report/topology.py": {"vlan"},  # a key of a result
     "plugin_utils/_validation/rules/capability_args.py": {"bandwidth"},  # a capability
 }

@@ -11,7 +11,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.plugin_utils._report import details, document
+from ansible_collections.cni.node.plugins.plugin_utils._report import details, report_data
 
 NOW = datetime.datetime(2026, 11, 26, 10, 30, tzinfo=datetime.timezone.utc)
 SECRET = "hunter2"
@@ -177,8 +177,8 @@ def troubled_node() -> JsonObject:
 
 def fleet(nodes: t.Mapping[str, JsonObject], unread: t.Sequence[str] = (), **leaks: JsonObject) -> JsonObject:
     """Return the report of these nodes."""
-    read = [document.NodeResults(name, info, leaks.get(name)) for name, info in nodes.items()]
-    return document.build([*read, *(document.NodeResults(name, None) for name in unread)], NOW)
+    read = [report_data.NodeResults(name, info, leaks.get(name)) for name, info in nodes.items()]
+    return report_data.build([*read, *(report_data.NodeResults(name, None) for name in unread)], NOW)
 
 
 def three_nodes() -> JsonObject:

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import network
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import (
     FILE,
@@ -50,7 +50,7 @@ class AccessCase:
             (path / name).chmod(self.modes.get(name, 0o755))
         networks = [config.parse(CONTENT, FILE)]
         directories = [str(path / FIRST), str(path / SECOND), str(path / "missing")]
-        findings = plugin_access.network_findings(networks, directories, allow_world_writable=self.allowed)
+        findings = writable_plugins.network_findings(networks, directories, allow_world_writable=self.allowed)
         return [finding for finding in findings if finding.file.startswith(f"{path}/")]
 
 

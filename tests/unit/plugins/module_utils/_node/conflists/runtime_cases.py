@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes import settings
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import runtime_settings
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, present
@@ -46,7 +46,9 @@ class RuntimeCase:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir() if content is None else path.write_text(content, encoding="utf-8")
         row = ROWS[self.runtime]
-        directories = [settings.effective(each, str(root)) for each in (row.setup.conf_dir, row.setup.plugin_dirs)]
+        directories = [
+            runtime_settings.effective(each, str(root)) for each in (row.setup.conf_dir, row.setup.plugin_dirs)
+        ]
         found = FoundRuntime(row, "", {}, directories[0], directories[1])
         planned = NetD(root / self.conf_dir).plan_directory(present("net"))
         return list(checks.find_unused_directories(planned, found, [f"{root}/{path}" for path in self.plugin_dirs]))

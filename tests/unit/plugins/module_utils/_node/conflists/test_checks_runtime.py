@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.runtime_settings import Configured
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, absent, present
 
 FILE = "/etc/containerd/config.toml"

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists import fi
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.runtime_settings import Configured
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.file_cases import MULTUS
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     NetD,

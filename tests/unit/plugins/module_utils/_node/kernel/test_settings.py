@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.planned_changes import Plan
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings
 from ansible_collections.cni.node.tests.support.error_of import error_of

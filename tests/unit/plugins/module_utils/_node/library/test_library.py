@@ -18,8 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._base import library as p
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._node.library import users
-from ansible_collections.cni.node.plugins.module_utils._node.library.archive import digest_of, pack, unpack
 from ansible_collections.cni.node.plugins.module_utils._node.library.install import install, remove
+from ansible_collections.cni.node.plugins.module_utils._node.library.packing import digest_of, pack, unpack
 from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.error_of import error_of
 

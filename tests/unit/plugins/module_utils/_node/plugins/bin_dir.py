@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir imp
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, InstallResult
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import ReleaseSelection
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import Source, identity_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.sources import ReleaseSource, identity_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import (
     REFERENCE,
     Manifest,
@@ -41,9 +41,9 @@ class Release:
     files: Files
 
     @property
-    def source(self) -> Source:
+    def source(self) -> ReleaseSource:
         listing = {name: sha256(content) for name, content in self.files.items()}
-        return Source([identity_of(listing)], self.version, lambda: iter(self.files.items()))
+        return ReleaseSource([identity_of(listing)], self.version, lambda: iter(self.files.items()))
 
 
 def release(version: str, *names: str) -> Release:
@@ -55,7 +55,7 @@ def select_release(
 ) -> t.Callable[[ReleaseSelection], PluginSet]:
     """Return a function that selects a release for a set."""
 
-    def fetch() -> Source:
+    def fetch() -> ReleaseSource:
         if not has_source:
             raise NotKept
         return release.source

@@ -15,11 +15,16 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module import State
 from ansible_collections.cni.node.plugins.module_utils._linux.links import router_advertisements
-from ansible_collections.cni.node.plugins.module_utils._node.preflight.checks import MISSING, OK, WARNING, Check
+from ansible_collections.cni.node.plugins.module_utils._node.preflight.preflight_check import (
+    MISSING,
+    OK,
+    WARNING,
+    PreflightCheck,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.preflight.runtime_checks import RuntimeChecks, Wanted
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import FoundRuntime
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.settings import Configured
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.runtime_settings import Configured
 
 ROWS = {runtime.name: runtime for runtime in RUNTIMES}
 
@@ -46,7 +51,7 @@ class PreflightFixture:
 
     def check(
         self, name: str, bin_dir: str = "", version: str = "", *, is_active: bool = True, has_units: bool = True
-    ) -> dict[str, Check]:
+    ) -> dict[str, PreflightCheck]:
         """Return the checks by subject."""
         runtime = ROWS[name]
         for plugin in (*runtime.setup.plugins, "ptp"):

@@ -15,8 +15,7 @@ import yaml
 from ansible_collections.cni.node.plugins.filter import runtime_setup
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES, RUNTIMES
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import (
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import (
     AT_NEXT_USE,
     AT_ONCE,
     BY_NAME,
@@ -25,6 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types impo
     ON_RELOAD,
     ContainerRuntime,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES, RUNTIMES
 from ansible_collections.cni.node.plugins.modules import conflists, kernel, preflight_info
 
 ROOT = pathlib.Path(rows.__file__).parents[4]

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
+from ansible_collections.cni.node.plugins.module_utils._node.trial import named_netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Verification
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import fails_at, succeeds
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
-from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
+from ansible_collections.cni.node.plugins.module_utils._node.trial import named_netns as trial_netns
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
 

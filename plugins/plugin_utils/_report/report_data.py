@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.printable import qu
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, REMOVED
 from ansible_collections.cni.node.plugins.plugin_utils._report import details, fleet, topology
 from ansible_collections.cni.node.plugins.plugin_utils._report.problems import (
-    Problem,
+    NodeProblem,
     count_drift,
     list_attachment_problems,
     list_missing_plugins,
@@ -227,25 +227,25 @@ def _describe(name: str, facts: JsonMapping, leaks: JsonMapping) -> JsonObject:
     return {**printable.escape_all(described), "attachments": attachments}
 
 
-def _describe_problem(node: str, problem: Problem) -> JsonObject:
+def _describe_problem(node: str, problem: NodeProblem) -> JsonObject:
     name = shlex.quote(printable.lines(node))
     command = f"ansible-playbook cni.node.{problem.playbook} --limit {name}" if problem.playbook else ""
     return {"kind": problem.kind, "problem": problem.text, "error": problem.is_error, "command": command}
 
 
-def _list_other_problems(node: JsonMapping, summary: JsonMapping) -> t.Iterator[Problem]:
+def _list_other_problems(node: JsonMapping, summary: JsonMapping) -> t.Iterator[NodeProblem]:
     """Yield the problems that are not in the results of the module `node_info` alone."""
     errors = [finding["severity"] for finding in node["findings"]].count("error")
     if summary["leaks"]:
-        yield Problem("leak", quantity(summary["leaks"], "leak"), "gc")
+        yield NodeProblem("leak", quantity(summary["leaks"], "leak"), "gc")
     if errors:
-        yield Problem("error", f"{quantity(errors, 'error')} found by validation")
+        yield NodeProblem("error", f"{quantity(errors, 'error')} found by validation")
     if summary["flaws"]:
-        yield Problem("known flaw", quantity(summary["flaws"], "known flaw"), "upgrade", is_error=False)
+        yield NodeProblem("known flaw", quantity(summary["flaws"], "known flaw"), "upgrade", is_error=False)
     if summary["drift_unknown"]:
-        yield Problem("drift unknown", f"drift of {summary['drift_unknown']} unknown", is_error=False)
+        yield NodeProblem("drift unknown", f"drift of {summary['drift_unknown']} unknown", is_error=False)
     if node["leaks_error"]:
-        yield Problem("leaks unknown", "leaks unknown", "gc --check", is_error=False)
+        yield NodeProblem("leaks unknown", "leaks unknown", "gc --check", is_error=False)
 
 
 def _describe_attachment(facts: JsonMapping) -> JsonObject:

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
-from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
+from ansible_collections.cni.node.plugins.plugin_utils._merged_calls import MergedCalls
 
 ERROR: JsonObject = {"code": 7, "msg": "no", "details": "not at all"}
 
@@ -41,17 +41,17 @@ def result(*entries: JsonObject, remaining: t.Sequence[int] = (), **keys: t.Any)
     return {**done, "_controller": {"remaining": list(remaining), "purged": []}} if remaining else done
 
 
-def make_batch(*results: JsonObject) -> Batch:
+def merge(*results: JsonObject) -> MergedCalls:
     first, *others = results
-    batch = Batch(first, predicted=False)
+    calls = MergedCalls(first, predicted=False)
     for later in others:
-        batch.take(later)
-    return batch
+        calls.take(later)
+    return calls
 
 
 def test_the_result_of_several_calls_equals_that_of_one_call() -> None:
     entries = [entry("a"), entry("b", "failed"), entry("c", "removed"), entry("d", "checked"), entry("e")]
-    several = make_batch(
+    several = merge(
         result(entries[0], entries[3], remaining=[1, 2, 4], timing=timing(1.0, "portmap"), warnings=["x", "y"]),
         result(entries[1], remaining=[2, 4], timing=timing(4.0)),
         result(entries[2], entries[4], timing=timing(2.0, workers=1), warnings=["y", "z"]),
@@ -71,12 +71,12 @@ def test_the_last_call_reports_the_boot_state() -> None:
     of_file = {"before_header": "/x", "before": "", "after_header": "/x", "after": "1"}
     last = result(entry("b"), files=files)
     last["diff"] = [last["diff"], of_file]
-    whole = make_batch(result(entry("a"), remaining=[1]), last).result()
+    whole = merge(result(entry("a"), remaining=[1]), last).result()
     assert whole["files"] == files
     states, *others = whole["diff"]
     assert (list(states["after"]), others) == (["attachment of a", "attachment of b"], [of_file])
     assert whole["msg"].endswith("; files for restoration at boot: 1 created")
-    failed = make_batch(result(entry("a"), remaining=[1]), result(entry("b"), error=ERROR)).result()
+    failed = merge(result(entry("a"), remaining=[1]), result(entry("b"), error=ERROR)).result()
     assert (failed["failed"], failed["error"]) == (True, ERROR)
     assert failed["msg"].endswith("\nthe files for restoration at boot are incomplete: no; not at all")
 
@@ -96,9 +96,9 @@ LOST: dict[str, tuple[JsonObject, JsonObject]] = {
 
 @pytest.mark.parametrize(("lost", "expected"), LOST.values(), ids=LOST)
 def test_earlier_results_are_returned_with_the_error(lost: JsonObject, expected: JsonObject) -> None:
-    batch = make_batch(result(entry("b"), entry("c"), remaining=[0, 3], warnings=["x"]), lost)
-    assert batch.continuation == {}
-    whole = batch.result()
+    calls = merge(result(entry("b"), entry("c"), remaining=[0, 3], warnings=["x"]), lost)
+    assert calls.continuation == {}
+    whole = calls.result()
     assert {key: whole[key] for key in expected} == expected
     assert (whole["changed"], whole["summary"]) == (True, {"added": 2})
     assert [attachment["container_id"] for attachment in whole["attachments"]] == ["b", "c"]
@@ -107,9 +107,9 @@ def test_earlier_results_are_returned_with_the_error(lost: JsonObject, expected:
 
 def test_each_call_gets_the_continuation_of_the_one_before() -> None:
     first = result(entry("a"), remaining=[1, 2])
-    batch = make_batch(first)
-    assert batch.continuation == first["_controller"]
-    assert "_controller" not in batch.result()
+    calls = merge(first)
+    assert calls.continuation == first["_controller"]
+    assert "_controller" not in calls.result()
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ def test_each_call_gets_the_continuation_of_the_one_before() -> None:
 )
 def test_progress_has_the_rate_and_the_slowest_plugin(seconds: float, names: bool, line: str) -> None:
     entries = entry("a"), entry("b", "failed"), entry("c")
-    batch = make_batch(result(*entries, remaining=[3, 4], timing=timing(0.82, "portmap")))
-    assert batch.progress(seconds, names=names) == line
+    calls = merge(result(*entries, remaining=[3, 4], timing=timing(0.82, "portmap")))
+    assert calls.progress(seconds, names=names) == line
 
 
 def test_progress_names_no_plugin_if_no_plugin_ran() -> None:
     nothing = {**timing(0.0), "slowest": None}
-    batch = make_batch(
+    calls = merge(
         result(entry("a", "unchanged"), remaining=[1], timing=nothing),
     )
-    assert batch.progress(2.0, names=True) == "attachments: 1 of 2, 0.5/s"
-    assert batch.result()["msg"] == "attachments: 1 unchanged"
+    assert calls.progress(2.0, names=True) == "attachments: 1 of 2, 0.5/s"
+    assert calls.result()["msg"] == "attachments: 1 unchanged"

@@ -19,7 +19,7 @@ _LISTS = ("warnings", "deprecations")
 _SUMS = ("total", "plugins")
 
 
-class Batch:
+class MergedCalls:
     """Merge the results of the calls of one long task into the result of a single call.
 
     Attributes:
@@ -40,7 +40,7 @@ class Batch:
         self.take(first)
 
     def take(self, result: JsonObject) -> None:
-        """Add the result of a call. A result without attachments ends the batch."""
+        """Add the result of a call. A result without attachments ends the task."""
         self.continuation: JsonObject = result.get(CONTROLLER_KEY) or {}
         if "attachments" not in result:
             self._broken = result

@@ -8,7 +8,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._node.info import metrics
+from ansible_collections.cni.node.plugins.module_utils._node.info import prometheus
 from ansible_collections.cni.node.plugins.module_utils._node.info.address_pools import Pool
 
 ERROR = {"code": 6, "msg": "no", "details": ""}
@@ -23,7 +23,7 @@ def _text(
     *attachments: JsonObject, networks: t.Sequence[JsonObject] = (), leaks: t.Mapping[str, int] | None = None
 ) -> str:
     pool = Pool("dbnet", ((ipaddress.ip_address("10.1.0.1"), ipaddress.ip_address("10.1.0.6")),), 5, 2, "path")
-    return metrics.format_text(metrics.describe(networks, attachments, [pool], leaks or {}), 1732616400.7)
+    return prometheus.format_text(prometheus.describe(networks, attachments, [pool], leaks or {}), 1732616400.7)
 
 
 def test_metrics_have_a_help_a_type_and_labels() -> None:
@@ -65,6 +65,6 @@ def test_a_hostile_name_stays_in_its_label() -> None:
 
 
 def test_two_runs_differ_in_their_time_only() -> None:
-    one, two = (metrics.format_text(metrics.describe((), (), (), {}), now) for now in (1.0, 2.0))
+    one, two = (prometheus.format_text(prometheus.describe((), (), (), {}), now) for now in (1.0, 2.0))
     assert one != two
-    assert metrics.without_time(one) == metrics.without_time(two)
+    assert prometheus.without_time(one) == prometheus.without_time(two)

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, View
-from ansible_collections.cni.node.plugins.module_utils._node.info.links import list_links
+from ansible_collections.cni.node.plugins.module_utils._node.info.node_links import list_links
 
 
 def _link(index: int, name: str, kind: str = "", **facts: t.Any) -> Link:

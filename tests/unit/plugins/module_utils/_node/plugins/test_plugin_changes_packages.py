@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import plan
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import plugin_changes
 from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.bin_dir import BinDir, actions, release
 
@@ -44,7 +44,7 @@ def test_each_package_manager_names_the_package_of_a_file(
 ) -> None:
     text, expected = OUTPUTS[name]
     put_manager(tmp_path, monkeypatch, name, f'printf "{text}"; exit 1')
-    found = plan.find_packages("/opt/cni/bin", ["bridge", "ptp"])
+    found = plugin_changes.find_packages("/opt/cni/bin", ["bridge", "ptp"])
     assert expected.items() <= found.items()
 
 
@@ -62,7 +62,7 @@ def test_a_file_outside_every_package_has_no_package(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str, line: str
 ) -> None:
     put_manager(tmp_path, monkeypatch, name, f"echo '{line}'; exit 1")
-    assert plan.find_packages("/opt/cni/bin", ["bridge"]) == {}
+    assert plugin_changes.find_packages("/opt/cni/bin", ["bridge"]) == {}
 
 
 def test_a_file_behind_links_is_looked_up_by_its_own_path(
@@ -74,7 +74,7 @@ def test_a_file_behind_links_is_looked_up_by_its_own_path(
     (tmp_path / "real").touch()
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "bridge").symlink_to(tmp_path / "real")
-    assert plan.find_packages(str(tmp_path / "bin"), ["bridge", "ptp"]) == {"bridge": "cni"}
+    assert plugin_changes.find_packages(str(tmp_path / "bin"), ["bridge", "ptp"]) == {"bridge": "cni"}
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def bin_dir(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> BinDir:
     def find_packages(directory: str, names: t.Iterable[str]) -> dict[str, str]:
         return {name: "kubernetes-cni" for name in names if name == "bridge"}
 
-    monkeypatch.setattr(plan, "find_packages", find_packages)
+    monkeypatch.setattr(plugin_changes, "find_packages", find_packages)
     return BinDir(tmp_path)
 
 
@@ -118,7 +118,7 @@ def test_packages_are_not_looked_up_for_a_directory_without_foreign_files(
     bin_dir: BinDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bin_dir.present(RELEASE)
-    monkeypatch.delattr(plan, "find_packages")
+    monkeypatch.delattr(plugin_changes, "find_packages")
     assert not bin_dir.present(RELEASE, has_source=False).changed
     bin_dir.present(release("2", "bridge", "ptp"))
     bin_dir.roll_back()

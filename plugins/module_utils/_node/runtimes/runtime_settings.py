@@ -17,7 +17,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import Setting
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import Setting
 
 _STRING = rb'"[^"\n]*"|\'[^\'\n]*\''
 _PATHS = re.compile(rb"(?:^|[\"':\[,\s])(/(?!/)[^\"'\n:]*)", re.MULTILINE)

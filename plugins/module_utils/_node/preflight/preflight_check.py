@@ -19,7 +19,7 @@ MISSING = "missing"
 WARNING = "warning"
 
 
-class Check(t.NamedTuple):
+class PreflightCheck(t.NamedTuple):
     """Something that a runtime needs, and what the node has.
 
     Attributes:

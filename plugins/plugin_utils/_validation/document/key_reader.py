@@ -35,7 +35,7 @@ class Report(t.Protocol):
 
 
 @dataclasses.dataclass
-class Keys:
+class KeyReader:
     """Read objects as a plugin written in Go does: ignore the case of keys, null values and unknown keys.
 
     Attributes:

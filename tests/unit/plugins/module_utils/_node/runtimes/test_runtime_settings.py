@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes import settings
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import runtime_settings
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import Setting
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes.types import Setting
 
 ROWS = {runtime.name: runtime.setup for runtime in RUNTIMES}
 
@@ -68,7 +68,7 @@ def put(root: pathlib.Path, name: str, text: str) -> pathlib.Path:
 
 
 def read(setting: Setting, root: pathlib.Path) -> list[str]:
-    return [path[len(str(root)) :] for path in settings.effective(setting, str(root)).paths]
+    return [path[len(str(root)) :] for path in runtime_settings.effective(setting, str(root)).paths]
 
 
 @pytest.mark.parametrize(("name", "file", "text", "conf_dir", "plugin_dirs"), FILES)
@@ -78,7 +78,7 @@ def test_settings_of_a_file_are_found_and_others_have_their_defaults(
     path, setup = put(tmp_path, file, text), ROWS[name]
     assert read(setup.conf_dir, tmp_path) == (conf_dir or list(setup.conf_dir.defaults))
     assert read(setup.plugin_dirs, tmp_path) == (plugin_dirs or list(setup.plugin_dirs.defaults))
-    assert settings.effective(setup.conf_dir, str(tmp_path)).file == (str(path) if conf_dir else "")
+    assert runtime_settings.effective(setup.conf_dir, str(tmp_path)).file == (str(path) if conf_dir else "")
 
 
 def test_a_later_file_takes_precedence(tmp_path: pathlib.Path) -> None:

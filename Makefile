@@ -81,9 +81,10 @@ fleet: venv  ## a shell in a sandbox, to run molecule's steps and tests/fleet/fl
 	@MOLECULE_EPHEMERAL_DIRECTORY=/run/molecule tests/support/sandbox $${SHELL:-/bin/sh}
 
 .PHONY: format
-format: venv  ## format the sources; generate the tables in the roles' READMEs and docs/architecture.svg
+format: venv  ## format the sources; generate the choices of runtimes, the tables in the roles' READMEs and docs/architecture.svg
 	@ruff check --fix .
 	@ruff format .
+	@.venv/bin/python -m tools.choices
 	@ansible-docsmith generate --no-defaults --template-readme tools/role-readme.md.j2 .
 	@.venv/bin/python -m tools.picture
 

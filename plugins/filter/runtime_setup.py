@@ -25,17 +25,7 @@ options:
     description:
       - The name of the runtime, or an empty string or null for the directories that this collection uses without a runtime.
     type: str
-    choices:
-      - ""
-      - apptainer
-      - containerd
-      - crio
-      - k3s
-      - kubelet
-      - nerdctl
-      - nomad
-      - podman
-      - rke2
+    choices: ["", apptainer, containerd, crio, k3s, kubelet, nerdctl, nomad, podman, rke2]
     required: true
   opt_dir:
     description:

@@ -70,16 +70,7 @@ options:
       - The container runtime that the networks are for. If the node has it, the level V(node) of O(validate.levels) also compares
         O(conf_dir) and O(plugin_dirs) with the runtime's own directories.
     type: str
-    choices:
-      - apptainer
-      - containerd
-      - crio
-      - k3s
-      - kubelet
-      - nerdctl
-      - nomad
-      - podman
-      - rke2
+    choices: [apptainer, containerd, crio, k3s, kubelet, nerdctl, nomad, podman, rke2]
   probe:
     description:
       - Run each plugin of the networks with VERSION before a file is written, whatever O(validate.levels) says. This includes

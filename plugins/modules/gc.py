@@ -111,14 +111,7 @@ options:
     type: list
     elements: str
     default: []
-    choices:
-      - containerd
-      - crio
-      - ctr
-      - docker
-      - nerdctl
-      - nomad
-      - podman
+    choices: [containerd, crio, ctr, docker, nerdctl, nomad, podman]
   release:
     description:
       - Attachments of other runtimes to delete although nothing proves that they are lost. Each is

@@ -44,16 +44,7 @@ options:
       - A container runtime whose kernel modules and settings are needed, too. V(k3s) and V(rke2) set them themselves.
       - V(kubelet) is a node of kubeadm with containerd.
     type: str
-    choices:
-      - apptainer
-      - containerd
-      - crio
-      - k3s
-      - kubelet
-      - nerdctl
-      - nomad
-      - podman
-      - rke2
+    choices: [apptainer, containerd, crio, k3s, kubelet, nerdctl, nomad, podman, rke2]
   modules:
     description:
       - Kernel modules to load besides those that O(conflists) need.

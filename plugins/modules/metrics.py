@@ -56,14 +56,7 @@ options:
     type: list
     elements: str
     default: []
-    choices:
-      - containerd
-      - crio
-      - ctr
-      - docker
-      - nerdctl
-      - nomad
-      - podman
+    choices: [containerd, crio, ctr, docker, nerdctl, nomad, podman]
 
 seealso:
   - module: cni.node.gc

@@ -36,16 +36,7 @@ options:
       - The container runtime to check. By default, all that the node has.
       - V(kubelet) is a node of kubeadm with containerd.
     type: str
-    choices:
-      - apptainer
-      - containerd
-      - crio
-      - k3s
-      - kubelet
-      - nerdctl
-      - nomad
-      - podman
-      - rke2
+    choices: [apptainer, containerd, crio, k3s, kubelet, nerdctl, nomad, podman, rke2]
   bin_dir:
     description:
       - The directory in which plugins are installed, as for O(cni.node.plugins#module:bin_dir).

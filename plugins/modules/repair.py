@@ -61,15 +61,7 @@ options:
         in the list.
     type: list
     elements: str
-    choices:
-      - cni.node
-      - containerd
-      - crio
-      - ctr
-      - docker
-      - nerdctl
-      - nomad
-      - podman
+    choices: [cni.node, containerd, crio, ctr, docker, nerdctl, nomad, podman]
     default: []
   resources:
     description:

@@ -65,7 +65,7 @@ def check(source: str, *, product: bool, participles: bool = True) -> t.Iterator
     """Check one file.
 
     Args:
-        product: Whether to check string literals and the first line of the file, too.
+        product: Whether to check string literals, the first line of the file and `__all__`, too.
         participles: Whether no name of a function may be a participle.
     """
     tree = ast.parse(source)
@@ -78,6 +78,7 @@ def check(source: str, *, product: bool, participles: bool = True) -> t.Iterator
             yield from _check_docstring(node)
     if product:
         yield from _check_introduction(tree)
+        yield from _check_exports(tree)
     for line, text in (*_comments(source), *_strings(tree, product)):
         for place in phrases.find_phrases(text):
             yield Violation(line + place.line, "phrase", f"{place.phrase!r}: {phrases.PHRASES[place.phrase]}")
@@ -90,6 +91,14 @@ def _check_introduction(tree: ast.Module) -> t.Iterator[Violation]:
     first = (ast.get_docstring(tree) or "").partition("\n")
     if tree.body and (not first[0].endswith(".") or first[2][:1] not in ("", "\n")):
         yield Violation(1, "introduction", "begin the file with a docstring whose first line says what it is")
+
+
+def _check_exports(tree: ast.Module) -> t.Iterator[Violation]:
+    """Check that no names are listed for a star import, which no file has: a private name begins with an underscore."""
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            yield Violation(node.lineno, "exports", "remove `__all__`: begin private names with an underscore")
 
 
 def _check_name(function: Function, participles: bool) -> t.Iterator[Violation]:

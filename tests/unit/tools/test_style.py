@@ -58,6 +58,9 @@ BROKEN = {
     ),
     "a message": ('raise ValueError("somebody else has it")\n', [(1, "phrase")]),
     "a message with a value": ('raise ValueError(f"{x} is to be {y}")\n', [(1, "phrase")]),
+    "a list of names": ('x = 1\n__all__ = ("x",)\n', [(2, "exports")]),
+    "a typed list of names": ('__all__: t.Final = ["x"]\n', [(1, "exports")]),
+    "a longer list of names": ('__all__ += ["x"]\n', [(1, "exports")]),
     "a message in two parts": ('raise ValueError(\n    "a, or "\n    "nothing"\n)\n', [(2, "phrase")]),
 }
 
@@ -114,9 +117,10 @@ def test_text_that_keeps_the_rules_passes(kept: str) -> None:
     assert rules(KEPT[kept]) == []
 
 
-def test_only_literals_of_tests_are_not_checked() -> None:
+def test_literals_and_exported_names_of_tests_are_not_checked() -> None:
     assert rules('x = "it is to be seen"\n', TEST) == []
     assert rules(function("The name of a link."), TEST) == [(2, "imperative")]
+    assert rules('__all__ = ("node",)\n', TEST) == []
     assert rules(function("Tell a link."), TEST) == [(2, "docstring-opening")]
     assert rules(function("Return a link.", name="joined"), TEST) == [(1, "participle-name")]
 

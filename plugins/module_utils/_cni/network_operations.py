@@ -52,7 +52,7 @@ def gc(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name
     return any(outcomes)
 
 
-def collect(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name]) -> bool:
+def run_plugin_gc(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name]) -> bool:
     """Run GC of a network's plugins (section 2, "GC"), and return whether they ran it; delete no attachment.
 
     Args:

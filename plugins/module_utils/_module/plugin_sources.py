@@ -199,7 +199,7 @@ def _select_present(
     if name == REFERENCE:
         label.require_version_of_digest(version, digest)
     try:
-        selected.sets[name] = selection.present(digest, version, options.only, source.fetch)
+        selected.sets[name] = selection.select(digest, version, options.only, source.fetch)
     except SourceMissing:
         warn(module, [f"{source.request.location} is not on the node yet, so its plugins cannot be listed"])
         previous = selection.store.manifest.find_set(name).label

@@ -230,7 +230,7 @@ class Collector:
         """Run GC of the network's plugins."""
         network = self._networks.networks.get(owners.network)
         if network is not None:
-            network_operations.collect(
+            network_operations.run_plugin_gc(
                 self._runtime, network, owners.live | self._records.read_elsewhere(owners.network)
             )
 

@@ -69,7 +69,7 @@ def remove_unused(top: str, *, keep: str = "", dry_run: bool = False) -> list[st
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    used = b"".join([*_read_users(top, forget=not dry_run), keep.encode()])
+    used = b"".join([*_sweep_users(top, forget=not dry_run), keep.encode()])
     stay = []
     for path in list_libraries(top):
         is_used = os.path.basename(path).encode() in used
@@ -81,11 +81,11 @@ def remove_unused(top: str, *, keep: str = "", dry_run: bool = False) -> list[st
     return stay
 
 
-def _read_users(top: str, *, forget: bool) -> t.Iterator[bytes]:
-    """Yield the beginning of each file that refers to a library, of all users.
+def _sweep_users(top: str, *, forget: bool) -> t.Iterator[bytes]:
+    """Yield the beginning of each file that refers to a library, and forget users without such a file.
 
     Args:
-        forget: Whether to forget users without such a file.
+        forget: Whether to forget any.
     """
     directory = os.path.join(top, _USERS)
     for name in durable.list_directory(directory):

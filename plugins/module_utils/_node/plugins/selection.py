@@ -45,7 +45,7 @@ class ReleaseSelection:
     def _set(self) -> PluginSet:
         return self.store.manifest.find_set(self.name)
 
-    def present(
+    def select(
         self, digest: str, version: str, only: t.Sequence[str], fetch: t.Callable[[], ReleaseSource]
     ) -> PluginSet:
         """Return the set with a release as its current one.

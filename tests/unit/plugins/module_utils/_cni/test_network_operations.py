@@ -108,15 +108,15 @@ def test_another_runtimes_attachment_is_never_deleted_and_always_valid(tmp_path:
 
 def test_collect_deletes_nothing_and_keeps_recorded_attachments(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
-    assert network_operations.collect(node.runtime, network(), [("foreign", "net1"), ("red", "eth0")]) is True
+    assert network_operations.run_plugin_gc(node.runtime, network(), [("foreign", "net1"), ("red", "eth0")]) is True
     assert node.executor.run() == [("GC", "a"), ("GC", "b")]
     assert (node.valid(), node.recorded_containers()) == ([["blue", "foreign", "red"]] * 2, ["blue", "green", "red"])
 
 
 def test_collect_does_nothing_in_a_network_without_gc(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path, "1.0.0")
-    assert network_operations.collect(node.runtime, network(own="1.0.0"), []) is False
-    assert network_operations.collect(node.runtime, network(disableGC=True), []) is False
+    assert network_operations.run_plugin_gc(node.runtime, network(own="1.0.0"), []) is False
+    assert network_operations.run_plugin_gc(node.runtime, network(disableGC=True), []) is False
     assert (node.executor.calls, node.recorded_containers()) == ([], ["blue", "green", "red"])
 
 

@@ -60,7 +60,7 @@ def select_release(
             raise NotKept
         return release.source
 
-    return lambda selection: selection.present(release.source.digests[0], release.version, only or [], fetch)
+    return lambda selection: selection.select(release.source.digests[0], release.version, only or [], fetch)
 
 
 class BinDir:

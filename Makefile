@@ -81,10 +81,11 @@ fleet: venv  ## a shell in a sandbox, to run molecule's steps and tests/fleet/fl
 	@MOLECULE_EPHEMERAL_DIRECTORY=/run/molecule tests/support/sandbox $${SHELL:-/bin/sh}
 
 .PHONY: format
-format: venv  ## format the sources; generate the choices of runtimes, the tables in the roles' READMEs and docs/architecture.svg
+format: venv  ## format the sources; generate choices of runtimes, defaults and READMEs of roles, and docs/architecture.svg
 	@ruff check --fix .
 	@ruff format .
 	@.venv/bin/python -m tools.choices
+	@.venv/bin/python -m tools.roles
 	@ansible-docsmith generate --no-defaults --template-readme tools/role-readme.md.j2 .
 	@.venv/bin/python -m tools.picture
 

@@ -9,24 +9,39 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, any_case
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import NoExecutor, Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import (
+    ChainedPlugin,
+    DescribedPlugin,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
     FirewallPart,
     safe_interfaces,
     safe_mac,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state import facts, interfaces
+from ansible_collections.cni.node.plugins.module_utils._reference.state import facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Resource, State
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
+    Lease,
+    Link,
+    Resource,
+    Route,
+    State,
+    Sysctl,
+    in_order,
+)
 
 
 class UnreadableRules(CniError):
@@ -34,7 +49,7 @@ class UnreadableRules(CniError):
 
 
 def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str) -> State | None:
-    """Return the state that follows from a record.
+    """Return the links, addresses, routes, rules, settings and rates of an attachment in the kernel, and its leases.
 
     Args:
         network: The configuration in the record.
@@ -46,11 +61,24 @@ def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str
     Raises:
         CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result or a configuration that cannot be used.
     """
-    with facts.wrap_errors(record):
-        known = facts.read(record, network)
-        if known is None:
+    made_by = _request_of_maker(record, network)
+    row = catalogue.find_plugin_type(made_by.config.values.get("type"))
+    if record.result is None or network.disable_check or not (row.result_is_complete and row.name in registry.TYPES):
+        return None
+    result, maker = record.result.to(version.LATEST), registry.load(row.name)
+    with facts.wrap_errors(record.attachment):
+        known = facts.read(record.attachment, result, is_loopback=row.is_loopback)
+        if known is None or not isinstance(maker, DescribedPlugin):
             return None
-        return interfaces.describe(known, lease_dir, tuple(_describe_chained(known, network)))
+        config = _read(maker, made_by)
+        known = maker.name_node_links(config, known)
+        state = _merge((), maker.describe(config, known))
+        for plugin in network.plugins[1:]:
+            chained = registry.load(plugin.type) if plugin.type in registry.TYPES else None
+            if isinstance(chained, ChainedPlugin):
+                config = _read(chained, _request(record, network, plugin))
+                state = _change(state, chained, config, known)
+        return in_order((*state, *_leases(known, made_by, lease_dir)))
 
 
 def firewall_state(record: Record, network: NetworkConfiguration) -> list[FirewallPart]:
@@ -90,24 +118,70 @@ def _recorded_mac(record: Record, network: NetworkConfiguration) -> str:
     return safe_mac(next(own, ""))
 
 
-def _describe_chained(known: Facts, network: NetworkConfiguration) -> t.Iterator[Resource]:
-    """Yield what the built-in plugins after the first one describe.
+def _read(plugin: DescribedPlugin[t.Any], made_by: PluginRequest) -> t.Any:
+    try:
+        return plugin.read(made_by)
+    except CniError as exc:
+        raise exc.within(f"plugin {plugin.name}") from exc
 
-    Raises:
-        CniError: ``DECODE_FAILURE``: a plugin does not accept its configuration.
+
+def _change(
+    state: t.Sequence[Resource], plugin: ChainedPlugin[t.Any], config: t.Any, known: Facts
+) -> t.Sequence[Resource]:
+    """Return a state as a further plugin has left it."""
+    routes = [resource for resource in state if isinstance(resource, Route) and resource.inside]
+    others = [resource for resource in state if not (isinstance(resource, Route) and resource.inside)]
+    moved = plugin.move_routes(config, known, routes)
+    return _merge((*others, *moved), plugin.describe(config, known))
+
+
+def _merge(state: t.Sequence[Resource], changes: t.Iterable[Resource]) -> t.Sequence[Resource]:
+    """Return a state with changes: those properties of a link, and values of settings, replace the former ones."""
+    merged = {_identity(resource): resource for resource in state}
+    for change in changes:
+        key = _identity(change)
+        former = merged.get(key)
+        if isinstance(former, Link) and isinstance(change, Link):
+            defaults, values = Link._field_defaults, change._asdict().items()
+            change = former._replace(**{name: each for name, each in values if each != defaults.get(name, each)})
+        merged[key] = change
+    return list(merged.values())
+
+
+def _identity(resource: Resource) -> t.Hashable:
+    if isinstance(resource, Link):
+        return Link, resource.inside, resource.name
+    return (Sysctl, resource.inside, resource.path) if isinstance(resource, Sysctl) else resource
+
+
+def _leases(known: Facts, made_by: PluginRequest, lease_dir: str) -> t.Iterator[Lease]:
+    ipam = any_case(made_by.keys).get("ipam")
+    if isinstance(ipam, dict) and ipam.get("type") == host_local.TYPE:
+        network, container_id, ifname = known.attachment.key
+        directory = os.path.join(host_local.data_dir(ipam, lease_dir), network)
+        yield from (Lease(directory, ip.interface.ip, container_id, ifname, lease_dir) for ip in known.ips)
+
+
+def _request_of_maker(record: Record, network: NetworkConfiguration) -> PluginRequest:
+    """Return the request to the plugin that made the interface: the first one, or the plugin to which it delegates."""
+    first = network.plugins[0]
+    delegation = catalogue.find_plugin_type(first.type).delegation
+    if delegation is None or delegation.is_list:
+        return _request(record, network, first)
+    delegate = any_case(first.keys).get(delegation.key)
+    return _request(record, network, first, delegation.complete(delegate if isinstance(delegate, dict) else {}))
+
+
+def _request(
+    record: Record, network: NetworkConfiguration, plugin: PluginConfiguration, keys: JsonObject | None = None
+) -> PluginRequest:
+    """Return the request with which a plugin was called at ADD, as far as the record has it.
+
+    Args:
+        keys: Those with which it was called by another plugin.
     """
-    for plugin in network.plugins[1:]:
-        builtin = registry.load_chained_plugin(plugin.type)
-        if builtin is not None:
-            try:
-                yield from builtin.describe_record(_request(known.record, network, plugin), known.host_end)
-            except CniError as exc:
-                raise facts.unusable_record_error(known.record, f"plugin {plugin.type}: {exc}") from exc
-
-
-def _request(record: Record, network: NetworkConfiguration, plugin: PluginConfiguration) -> PluginRequest:
-    """Return the request with which a plugin was called at ADD, as far as the record has it."""
     negotiated = record.negotiated_version(network)
-    keys = request.keys_for_attachment(network, plugin, negotiated, record.attachment)
+    if keys is None:
+        keys = request.keys_for_attachment(network, plugin, negotiated, record.attachment)
     parameters = Parameters("CHECK", record.attachment, record.builtin)
     return PluginRequest(b"", keys, negotiated, network.name, parameters, NoExecutor(), record.result)

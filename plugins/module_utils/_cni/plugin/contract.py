@@ -13,11 +13,12 @@ import dataclasses
 import functools
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface, parse_interface
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import result, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, read_interface, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 
 _IGNORE_UNKNOWN = "IgnoreUnknown"
@@ -103,6 +104,30 @@ class PluginRequest:
                 "the request has no prevResult", "expected: a plugin that runs after another plugin of the list"
             )
         return self.prev_result
+
+    def own_ips(self) -> t.Iterator[JsonObject]:
+        """Yield the previous result's addresses of the container's interface, and those without an interface."""
+        keys = self.prev_result.keys if self.prev_result else {}
+        interfaces = dict(enumerate(keys.get("interfaces") or ()))
+        for ip in keys.get("ips") or ():
+            interface = interfaces.get(ip.get("interface"))
+            if interface is None or (interface.get("name") == self.attachment.ifname and interface.get("sandbox")):
+                yield ip
+
+    def own_interfaces(self) -> list[IpInterface]:
+        """Return the addresses of the container's interface in the previous result.
+
+        Raises:
+            CniError: One of them is not an address.
+        """
+        return [read_interface("the address of the result", str(ip.get("address"))) for ip in self.own_ips()]
+
+    def own_addresses(self) -> frozenset[str] | None:
+        """Return the addresses that the container's interface had, for DEL; None if they are not known."""
+        if self.prev_result is None:
+            return None
+        interfaces = (parse_interface(ip.get("address")) for ip in self.own_ips())
+        return frozenset(str(interface.ip) for interface in interfaces if interface)
 
     @property
     def valid_attachments(self) -> frozenset[tuple[str, str]]:

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_interface,
 )
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT8, UINT32, Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
@@ -114,19 +114,6 @@ def run_ipam(request: PluginRequest) -> None:
         return  # ADD refuses it, so that there is no address
     if plugin_type and not request.parameters.has_failed:
         request.delegate(plugin_type)
-
-
-class IpamUser(Plugin):
-    """Base of plugins that give the addresses of an IPAM plugin to an interface.
-
-    GC and STATUS concern the IPAM plugin alone: what the plugin itself makes is gone with the container.
-    """
-
-    def gc(self, request: PluginRequest) -> None:
-        run_ipam(request)
-
-    def status(self, request: PluginRequest) -> None:
-        run_ipam(request)
 
 
 def enable_forwarding(interfaces: t.Iterable[IpInterface]) -> None:

@@ -15,7 +15,6 @@ import typing as t
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin
-    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin
     from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 
     # Where a module does not run from the library, Ansible sends what it finds in import statements.
@@ -42,7 +41,7 @@ RELEASE = "1.9.1"
 # Module and class by type: a run needs few of them.
 _CLASSES = {
     "bandwidth": "bandwidth.Bandwidth",
-    "bridge": "bridge.Bridge",
+    "bridge": "bridge.BridgePlugin",
     "dummy": "single_link.Dummy",
     "firewall": "firewall.Firewall",
     "host-device": "host_device.HostDevice",
@@ -62,8 +61,6 @@ _CLASSES = {
 
 TYPES = frozenset(_CLASSES)
 _PACKAGE = "ansible_collections.cni.node.plugins.module_utils._reference.plugins"
-# Those that describe what they change of an interface.
-_CHAINED = frozenset({"bandwidth", "tuning", "vrf"})
 
 
 @functools.lru_cache(maxsize=len(_CLASSES))
@@ -72,11 +69,6 @@ def load(plugin_type: str) -> Plugin:
     module, dummy, name = _CLASSES[plugin_type].partition(".")
     plugin: Plugin = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), name)()
     return plugin
-
-
-def load_chained_plugin(plugin_type: str) -> ChainedPlugin[t.Any] | None:
-    """Return the built-in plugin of a type that describes what it changes of an interface; None for other types."""
-    return t.cast("ChainedPlugin[t.Any]", load(plugin_type)) if plugin_type in _CHAINED else None
 
 
 def load_rule_plugin(plugin_type: str) -> RulePlugin:

@@ -14,6 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer, link_change, rtnetlink
@@ -102,7 +103,7 @@ def remove_link(attachment: Attachment) -> None:
         link_change.remove(link.ifindex, link.name, attachment.netns)
 
 
-def remove_own_link(claim: LinkClaim) -> None:
+def remove_own_link(request: PluginRequest, plugin_type: str) -> None:
     """Remove the link that ADD has made, even if it was renamed. Another link that has its name stays.
 
     A veth pair is removed by the node's end, together with those of other threads.
@@ -110,9 +111,10 @@ def remove_own_link(claim: LinkClaim) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    attachment = claim.attachment
+    attachment, addresses = request.attachment, request.own_addresses() or frozenset()
     if not exists(attachment):
         return
+    claim = LinkClaim.from_result(attachment, plugin_type, request.prev_result, addresses)
     links = claim.find_links(attachment.netns)
     if links.host_end is not None:
         _REMOVALS.submit(links.host_end.ifindex)

@@ -18,11 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux.links import ifb, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin, Place
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import ChainedPlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links, writing
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Ifb, Rate, Resource
 
 # In bits. pyroute2 cannot express the time in which a lower rate sends a packet, or a higher rate.
@@ -52,16 +53,16 @@ class Bandwidth(ChainedPlugin[_Limits]):
         keys = request.config if has_own else request.runtime_config.section("bandwidth")
         return _Limits(*_read_limit(keys, "ingress"), *_read_limit(keys, "egress"))
 
-    def describe(self, config: _Limits, place: Place) -> t.Iterator[Resource]:
-        if config.ingress_rate and place.host_end:
-            yield Rate(place.host_end, config.ingress_rate, config.ingress_burst)
-        if config.egress_rate and place.host_end:
-            name = firewall_names.ifb(*place.attachment.key[:2])
-            yield Ifb(name, place.host_end)
+    def describe(self, config: _Limits, known: Facts) -> t.Iterator[Resource]:
+        if config.ingress_rate and known.host_end:
+            yield Rate(known.host_end, config.ingress_rate, config.ingress_burst)
+        if config.egress_rate and known.host_end:
+            name = firewall_names.ifb(*known.attachment.key[:2])
+            yield Ifb(name, known.host_end)
             yield Rate(name, config.egress_rate, config.egress_burst)
 
-    def locate(self, request: PluginRequest, config: _Limits) -> Place:
-        return Place(request.attachment, _require_host_end(request).name if any(config) else "")
+    def locate(self, request: PluginRequest, config: _Limits) -> Facts:
+        return Facts(request.attachment, host_end=_require_host_end(request).name if any(config) else "")
 
     def add(self, request: PluginRequest) -> Result:
         limits = self.read(request)
@@ -70,7 +71,7 @@ class Bandwidth(ChainedPlugin[_Limits]):
         result = request.require_prev_result()
         with sandbox.open_sandbox(request.attachment), Undo() as undo:
             end = _require_host_end(request)
-            state = tuple(self.describe(limits, Place(request.attachment, end.name)))
+            state = tuple(self.describe(limits, Facts(request.attachment, host_end=end.name)))
             undo.add(lambda: self.delete(request))
             writing.make_on_node(state, end)
             made = [sandbox.require_link(resource.name) for resource in state if isinstance(resource, Ifb)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
@@ -26,15 +27,16 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import (
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link as KernelLink
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_ranges
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing, IpamUser
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
-    interface_check,
     rules,
     sandbox,
     veth_pair,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.interface_plugin import InterfacePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.veth_pair import VethPair
@@ -45,31 +47,54 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.masquerading import describe_all_masquerading
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.spoof_checking import describe_spoof_checking
-from ansible_collections.cni.node.plugins.module_utils._reference.state import writing
+from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces, writing
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Address, Link, Resource
 
 
-class Bridge(IpamUser, RulePlugin):
+class BridgePlugin(RulePlugin, InterfacePlugin[BridgeConfig]):
     """Connects a container to a bridge, which it creates if it is missing."""
 
     name = "bridge"
 
+    def read(self, request: PluginRequest) -> BridgeConfig:
+        return read_config(request)
+
+    def name_node_links(self, config: BridgeConfig, known: Facts) -> Facts:
+        host_end = interfaces.find_host_end(known, config.bridge, config.vlan_gateway)
+        return known._replace(host_end=host_end, routed_link=config.gateway_link)
+
+    def describe(self, config: BridgeConfig, known: Facts) -> t.Iterator[Resource]:
+        yield from interfaces.describe_container(known, mtu=config.mtu, is_up=not config.leaves_down)
+        macs = (each.mac for each in known.on_node if each.name == config.bridge)
+        # A bridge without an address takes the MAC of a port.
+        yield config.describe_bridge(next(macs, "") if config.is_gateway else "")
+        yield from interfaces.describe_host_end(known, config.mtu, config.bridge, config.vlan_gateway)
+        if known.host_end:
+            yield config.describe_port(known.host_end)
+        if any(each.name == config.vlan_gateway for each in known.on_node):
+            yield Link(config.vlan_gateway, inside=False, is_up=True)
+            yield config.describe_gateway_port(config.vlan_gateway)._replace(by_peer=True)
+        if config.is_gateway:
+            yield from _describe_gateways(config.gateway_link, known)
+            yield from interfaces.describe_forwarding(known)
+
     def add(self, request: PluginRequest) -> Result:
-        config = read_config(request)
+        config = self.read(request)
         with sandbox.open_sandbox(request.attachment), kernel_writer.connect() as writer, Undo() as undo:
             return _Addition(request, config, writer, undo).run()
 
     def check(self, request: PluginRequest) -> None:
         parts = self.describe_rules(request)
-        addressing.run_ipam(request)
-        interface_check.require(request)
+        super().check(request)
         rules.require(parts)
 
     def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
-        config = read_config(request)
+        config = self.read(request)
         parts = []
         if config.masquerades:
-            interfaces = interface_check.own_interfaces(request)
-            parts = describe_all_masquerading(request.attachment, interfaces, config.masquerade_backend)
+            addresses = request.own_interfaces()
+            parts = describe_all_masquerading(request.attachment, addresses, config.masquerade_backend)
         if config.checks_macs:
             named = safe_interfaces(request.require_prev_result().keys)
             ports = [str(item["name"]) for item in named if not item.get("sandbox")]
@@ -77,11 +102,11 @@ class Bridge(IpamUser, RulePlugin):
         return parts
 
     def delete(self, request: PluginRequest) -> None:
-        sandbox.remove_own_link(interface_check.link_claim(request, self.name))
+        sandbox.remove_own_link(request, self.name)
         if request.keys.get("macspoofchk") is True:
             rules.remove_spoof_checks(request.attachment)
         if request.keys.get("ipMasq") is True:
-            rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
+            rules.remove_masquerading(request.attachment, request.own_addresses())
         addressing.run_ipam(request)  # as the last step: a rule that is left would meet the next owner of the address
 
 
@@ -101,23 +126,23 @@ class _Addition:
             self._writer, attachment, self._undo, mtu=config.mtu, mac=config.mac, master=bridge.ifindex
         )
         writing.set_port(self._writer, pair.host_index, config.describe_port(pair.host_name), bridge)
-        interfaces = [{"name": config.bridge}, pair.host_interface, pair.container_interface]
+        made = [{"name": config.bridge}, pair.host_interface, pair.container_interface]
         if config.checks_macs:
             ports = [config.bridge, pair.host_name]
             rules.write([describe_spoof_checking(attachment, ports, pair.mac)], self._undo)
         given = addressing.allocate(self._request, self._undo)
         if given.ips:
-            interfaces += self._address(pair, bridge, given)
+            made += self._address(pair, bridge, given)
         elif not config.leaves_down:
             sandbox.run_inside(
                 attachment, lambda writer: writer.set_up(sandbox.require_link(attachment.ifname).ifindex)
             )
         # A port or an address may have changed it.
-        interfaces[0]["mac"] = sandbox.require_link(config.bridge).mac
+        made[0]["mac"] = sandbox.require_link(config.bridge).mac
         dns = given.dns if config.dns is None else config.dns
-        return Result(version.LATEST, {"interfaces": interfaces, "ips": given.ips, "routes": given.routes, "dns": dns})
+        return Result(version.LATEST, {"interfaces": made, "ips": given.ips, "routes": given.routes, "dns": dns})
 
-    def _address(self, pair: VethPair, bridge: Link, given: Addressing) -> list[JsonObject]:
+    def _address(self, pair: VethPair, bridge: KernelLink, given: Addressing) -> list[JsonObject]:
         """Give the container its addresses, and the node those of the gateways; return further interfaces."""
         config, request = self._config, self._request
         given.place(2)
@@ -138,7 +163,7 @@ class _Addition:
             sysctl.write_at(f"net/ipv6/conf/{ifname}/accept_dad", "1" if finds_duplicates else "0")
         addressing.configure(writer, ifname, given, announces=True)
 
-    def _write_gateways(self, bridge: Link, given: Addressing) -> list[JsonObject]:
+    def _write_gateways(self, bridge: KernelLink, given: Addressing) -> list[JsonObject]:
         config = self._config
         link = self._ensure_vlan_gateway(bridge) if config.vlans.vlan else bridge
         for interface, gateway in sorted(given.gateways, key=lambda each: each[0].version):
@@ -147,7 +172,7 @@ class _Addition:
         addressing.enable_forwarding(given.interfaces)
         return [{"name": link.name, "mac": link.mac}] if config.vlans.vlan else []
 
-    def _ensure_vlan_gateway(self, bridge: Link) -> Link:
+    def _ensure_vlan_gateway(self, bridge: KernelLink) -> KernelLink:
         """Return the link with the addresses of a VLAN's gateways, which is one end of a veth pair; create it if needed."""
         name = self._config.vlan_gateway
         link = rtnetlink.link(name)
@@ -162,7 +187,7 @@ class _Addition:
         return sandbox.require_link(name)
 
 
-def _ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> Link:
+def _ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> KernelLink:
     """Return the bridge, which is up; create it if it is missing.
 
     Raises:
@@ -186,7 +211,17 @@ def _ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> Link:
     return link
 
 
-def _ensure_address(writer: KernelWriter, link: Link, wanted: IpInterface, force: bool) -> None:
+def _describe_gateways(link: str, known: Facts) -> t.Iterator[Address]:
+    """Yield the gateways: all of IPv6, but only the last one of IPv4, which has replaced the others."""
+    gateways: dict[t.Hashable, IpInterface] = {}
+    for ip in known.ips:
+        if ip.gateway is not None:
+            gateway = ipaddress.ip_interface(f"{ip.gateway}/{ip.interface.network.prefixlen}")
+            gateways[gateway.version if gateway.version == 4 else gateway] = gateway
+    yield from (Address(link, each, inside=False, is_only=each.version == 4) for each in gateways.values())
+
+
+def _ensure_address(writer: KernelWriter, link: KernelLink, wanted: IpInterface, force: bool) -> None:
     """Give a link of the node the address of a gateway, and make its MAC permanent.
 
     Raises:

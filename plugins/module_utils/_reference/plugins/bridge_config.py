@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_config
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import veth_pair
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.masquerading import read_masquerade_backend
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Port
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Bridge, Port
 from ansible_collections.cni.node.plugins.module_utils._reference.state.vlan_config import VlanConfig, read_vlans
 
 
@@ -49,8 +49,21 @@ class BridgeConfig(t.NamedTuple):
 
     @property
     def vlan_gateway(self) -> str:
-        """The link with the addresses of a VLAN's gateways."""
-        return f"{self.bridge}.{self.vlans.vlan}"
+        """The link with the addresses of a VLAN's gateways; an empty string without a VLAN."""
+        return f"{self.bridge}.{self.vlans.vlan}" if self.vlans.vlan else ""
+
+    @property
+    def gateway_link(self) -> str:
+        """The link with the gateways' addresses; an empty string if the node is not a gateway."""
+        return (self.vlan_gateway or self.bridge) if self.is_gateway else ""
+
+    def describe_bridge(self, mac: str = "") -> Bridge:
+        """Return the bridge.
+
+        Args:
+            mac: The MAC that a new bridge gets; empty for that of the kernel.
+        """
+        return Bridge(self.bridge, mac, self.mtu, self.is_promiscuous, self.vlans.is_filtered)
 
     def describe_port(self, name: str) -> Port:
         """Return the container's port of the bridge."""

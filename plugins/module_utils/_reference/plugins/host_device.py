@@ -19,16 +19,19 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_config
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import IpamUser
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, sandbox, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.interface_plugin import InterfacePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_device import DeviceClaim
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Resource
 
 _KERNEL_DEVICES = "/sys/devices/"
 _PCI_DEVICES = "/sys/bus/pci/devices"
@@ -50,16 +53,39 @@ class _Device(t.NamedTuple):
     pci_address: str = ""
 
 
-class HostDevice(IpamUser):
+class _Config(t.NamedTuple):
+    """The keys of a configuration that name the device.
+
+    Attributes:
+        device_id: The address on a bus that a runtime has chosen, of a capability.
+    """
+
+    name: str
+    mac: str
+    path: str
+    pci_address: str
+    device_id: str
+
+
+class HostDevice(InterfacePlugin[_Config]):
     """Moves a device that is found by its name, its MAC, its path in ``/sys`` or its address on a bus."""
 
     name = "host-device"
 
+    def read(self, request: PluginRequest) -> _Config:
+        keys = request.config
+        addressing.ipam_type(request)
+        pci_address, device_id = _read_device_id(keys, "pciBusID"), _read_device_id(request.runtime_config, "deviceID")
+        mac = veth_pair.parse_mac("/hwaddr", keys.text("hwaddr"))
+        return _Config(keys.link_name("device"), mac, keys.text("kernelpath"), pci_address, device_id)
+
+    def describe(self, config: _Config, known: Facts) -> t.Iterator[Resource]:
+        return interfaces.describe_container(known)
+
     def add(self, request: PluginRequest) -> Result:
         attachment = request.attachment
         dns = ipam_config.read_dns(request.config.section("dns"))
-        addressing.ipam_type(request)  # refused before the device is moved
-        device = _find_device(request)
+        device = _find_device(self.read(request))
         interface: JsonObject = {"name": attachment.ifname, "sandbox": attachment.netns}
         with sandbox.open_sandbox(attachment), Undo() as undo:
             if device.link is not None:
@@ -72,10 +98,6 @@ class HostDevice(IpamUser):
                 sandbox.run_inside(attachment, lambda writer: addressing.configure(writer, attachment.ifname, given))
         keys: JsonObject = {"interfaces": [interface], "ips": given.ips, "routes": given.routes}
         return Result(version.LATEST, {**keys, "dns": dns if given.ips else {}})
-
-    def check(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
-        interface_check.require(request)
 
     def delete(self, request: PluginRequest) -> None:
         attachment = request.attachment
@@ -115,23 +137,20 @@ def _move_out(attachment: Attachment, ifindex: int, name: str) -> None:
         sandbox.run_inside(attachment, lambda writer: writer.move(ifindex, node, name=name, alias=""))
 
 
-def _find_device(request: PluginRequest) -> _Device:
-    config = request.config
-    pci_address, auxiliary = _read_bus_address(request)
+def _find_device(config: _Config) -> _Device:
+    pci_address, auxiliary = _find_bus_address(config)
     if pci_address:
         path = os.path.join(_PCI_DEVICES, pci_address)
         driver = os.path.basename(os.path.realpath(os.path.join(path, "driver")))
         if driver in _USERSPACE_DRIVERS:
             return _Device(None, pci_address)
-    mac = veth_pair.parse_mac("/hwaddr", config.text("hwaddr"))
-    name = config.link_name("device")
-    if name:
-        link, what = rtnetlink.link(name), f"/device: there is no link {name}"
-    elif mac:
-        link = next((each for each in rtnetlink.links() if each.mac == mac), None)
-        what = f"/hwaddr: no link has the MAC {mac}"
-    elif config.text("kernelpath"):
-        link, what = _find_by_path("/kernelpath", config.text("kernelpath")), "/kernelpath: the device has no link"
+    if config.name:
+        link, what = rtnetlink.link(config.name), f"/device: there is no link {config.name}"
+    elif config.mac:
+        link = next((each for each in rtnetlink.links() if each.mac == config.mac), None)
+        what = f"/hwaddr: no link has the MAC {config.mac}"
+    elif config.path:
+        link, what = _find_by_path("/kernelpath", config.path), "/kernelpath: the device has no link"
     elif pci_address:
         link, what = _find_below(path), f"/pciBusID: {pci_address} has no link"
     elif auxiliary:
@@ -144,15 +163,18 @@ def _find_device(request: PluginRequest) -> _Device:
     return _Device(link, pci_address)
 
 
-def _read_bus_address(request: PluginRequest) -> tuple[str, str]:
+def _read_device_id(keys: Keys, key: str) -> str:
+    text = keys.text(key)
+    if text and (not _DEVICE_ID.fullmatch(text) or text in (".", "..")):
+        raise refuse(f"{keys.pointer(key)}: {text!r} is not the name of a device")
+    return text
+
+
+def _find_bus_address(config: _Config) -> tuple[str, str]:
     """Return the address on the PCI bus and the name on the auxiliary bus; the capability comes first."""
-    device_id = request.runtime_config.text("deviceID")
-    pci_address = device_id or request.config.text("pciBusID")
-    for pointer, text in (("/runtimeConfig/deviceID", device_id), ("/pciBusID", pci_address)):
-        if text and (not _DEVICE_ID.fullmatch(text) or text in (".", "..")):
-            raise refuse(f"{pointer}: {text!r} is not the name of a device")
+    device_id = config.device_id
     if not device_id or os.path.exists(os.path.join(_PCI_DEVICES, device_id)):
-        return pci_address, ""
+        return device_id or config.pci_address, ""
     if os.path.exists(os.path.join(_AUXILIARY_DEVICES, device_id)):
         return "", device_id
     raise refuse(f"/runtimeConfig/deviceID: there is no device {device_id}")

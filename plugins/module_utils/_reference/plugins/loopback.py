@@ -9,49 +9,63 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import LOOPBACK
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import ChainedPlugin
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts, Interface
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Address, Link, Resource
 
 
-class Loopback(Plugin):
+class Loopback(ChainedPlugin[None]):
     """Sets ``lo`` up, and down again."""
 
     name = "loopback"
+
+    def read(self, request: PluginRequest) -> None:
+        """There is nothing to configure."""
+
+    def describe(self, config: None, known: Facts) -> t.Iterator[Resource]:
+        made = [each for each in known.interfaces if each.name == LOOPBACK] or [Interface(LOOPBACK, "", 0)]
+        yield from (Link(LOOPBACK, inside=True, mac=each.mac, mtu=each.mtu, is_up=True) for each in made)
+        yield from (Address(LOOPBACK, ip.interface, inside=True) for ip in known.ips if ip.link == LOOPBACK)
 
     def add(self, request: PluginRequest) -> Result:
         with sandbox.open_sandbox(request.attachment):
             ips = sandbox.run_inside(request.attachment, _set_up)
         if request.prev_result is not None:
             return request.prev_result
-        interface = {"name": rtnetlink.LOOPBACK, "mac": "00:00:00:00:00:00", "sandbox": request.attachment.netns}
+        interface = {"name": LOOPBACK, "mac": "00:00:00:00:00:00", "sandbox": request.attachment.netns}
         return Result(version.LATEST, {"interfaces": [interface], "ips": ips})
 
     def check(self, request: PluginRequest) -> None:
         with sandbox.open_sandbox(request.attachment):
-            link = rtnetlink.link(rtnetlink.LOOPBACK, request.attachment.netns)
+            link = rtnetlink.link(LOOPBACK, request.attachment.netns)
         if link is None or not link.is_up:
-            raise refuse(f"interface {rtnetlink.LOOPBACK} is down")
+            raise refuse(f"interface {LOOPBACK} is down")
 
     def delete(self, request: PluginRequest) -> None:
         if sandbox.exists(request.attachment):
             sandbox.run_inside(
-                request.attachment, lambda writer: writer.set_down(sandbox.require_link(rtnetlink.LOOPBACK).ifindex)
+                request.attachment, lambda writer: writer.set_down(sandbox.require_link(LOOPBACK).ifindex)
             )
 
 
 def _set_up(writer: KernelWriter) -> list[JsonObject]:
     """Set the interface up and return the first address of each family as it stands in a result."""
-    link = sandbox.require_link(rtnetlink.LOOPBACK)
+    link = sandbox.require_link(LOOPBACK)
     writer.set_up(link.ifindex)
     interfaces = [address.interface for address in rtnetlink.addresses(link.ifindex)]
     foreign = next((each for each in interfaces if not each.ip.is_loopback), None)
     if foreign is not None:
-        raise refuse(f"interface {rtnetlink.LOOPBACK} has the address {foreign}, which is not a loopback address")
+        raise refuse(f"interface {LOOPBACK} has the address {foreign}, which is not a loopback address")
     firsts = {each.version: each for each in reversed(interfaces)}
     return [{"interface": 0, "address": str(firsts[family])} for family in sorted(firsts)]

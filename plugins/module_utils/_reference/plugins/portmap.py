@@ -20,7 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import conntrack
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, rules
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import rules
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import ChainedPlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import FirewallPart
@@ -32,16 +33,32 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.port_map
     read_portmap,
     udp_ports,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Sysctl
+
+# With it, the node's own programs reach mapped ports at a loopback address.
+_ROUTE_LOCALNET = "net/ipv4/conf/{}/route_localnet"
+
+_Config = tuple[PortmapConfig, list[Mapping]]
 
 
-class Portmap(RulePlugin):
+class Portmap(RulePlugin, ChainedPlugin[_Config]):
     """Forwards the ports of the capability ``portMappings``."""
 
     name = "portmap"
 
+    def read(self, request: PluginRequest) -> _Config:
+        return read_portmap(request.config), read_mappings(request.runtime_config)
+
+    def describe(self, config: _Config, known: Facts) -> t.Iterator[Sysctl]:
+        own, mappings = config
+        link = known.routed_link
+        if link and mappings and own.masquerades and any(ip.interface.version == 4 for ip in known.ips):
+            yield Sysctl(_ROUTE_LOCALNET.format(link), "1", inside=False, link=link)
+
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
-        config, mappings = read_portmap(request.config), read_mappings(request.runtime_config)
+        config, mappings = self.read(request)
         firsts = _first_addresses(request)
         own = next((interface for interface in firsts if mappings and interface.ip.is_loopback), None)
         if own is not None:
@@ -56,7 +73,7 @@ class Portmap(RulePlugin):
         return result
 
     def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
-        config, mappings = read_portmap(request.config), read_mappings(request.runtime_config)
+        config, mappings = self.read(request)
         return _describe(request, config, mappings, _first_addresses(request))
 
     def check(self, request: PluginRequest) -> None:
@@ -64,7 +81,7 @@ class Portmap(RulePlugin):
         rules.require(self.describe_rules(request))
 
     def delete(self, request: PluginRequest) -> None:
-        rules.remove_port_mappings(request.attachment, interface_check.own_addresses(request))
+        rules.remove_port_mappings(request.attachment, request.own_addresses())
         with contextlib.suppress(CniError):  # mappings that cannot be read have no flows
             _forget_flows(request)
 
@@ -80,14 +97,14 @@ def _describe(
 def _first_addresses(request: PluginRequest) -> list[IpInterface]:
     """Return the first address of each family."""
     firsts: dict[int, IpInterface] = {}
-    for interface in interface_check.own_interfaces(request):
+    for interface in request.own_interfaces():
         firsts.setdefault(interface.version, interface)
     return [firsts[family] for family in sorted(firsts)]
 
 
 def _forget_flows(request: PluginRequest) -> None:
     """Forget the flows to mapped UDP ports that go on to the container."""
-    ports, addresses = udp_ports(read_mappings(request.runtime_config)), interface_check.own_addresses(request)
+    ports, addresses = udp_ports(read_mappings(request.runtime_config)), request.own_addresses()
     for family in (4, 6):
         own = None if addresses is None else [address for address in addresses if (":" in address) == (family == 6)]
         conntrack.forget_udp(family, ports, own)
@@ -97,4 +114,4 @@ def _route_loopback(interface: IpInterface) -> None:
     """Let the node's own programs reach mapped ports at a loopback address."""
     link = rtnetlink.link_to(interface.ip)
     if link is not None:
-        sysctl.write_at(f"net/ipv4/conf/{link.name}/route_localnet", "1")
+        sysctl.write_at(_ROUTE_LOCALNET.format(link.name), "1")

@@ -10,8 +10,10 @@
 from __future__ import annotations
 
 import ipaddress
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, refuse
@@ -20,13 +22,13 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import kerne
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_config
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing, IpamUser
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
-    interface_check,
     rules,
     sandbox,
     veth_pair,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.interface_plugin import InterfacePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import FirewallPart
@@ -34,50 +36,98 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.masquera
     describe_all_masquerading,
     read_masquerade_backend,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Address, Resource, Route
 
-# RT_SCOPE_LINK
-_LINK = 253
+# RT_SCOPE_HOST
+_HOST_SCOPE = 254
 
 
-class Ptp(IpamUser, RulePlugin):
+class PtpConfig(t.NamedTuple):
+    """The keys of a configuration.
+
+    Attributes:
+        dns: The DNS settings of the result; None for those of the IPAM plugin.
+    """
+
+    mtu: int
+    masquerades: bool
+    masquerade_backend: str
+    dns: JsonObject | None
+
+
+class Ptp(RulePlugin, InterfacePlugin[PtpConfig]):
     """Makes a veth pair, and routes all traffic of the container to the node."""
 
     name = "ptp"
 
-    def add(self, request: PluginRequest) -> Result:
-        config, attachment = request.config, request.attachment
+    def read(self, request: PluginRequest) -> PtpConfig:
+        config = request.config
+        addressing.ipam_type(request)
+        mtu, masquerades = config.integer("mtu", within=PACKET_SIZE), config.flag("ipMasq")
         dns = ipam_config.read_own_dns(config.section("dns"))
-        mtu = config.integer("mtu", within=PACKET_SIZE)
-        masquerades, backend = config.flag("ipMasq"), read_masquerade_backend(config)
-        addressing.ipam_type(request)  # refused before anything else
+        return PtpConfig(mtu, masquerades, read_masquerade_backend(config), dns)
+
+    def name_node_links(self, dummy: PtpConfig, known: Facts) -> Facts:
+        host_end = interfaces.find_host_end(known)
+        return known._replace(host_end=host_end, routed_link=host_end)
+
+    def describe(self, config: PtpConfig, known: Facts) -> t.Iterator[Resource]:
+        routes = [route for ip in known.ips if ip.gateway is not None for route in _describe_routes(ip, ip.gateway)]
+        yield from interfaces.describe_container(known, mtu=config.mtu, own_routes=routes)
+        yield from interfaces.describe_host_end(known, config.mtu)
+        if known.routed_link:
+            yield from _describe_gateways(known)
+            yield from interfaces.describe_forwarding(known)
+
+    def add(self, request: PluginRequest) -> Result:
+        config, attachment = self.read(request), request.attachment
         with sandbox.open_sandbox(attachment), kernel_writer.connect() as writer, Undo() as undo:
             given = addressing.allocate(request, undo)
             gateways = _require_gateways(given)
             given.place(1)
             addressing.enable_forwarding(given.interfaces)
-            pair = veth_pair.create(writer, attachment, undo, mtu=mtu)
+            pair = veth_pair.create(writer, attachment, undo, mtu=config.mtu)
             sandbox.run_inside(attachment, lambda inside: _configure(inside, attachment.ifname, given, gateways))
             _write_host_end(writer, pair.host_index, gateways)
-            if masquerades:
-                rules.write(describe_all_masquerading(attachment, given.interfaces, backend), undo)
+            if config.masquerades:
+                rules.write(describe_all_masquerading(attachment, given.interfaces, config.masquerade_backend), undo)
         keys = {"interfaces": [pair.host_interface, pair.container_interface], "ips": given.ips, "routes": given.routes}
-        return Result(version.LATEST, {**keys, "dns": given.dns if dns is None else dns})
+        return Result(version.LATEST, {**keys, "dns": given.dns if config.dns is None else config.dns})
 
     def check(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
-        interface_check.require(request)
+        super().check(request)
         rules.require(self.describe_rules(request))
 
     def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
-        backend = read_masquerade_backend(request.config)
-        interfaces = interface_check.own_interfaces(request) if request.config.flag("ipMasq") else []
-        return describe_all_masquerading(request.attachment, interfaces, backend)
+        config = self.read(request)
+        addresses = request.own_interfaces() if config.masquerades else []
+        return describe_all_masquerading(request.attachment, addresses, config.masquerade_backend)
 
     def delete(self, request: PluginRequest) -> None:
-        sandbox.remove_own_link(interface_check.link_claim(request, self.name))
+        sandbox.remove_own_link(request, self.name)
         if request.keys.get("ipMasq") is True:
-            rules.remove_masquerading(request.attachment, interface_check.own_addresses(request))
+            rules.remove_masquerading(request.attachment, request.own_addresses())
         addressing.run_ipam(request)  # as the last step, as for bridge
+
+
+def _describe_routes(ip: ContainerIp, gateway: IpAddress) -> t.Iterator[Route]:
+    """Yield the routes with which a container reaches its network through the node."""
+    source, scope = ip.interface.ip, interfaces.LINK_SCOPE if gateway.version == 4 else None
+    yield Route(ip.link, ipaddress.ip_network(gateway), None, inside=True, scope=scope, source=source)
+    if interfaces.has_network(ip):
+        yield Route(ip.link, ip.interface.network, gateway, inside=True, source=source)
+
+
+def _describe_gateways(known: Facts) -> t.Iterator[Address | Route]:
+    """Yield the gateways' addresses on the node's end, and the routes to the container."""
+    link = known.routed_link
+    for ip in known.ips:
+        if ip.gateway is not None:
+            yield Address(link, ipaddress.ip_interface(ip.gateway), inside=False)
+            scope = _HOST_SCOPE if ip.interface.version == 4 else None
+            yield Route(link, ipaddress.ip_network(ip.interface.ip), None, inside=False, scope=scope)
 
 
 def _require_gateways(given: Addressing) -> list[tuple[IpInterface, IpAddress]]:
@@ -102,7 +152,7 @@ def _configure(
         for interface, gateway in gateways:
             writer.remove_route(ifindex, interface.network, MAIN_TABLE)
             only = ipaddress.ip_network(gateway)
-            writer.add_route(ifindex, only, MAIN_TABLE, replace=False, scope=_LINK, source=interface.ip)
+            writer.add_route(ifindex, only, MAIN_TABLE, replace=False, scope=interfaces.LINK_SCOPE, source=interface.ip)
             writer.add_route(
                 ifindex, interface.network, MAIN_TABLE, replace=False, gateway=gateway, source=interface.ip
             )

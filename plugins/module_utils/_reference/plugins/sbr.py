@@ -14,37 +14,63 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
-    IpAddress,
-    IpInterface,
-    parse_address,
-    parse_interface,
-)
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT32, refuse, refuse_faults
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpNetwork, parse_address
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT32, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux.links import route_tables, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.links.route_tables import RawRoute
+from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import ChainedPlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
-from ansible_collections.cni.node.plugins.module_utils._reference.state.container import (
-    FIRST_TABLE,
-    ContainerComparison,
-)
+from ansible_collections.cni.node.plugins.module_utils._reference.state.container import FIRST_TABLE
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
+from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import network_route
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Route, Rule
 
 
-class SourceBasedRouting(Plugin):
-    """Moves the routes of an interface to a table for each of its addresses, to which a rule leads."""
+class SourceBasedRouting(ChainedPlugin[t.Optional[int]]):
+    """Moves the routes of an interface to a table for each of its addresses, to which a rule leads.
+
+    With a table of the configuration, it adds the rules alone.
+    """
 
     name = "sbr"
 
+    def read(self, request: PluginRequest) -> int | None:
+        return request.config.optional_integer("table", within=UINT32)
+
+    def locate(self, request: PluginRequest, dummy: int | None) -> Facts:
+        ifname = request.attachment.ifname
+        pairs = zip(request.own_interfaces(), request.own_ips())
+        own = (ContainerIp(ifname, interface, parse_address(ip.get("gateway"))) for interface, ip in pairs)
+        return Facts(request.attachment, ips=tuple(own))
+
+    def describe(self, config: int | None, known: Facts) -> t.Iterator[Rule]:
+        yield from (Rule(ip.interface.ip, config or 0) for ip in _own_ips(known))
+
+    def move_routes(self, config: int | None, known: Facts, routes: t.Sequence[Route]) -> t.Iterator[Route]:
+        in_main = [route for route in routes if config is None and route.table in (0, MAIN_TABLE)]
+        yield from (route for route in routes if route not in in_main)
+        written = [route for route in in_main if route.made_for is None]
+        networks = {route.destination for route in in_main if route.made_for is not None}
+        own = _own_ips(known)
+        for ip in own if config is None else ():
+            default = _default_network(ip)
+            moved = [network_route(ip)] if ip.interface.network in networks else []
+            moved += [route for route in written if ip in _users((route.source, route.gateway), route.destination, own)]
+            if ip.gateway is not None:
+                moved = [route for route in moved if route.destination != default]
+                moved.append(Route(ip.link, default, ip.gateway, inside=True, any_gateway=True))
+            yield from (route._replace(table=0, moved_for=ip.interface.ip) for route in moved)
+
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
-        table = request.config.optional_integer("table", within=UINT32)
-        addresses = _own_addresses(request)
-        if not addresses:
+        table = self.read(request)
+        known = self.locate(request, table)
+        if not known.ips:
             raise refuse(f"the previous result has no address of interface {request.attachment.ifname}")
         with sandbox.open_sandbox(request.attachment) as descriptor, Undo() as undo:
             _lock(descriptor, request.attachment.netns)
@@ -52,28 +78,19 @@ class SourceBasedRouting(Plugin):
 
             def write(writer: KernelWriter) -> None:
                 if table is None:
-                    _move_routes(writer, request.attachment.ifname, addresses)
+                    _move_routes(writer, request.attachment.ifname, known.ips)
                 else:
-                    for interface, dummy in addresses:
-                        writer.add_rule(interface.ip, table)
+                    for rule in self.describe(table, known):
+                        writer.add_rule(rule.source, rule.table)
 
             sandbox.run_inside(request.attachment, write)
         return result
-
-    def check(self, request: PluginRequest) -> None:
-        table = request.config.integer("table", within=UINT32)
-        state = tuple(resources.Rule(interface.ip, table) for interface, dummy in _own_addresses(request))
-        with sandbox.open_sandbox(request.attachment):
-            view = rtnetlink.snapshot(request.attachment.netns, rules=True)
-        wrong = [difference.message for difference in ContainerComparison(state, view, {}).find()]
-        refuse_faults(wrong)
 
     def delete(self, request: PluginRequest) -> None:
         if not sandbox.exists(request.attachment):
             return
         # The interface may have lost its addresses.
-        recorded = _own_addresses(request) if request.prev_result else []
-        addresses = {interface.ip for interface, dummy in recorded}
+        addresses = request.own_addresses() or frozenset()
         ifname = request.attachment.ifname
         sandbox.run_inside(request.attachment, lambda writer: _remove_rules(writer, ifname, addresses))
 
@@ -86,53 +103,50 @@ def _lock(descriptor: int, path: str) -> None:
         raise io_error("lock", path, exc) from exc
 
 
-def _own_addresses(request: PluginRequest) -> list[tuple[IpInterface, IpAddress | None]]:
-    """Return the addresses of the interface in the previous result, with their gateways."""
-    keys = request.require_prev_result().keys
-    interfaces = dict(enumerate(keys.get("interfaces") or ()))
-    found = []
-    for ip in keys.get("ips") or ():
-        interface = interfaces.get(ip.get("interface"))
-        address = parse_interface(ip["address"])
-        if address and (interface is None or interface.get("name") == request.attachment.ifname):
-            found.append((address, parse_address(ip.get("gateway"))))
-    return found
+def _own_ips(known: Facts) -> list[ContainerIp]:
+    return [ip for ip in known.ips if ip.link == known.attachment.ifname]
 
 
-def _move_routes(
-    writer: KernelWriter, ifname: str, addresses: t.Sequence[tuple[IpInterface, IpAddress | None]]
-) -> None:
+def _default_network(ip: ContainerIp) -> IpNetwork:
+    return ipaddress.ip_network("0.0.0.0/0" if ip.interface.version == 4 else "::/0")
+
+
+def _move_routes(writer: KernelWriter, ifname: str, ips: t.Sequence[ContainerIp]) -> None:
     ifindex = sandbox.require_link(ifname).ifindex
     view = rtnetlink.snapshot(rules=True)
     taken = {rule.table for rule in view.rules} | {route.table for route in view.routes}
     routes = route_tables.read(ifindex)
-    users = {raw: _users(raw, [interface for interface, dummy in addresses]) for raw in routes}
-    for interface, gateway in addresses:
+    users = {raw: _users_of_raw(raw, ips) for raw in routes}
+    for ip in ips:
         table = next(number for number in range(FIRST_TABLE, 2**31) if number not in taken)
         taken.add(table)
-        writer.add_rule(interface.ip, table)
-        if gateway is not None:
-            everywhere = ipaddress.ip_network("0.0.0.0/0" if interface.version == 4 else "::/0")
-            writer.add_route(ifindex, everywhere, table, replace=False, gateway=gateway)
-        route_tables.add_to((raw for raw in routes if interface in users[raw]), table)
+        writer.add_rule(ip.interface.ip, table)
+        if ip.gateway is not None:
+            writer.add_route(ifindex, _default_network(ip), table, replace=False, gateway=ip.gateway)
+        route_tables.add_to((raw for raw in routes if ip in users[raw]), table)
     route_tables.remove(raw for raw in routes if users[raw])
 
 
-def _users(raw: RawRoute, interfaces: t.Sequence[IpInterface]) -> list[IpInterface]:
+def _users_of_raw(raw: RawRoute, ips: t.Sequence[ContainerIp]) -> t.Sequence[ContainerIp]:
+    """Return the addresses whose packets take a route; all addresses for a route without source and gateway."""
+    hints = (ipaddress.ip_address(raw.source) if raw.source else None, raw.route.gateway)
+    return _users(hints, raw.route.destination, ips) if any(hints) else ips
+
+
+def _users(
+    hints: t.Iterable[IpAddress | None], destination: IpNetwork, ips: t.Sequence[ContainerIp]
+) -> t.Sequence[ContainerIp]:
     """Return the addresses whose packets take a route: by its source or its gateway, else all of its family."""
-    hints = [ipaddress.ip_address(raw.source)] if raw.source else []
-    hints += [raw.route.gateway] if raw.route.gateway else []
-    if not hints:
-        return list(interfaces)
-    named = [interface for interface in interfaces if any(hint in interface.network for hint in hints)]
-    return named or [each for each in interfaces if each.version == raw.route.destination.version]
+    given = [hint for hint in hints if hint is not None]
+    named = [ip for ip in ips if any(hint in ip.interface.network for hint in given)]
+    return named or [ip for ip in ips if ip.interface.version == destination.version]
 
 
-def _remove_rules(writer: KernelWriter, ifname: str, recorded: set[IpAddress]) -> None:
+def _remove_rules(writer: KernelWriter, ifname: str, recorded: t.AbstractSet[str]) -> None:
     """Remove the rules for packets from the addresses of an interface, and from those that it had."""
     link = rtnetlink.link(ifname)
-    own = {address.interface.ip for address in rtnetlink.addresses(link.ifindex)} if link else set()
+    own = {str(address.interface.ip) for address in rtnetlink.addresses(link.ifindex)} if link else set()
     own |= recorded
     for rule in rtnetlink.snapshot(routes=False, rules=True).rules:
-        if rule.source is not None and rule.source.network_address in own:
+        if rule.source is not None and str(rule.source.network_address) in own:
             writer.remove_rule(rule)

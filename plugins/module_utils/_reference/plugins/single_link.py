@@ -29,17 +29,37 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import (
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_config
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing, IpamUser
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, sandbox, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.interface_plugin import InterfacePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Resource
 
 _LAST_VLAN = 4094
 _ARP_NOTIFY = "net/ipv4/conf/{}/arp_notify"
 _NDISC_NOTIFY = "net/ipv6/conf/{}/ndisc_notify"
 
 
-class SingleLink(IpamUser):
-    """Base of plugins that make one link, which gets the addresses of an IPAM plugin.
+class LinkConfig(t.NamedTuple):
+    """The keys of a configuration.
+
+    Attributes:
+        master: The link on which the new link is made; an empty string if the configuration does not name it.
+        queue_length: That of the queue for broadcasts of a macvlan, or 0.
+    """
+
+    mtu: int = 0
+    mac: str = ""
+    mode: str = ""
+    master: str = ""
+    vlan: int = 0
+    queue_length: int = 0
+
+
+class SingleLink(InterfacePlugin[LinkConfig]):
+    """Base of plugins that make one link.
 
     Attributes:
         needs_addresses: Whether ADD fails without an IPAM plugin.
@@ -51,18 +71,21 @@ class SingleLink(IpamUser):
     keeps_dns: t.ClassVar[bool] = False
     notifications: t.ClassVar[tuple[str, ...]] = ()
 
-    def make_link(self, request: PluginRequest, undo: Undo) -> Link:
+    def make_link(self, request: PluginRequest, config: LinkConfig, undo: Undo) -> Link:
         """Make the container's interface, and return it."""
         raise NotImplementedError
 
+    def describe(self, config: LinkConfig, known: Facts) -> t.Iterator[Resource]:
+        return interfaces.describe_container(known, mtu=config.mtu, mode=config.mode)
+
     def add(self, request: PluginRequest) -> Result:
-        attachment = request.attachment
+        attachment, config = request.attachment, self.read(request)
         dns = ipam_config.read_dns(request.config.section("dns"))
         has_ipam = bool(addressing.ipam_type(request))
         if self.needs_addresses and not has_ipam and not self._find_addressing(request).ips:
             raise refuse("/ipam/type is missing", "expected: an IPAM plugin such as host-local")
         with sandbox.open_sandbox(attachment), Undo() as undo:
-            link = self.make_link(request, undo)
+            link = self.make_link(request, config, undo)
             given = addressing.allocate(request, undo) if has_ipam else self._find_addressing(request)
             given.place(0)
             sandbox.run_inside(attachment, lambda writer: self._configure(writer, attachment, given))
@@ -80,13 +103,9 @@ class SingleLink(IpamUser):
                 sysctl.write_at(path.format(attachment.ifname), "1")
         addressing.configure(writer, attachment.ifname, given)
 
-    def check(self, request: PluginRequest) -> None:
-        addressing.run_ipam(request)
-        interface_check.require(request)
-
     def delete(self, request: PluginRequest) -> None:
         addressing.run_ipam(request)
-        sandbox.remove_own_link(interface_check.link_claim(request, self.name))
+        sandbox.remove_own_link(request, self.name)
 
 
 class _OnMaster(SingleLink):
@@ -94,27 +113,27 @@ class _OnMaster(SingleLink):
 
     checks_mtu: t.ClassVar[bool] = True
 
-    def link_data(self, request: PluginRequest) -> bytes:
+    def link_data(self, config: LinkConfig) -> bytes:
         """Return the properties of the new link that belong to its kind, as `kernel_writer` encodes them."""
-        raise NotImplementedError
+        return kernel_writer.mode_data(self.name, config.mode)
+
+    def read(self, request: PluginRequest) -> LinkConfig:
+        keys = request.config
+        return LinkConfig(keys.integer("mtu", within=PACKET_SIZE), master=keys.link_name("master"))
 
     def master(self, request: PluginRequest) -> str:
         """Return the name of the master if the configuration has none."""
         return _default_route_link(_master_netns(request))
 
-    def mac(self, dummy: PluginRequest) -> str:
-        """Return the MAC of the new link, or an empty string if the kernel chooses it."""
-        return ""
-
-    def make_link(self, request: PluginRequest, undo: Undo) -> Link:
+    def make_link(self, request: PluginRequest, config: LinkConfig, undo: Undo) -> Link:
         attachment, netns = request.attachment, _master_netns(request)
-        name = request.config.link_name("master") or self.master(request)
-        mtu, mac, data = request.config.integer("mtu", within=PACKET_SIZE), self.mac(request), self.link_data(request)
+        name = config.master or self.master(request)
+        mtu, mac, data = config.mtu, config.mac, self.link_data(config)
         master = rtnetlink.link(name, netns)
         if master is None:
             where = f" in {netns}" if netns else ""
             raise refuse(f"/master: there is no link {name}{where}", "expected: a link that exists")
-        if self.checks_mtu and not 0 <= mtu <= master.mtu:
+        if self.checks_mtu and mtu > master.mtu:
             raise refuse(f"/mtu: {mtu} is not between 0 and the MTU of {name}, {master.mtu}")
 
         # Kernels before 6.13 refuse the name of a link of the namespace in which the master is, such as eth0.
@@ -150,21 +169,19 @@ class Macvlan(_OnMaster):
     needs_addresses = False
     notifications = (_ARP_NOTIFY, _NDISC_NOTIFY)
 
-    def link_data(self, request: PluginRequest) -> bytes:
+    def read(self, request: PluginRequest) -> LinkConfig:
         mode = request.config.text("mode") or "bridge"
         if mode not in link_message.MODES[self.name].values() or mode == "source":
             raise refuse(f"/mode: {mode!r} is unknown", "expected: bridge, private, vepa or passthru")
-        return kernel_writer.mode_data(self.name, mode)
+        mac = veth_pair.read_mac(request, (request.runtime_config,), (request.config,))
+        queue_length = request.config.integer("bcqueuelen", within=UINT32)
+        return super().read(request)._replace(mac=mac, mode=mode, queue_length=queue_length)
 
-    def make_link(self, request: PluginRequest, undo: Undo) -> Link:
-        length = request.config.integer("bcqueuelen", within=UINT32)
-        link = super().make_link(request, undo)
-        if length:
-            link_change.set_broadcast_queue(link, length, request.attachment.netns)
+    def make_link(self, request: PluginRequest, config: LinkConfig, undo: Undo) -> Link:
+        link = super().make_link(request, config, undo)
+        if config.queue_length:
+            link_change.set_broadcast_queue(link, config.queue_length, request.attachment.netns)
         return link
-
-    def mac(self, request: PluginRequest) -> str:
-        return veth_pair.read_mac(request, (request.runtime_config,), (request.config,))
 
 
 class Ipvlan(_OnMaster):
@@ -174,11 +191,11 @@ class Ipvlan(_OnMaster):
     checks_mtu = False
     notifications = (_ARP_NOTIFY, _NDISC_NOTIFY)
 
-    def link_data(self, request: PluginRequest) -> bytes:
+    def read(self, request: PluginRequest) -> LinkConfig:
         mode = request.config.text("mode") or "l2"
         if mode not in link_message.MODES[self.name].values():
             raise refuse(f"/mode: {mode!r} is unknown", "expected: l2, l3 or l3s")
-        return kernel_writer.mode_data(self.name, mode)
+        return super().read(request)._replace(mode=mode)
 
     def master(self, request: PluginRequest) -> str:
         if request.prev_result is None:
@@ -198,11 +215,14 @@ class Vlan(_OnMaster):
 
     name = "vlan"
 
-    def link_data(self, request: PluginRequest) -> bytes:
+    def read(self, request: PluginRequest) -> LinkConfig:
         number = request.config.integer("vlanId")
         if not 0 <= number <= _LAST_VLAN:
             raise refuse(f"/vlanId: {number} is not a VLAN", f"expected: 0 to {_LAST_VLAN}")
-        return kernel_writer.vlan_data(number)
+        return super().read(request)._replace(vlan=number)
+
+    def link_data(self, config: LinkConfig) -> bytes:
+        return kernel_writer.vlan_data(config.vlan)
 
     def master(self, request: PluginRequest) -> str:
         raise refuse("/master is missing", "expected: the link of the node on which the VLAN is made")
@@ -214,7 +234,10 @@ class Dummy(SingleLink):
     name = "dummy"
     keeps_dns = True
 
-    def make_link(self, request: PluginRequest, undo: Undo) -> Link:
+    def read(self, dummy: PluginRequest) -> LinkConfig:
+        return LinkConfig()
+
+    def make_link(self, request: PluginRequest, dummy: LinkConfig, undo: Undo) -> Link:
         attachment = request.attachment
         sandbox.run_inside(attachment, lambda writer: writer.create_link(attachment.ifname, self.name))
         undo.add(lambda: sandbox.remove_link(attachment))

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_write
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.plugins.single_link import SingleLink
+from ansible_collections.cni.node.plugins.module_utils._reference.plugins.single_link import LinkConfig, SingleLink
 
 _EXEC_LABEL = "/proc/thread-self/attr/exec"
 
@@ -30,15 +30,15 @@ class Tap(SingleLink):
     needs_addresses = False
     notifications = ("net/ipv4/conf/{}/arp_notify",)
 
-    def make_link(self, request: PluginRequest, undo: Undo) -> Link:
-        config, attachment = request.config, request.attachment
-        mtu, mac = (
-            config.integer("mtu", within=PACKET_SIZE),
-            veth_pair.read_mac(request, (request.runtime_config,), (config,)),
-        )
-        owner, group = (config.optional_integer(key, within=UINT32) for key in ("owner", "group"))
-        is_multi_queue, bridge = config.flag("multiQueue"), config.link_name("bridge")
-        label = config.text("selinuxContext")
+    def read(self, request: PluginRequest) -> LinkConfig:
+        mac = veth_pair.read_mac(request, (request.runtime_config,), (request.config,))
+        return LinkConfig(request.config.integer("mtu", within=PACKET_SIZE), mac)
+
+    def make_link(self, request: PluginRequest, config: LinkConfig, undo: Undo) -> Link:
+        keys, attachment = request.config, request.attachment
+        owner, group = (keys.optional_integer(key, within=UINT32) for key in ("owner", "group"))
+        is_multi_queue, bridge = keys.flag("multiQueue"), keys.link_name("bridge")
+        label = keys.text("selinuxContext")
 
         def create(writer: KernelWriter) -> None:
             if rtnetlink.link(attachment.ifname) is not None:
@@ -51,10 +51,10 @@ class Tap(SingleLink):
                 tun.create_tap(attachment.ifname, is_multi_queue, owner, group, has_headers=has_headers)
             undo.add(lambda: sandbox.remove_link(attachment))
             ifindex = sandbox.require_link(attachment.ifname).ifindex
-            if mtu:
-                writer.set_mtu(ifindex, mtu)
-            if mac:
-                writer.set_mac(ifindex, mac)
+            if config.mtu:
+                writer.set_mtu(ifindex, config.mtu)
+            if config.mac:
+                writer.set_mac(ifindex, config.mac)
             if bridge:
                 writer.set_master(ifindex, _require_bridge(bridge).ifindex)
 

@@ -25,10 +25,11 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnet
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference import saved_values, tuned_settings
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import interface_check, sandbox, veth_pair
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin, Place
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import ChainedPlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources, writing
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
 
 _NET = "net/"
 _IPV6 = 6
@@ -70,7 +71,7 @@ class Tuning(ChainedPlugin[_Values]):
         )
         return _Values(link, {**_read_settings(config, ifname), **_read_settings(given, ifname)})
 
-    def describe(self, config: _Values, place: Place) -> t.Iterator[resources.Resource]:
+    def describe(self, config: _Values, known: Facts) -> t.Iterator[resources.Resource]:
         yield config.link
         yield from (resources.Sysctl(path, value, inside=True) for path, value in config.settings.items())
 
@@ -148,7 +149,7 @@ def _require_allowed(request: PluginRequest) -> None:
 def _require_ipv6(request: PluginRequest, values: _Values) -> None:
     """Refuse values with which the kernel removes the IPv6 addresses that the result has."""
     ifname = request.attachment.ifname
-    if all(interface.version != _IPV6 for interface in interface_check.own_interfaces(request)):
+    if all(interface.version != _IPV6 for interface in request.own_interfaces()):
         return
     path = tuned_settings.switches_off_ipv6(values.settings, ifname)
     if path:

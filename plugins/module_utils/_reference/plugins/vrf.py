@@ -18,10 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import route
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import VRF
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.chained import ChainedPlugin, Place
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import ChainedPlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources, writing
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
+from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import has_network, network_route
 
 # RT_SCOPE_UNIVERSE
 _UNIVERSE = 0
@@ -39,9 +41,16 @@ class Vrf(ChainedPlugin[resources.Vrf]):
             raise refuse("/vrfname is missing", "expected: the name of the VRF")
         return resources.Vrf(name, table)
 
-    def describe(self, config: resources.Vrf, place: Place) -> t.Iterator[resources.Resource]:
+    def describe(self, config: resources.Vrf, known: Facts) -> t.Iterator[resources.Resource]:
         yield config
-        yield resources.Port(place.attachment.ifname, config.name, inside=True)
+        yield resources.Port(known.attachment.ifname, config.name, inside=True)
+
+    def move_routes(
+        self, config: resources.Vrf, known: Facts, routes: t.Sequence[resources.Route]
+    ) -> t.Iterator[resources.Route]:
+        written = (route for route in routes if route.made_for is None)
+        for route in (*written, *(network_route(ip) for ip in known.ips if has_network(ip))):
+            yield route._replace(table=route.table or config.table or resources.ANY_TABLE)
 
     def add(self, request: PluginRequest) -> Result:
         vrf = self.read(request)

@@ -17,8 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference.state import links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
-from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ANY_TABLE, State
 
 # The first table that a plugin takes for an address.
 FIRST_TABLE = 100

@@ -110,12 +110,15 @@ class Address(t.NamedTuple):
     is_only: bool = False
 
 
+ANY_TABLE = -1
+
+
 class Route(t.NamedTuple):
     """A route through a link.
 
     Attributes:
         any_gateway: Whether any gateway will do: the result does not name it, or CHECK does not compare it.
-        table: The main table if it is 0.
+        table: The main table if it is 0; `ANY_TABLE` for that of a VRF that chose it itself.
         moved_for: The address whose rule leads to the table of the route; `table` is not known in advance then.
         scope: The kernel's number; None for the default.
         source: The address that the container uses for this route.
@@ -197,3 +200,15 @@ class Lease(t.NamedTuple):
 
 Resource = t.Union[Bridge, Ifb, Link, Vrf, Port, Address, Route, Rule, Sysctl, Rate, Lease]
 State = tuple[Resource, ...]
+
+# What comes later may need what comes before.
+_ORDER = (Bridge, Link, Ifb, Vrf, Port, Address, Route, Rule, Sysctl, Rate, Lease)
+
+
+def rank(resource: Resource) -> int:
+    """Return the place of a resource in the order in which resources depend on each other."""
+    return _ORDER.index(type(resource))
+
+
+def in_order(resources: t.Iterable[Resource]) -> State:
+    return tuple(sorted(resources, key=rank))

@@ -29,21 +29,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.differen
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 
-# What comes later may need what comes before.
-_ORDER = (
-    resources.Bridge,
-    resources.Link,
-    resources.Ifb,
-    resources.Vrf,
-    resources.Port,
-    resources.Address,
-    resources.Route,
-    resources.Rule,
-    resources.Sysctl,
-    resources.Rate,
-    resources.Lease,
-)
-
 
 class NamespaceRepair:
     """Writes the differences of one network namespace: that of the thread that calls `run`.
@@ -100,7 +85,7 @@ def make_on_node(state: State, host_end: Link) -> None:
 
 def in_order(differences: t.Iterable[Difference]) -> list[Difference]:
     """Return differences in the order in which they depend on each other."""
-    return sorted(differences, key=lambda difference: _ORDER.index(type(difference.resource)))
+    return sorted(differences, key=lambda difference: resources.rank(difference.resource))
 
 
 def _write(writer: KernelWriter, difference: Difference) -> None:

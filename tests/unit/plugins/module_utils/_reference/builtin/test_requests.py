@@ -193,7 +193,7 @@ def test_a_chained_plugin_needs_a_previous_result(plugin: str) -> None:
     ],
 )
 def test_a_link_has_a_mode_or_a_vlan_of_its_kind(plugin: t.Any, keys: JsonObject, message: str) -> None:
-    assert error_of(plugin.link_data, read_request(**keys)).msg == message
+    assert error_of(plugin.read, read_request(**keys)).msg == message
 
 
 def test_a_vlan_needs_a_master() -> None:

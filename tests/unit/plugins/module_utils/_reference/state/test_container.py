@@ -16,8 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink im
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
-from ansible_collections.cni.node.plugins.module_utils._reference.state.routes import ANY_TABLE
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ANY_TABLE, State
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import ETH0
 
 V4, V6 = ipaddress.ip_address("10.1.0.2"), ipaddress.ip_address("fd00::2")

@@ -130,12 +130,28 @@ def test_tuning_takes_the_mac_from_several_places(mac: str, given: tuple[JsonObj
     assert [each.mac for each in found if isinstance(each, resources.Link) and each.name == "eth0"] == [mac]
 
 
-@pytest.mark.parametrize(
-    "plugin", [{"type": "bandwidth", "ingressRate": "fast"}, {"type": "sbr", "gateways": ["nowhere"]}]
+# A plugin that makes an interface or changes it, with a value that its ADD refuses.
+REFUSED: tuple[tuple[JsonObject, str], ...] = (
+    ({"type": "bandwidth", "ingressRate": "fast"}, "/ingressRate"),
+    ({"type": "sbr", "table": "main"}, "/table"),
+    ({"type": "bridge", "hairpinMode": "yes"}, "/hairpinMode"),
+    ({"type": "bridge", "mtu": "1400"}, "/mtu"),
+    ({"type": "ptp", "mtu": -1}, "/mtu"),
+    ({"type": "macvlan", "mode": "source"}, "/mode"),
+    ({"type": "ipvlan", "mode": 2}, "/mode"),
+    ({"type": "vlan", "vlanId": 4095}, "/vlanId"),
+    ({"type": "tap", "mac": "02:00"}, "/mac"),
+    ({"type": "host-device", "hwaddr": "nowhere"}, "/hwaddr"),
+    ({"type": "flannel", "delegate": {"mtu": "1400"}}, "/mtu"),
 )
-def test_values_that_no_plugin_accepts_are_an_error(plugin: JsonObject) -> None:
-    error = error_of(lambda: state({"type": "bridge"}, plugin))
+
+
+@pytest.mark.parametrize(("plugin", "pointer"), REFUSED)
+def test_a_record_with_values_that_add_refuses_is_an_error(plugin: JsonObject, pointer: str) -> None:
+    plugins = [{"type": "bridge"}, plugin] if plugin["type"] in ("bandwidth", "sbr") else [plugin]
+    error = error_of(lambda: state(*plugins))
     assert (error.code, "its record has values that no plugin accepts" in error.msg) == (Code.DECODE_FAILURE, True)
+    assert f"{pointer}: " in error.details
 
 
 def test_a_veth_with_a_derived_name_is_the_host_end_and_other_links_are_not_changed() -> None:

@@ -55,7 +55,9 @@ def _add(writer: KernelWriter, bridge: str, items: t.Sequence[JsonObject]) -> No
         if not bridge:
             host = _link(name)
             writer.add_address(host.ifindex, ipaddress.ip_interface(GATEWAY.ip))
-            writer.add_host_route(host.ifindex, ipaddress.ip_interface(GATEWAY.ip + number))
+            writer.add_route(
+                host.ifindex, ipaddress.ip_network(GATEWAY.ip + number), MAIN_TABLE, replace=False, scope=254
+            )
         with kernel_writer.connect(netns) as inside:
             peer = _link(item["ifname"], netns)
             inside.set_up(peer.ifindex)

@@ -25,7 +25,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import MODES
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import Connection, attribute
 from ansible_collections.cni.node.plugins.module_utils._linux.links.routing_rules import Rule
-from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE
 
 # linux/netlink.h, linux/rtnetlink.h, linux/fib_rules.h
 _REPLACE, _EXCLUSIVE, _CREATE, _APPEND = 0x100, 0x200, 0x400, 0x800
@@ -48,7 +47,7 @@ _IFA_F_NODAD = 0x2
 # linux/rtnetlink.h, linux/fib_rules.h
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_PREFSRC, _RTA_TABLE = 1, 4, 5, 6, 7, 15
 _FRA_SRC, _FRA_PRIORITY, _FRA_TABLE, _FR_ACT_TO_TBL = 2, 6, 15, 1
-_RTPROT_BOOT, _RTN_UNICAST, _ANY_SCOPE, _SCOPE_HOST = 3, 1, 255, 254
+_RTPROT_BOOT, _RTN_UNICAST, _ANY_SCOPE = 3, 1, 255
 _LARGEST_SHORT_TABLE = 255
 # The kernel's own rule for the main table; a new rule comes before all others.
 _MAIN_RULE = 32766
@@ -284,12 +283,6 @@ class KernelWriter:
         message = _route_message(ifindex, destination, table, _RTPROT_BOOT, scope or 0, _RTN_UNICAST) + attributes
         flags = _CREATE | (_REPLACE if replace else _APPEND)
         self._change(f"add the route to {destination}", _NEWROUTE, message, errno.EEXIST, flags=flags)
-
-    def add_host_route(self, ifindex: int, address: IpInterface) -> None:
-        """Add a route to a single address, which a link reaches without a gateway."""
-        only = type(address.network)(address.ip)
-        scope = _SCOPE_HOST if address.version == 4 else 0
-        self.add_route(ifindex, only, MAIN_TABLE, replace=False, scope=scope)
 
     def remove_route(self, ifindex: int, destination: IpNetwork, table: int) -> None:
         """Remove a route of any scope that any program has made; do nothing if it does not exist."""

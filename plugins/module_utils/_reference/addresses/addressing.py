@@ -11,25 +11,21 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
-    IpAddress,
-    IpInterface,
-    parse_address,
-    parse_interface,
-)
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT8, UINT32, Keys, refuse
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import FORWARDING
+from ansible_collections.cni.node.plugins.module_utils._reference.state import facts, writing
+from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
+from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import describe_forwarding
 
 # Seconds that the kernel may look for duplicates of an address, and between two looks.
 _DUPLICATES_TIMEOUT = 5.0
@@ -49,25 +45,19 @@ class Addressing:
     routes: list[JsonObject]
     dns: JsonObject
 
-    @property
-    def interfaces(self) -> list[IpInterface]:
-        return [_interface(ip) for ip in self.ips]
+    def facts(self, attachment: Attachment) -> Facts:
+        """Return the addresses and routes of the container's interface.
 
-    @property
-    def gateways(self) -> list[tuple[IpInterface, IpAddress | None]]:
-        """Each address with its gateway."""
-        return [(_interface(ip), parse_address(ip.get("gateway"))) for ip in self.ips]
+        Raises:
+            CniError: The IPAM plugin has returned a value that cannot be used.
+        """
+        ips = [facts.read_ip(ip, attachment.ifname) for ip in self.ips]
+        routes = facts.read_routes(self.routes, attachment.ifname, ips)
+        return Facts(attachment, ips=tuple(ips), routes=tuple(routes))
 
     def place(self, index: int) -> None:
         """Note the interface of the addresses, by its number in the result."""
         self.ips = [{**ip, "interface": index} for ip in self.ips]
-
-
-def _interface(ip: JsonObject) -> IpInterface:
-    interface = parse_interface(ip["address"])
-    if interface is None:
-        raise refuse(f"the IPAM plugin returned {ip['address']!r}, which is not an address with a prefix length")
-    return interface
 
 
 def ipam_type(request: PluginRequest) -> str:
@@ -116,18 +106,18 @@ def run_ipam(request: PluginRequest) -> None:
         request.delegate(plugin_type)
 
 
-def enable_forwarding(interfaces: t.Iterable[IpInterface]) -> None:
+def enable_forwarding(known: Facts) -> None:
     """Let the node forward packets of the families of addresses.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    for family in sorted({interface.version for interface in interfaces}):
-        if sysctl.read_at(FORWARDING[family]) != "1":
-            sysctl.write_at(FORWARDING[family], "1")
+    for setting in describe_forwarding(known):
+        if sysctl.read_at(setting.path) != setting.value:
+            sysctl.write_at(setting.path, setting.value)
 
 
-def configure(writer: KernelWriter, ifname: str, addressing: Addressing, *, announces: bool = False) -> int:
+def configure(writer: KernelWriter, known: Facts, *, announces: bool = False) -> int:
     """Give an interface of this thread's network namespace its addresses, set it up, and add the routes.
 
     Args:
@@ -136,23 +126,24 @@ def configure(writer: KernelWriter, ifname: str, addressing: Addressing, *, anno
     Returns:
         Its index.
     """
+    ifname = known.attachment.ifname
     link = rtnetlink.link(ifname)
     if link is None:
         raise refuse(f"there is no interface {ifname}")
-    if any(interface.version == 6 for interface in addressing.interfaces):
+    if any(ip.interface.version == 6 for ip in known.ips):
         _enable_ipv6(ifname)
     with writer.batch():
         if announces:
             writer.announce_addresses(link.ifindex)
-        for interface in addressing.interfaces:
-            writer.add_address(link.ifindex, interface, finds_duplicates=True)
+        for ip in known.ips:
+            writer.add_address(link.ifindex, ip.interface, finds_duplicates=True)
         if not link.is_up:
             writer.set_up(link.ifindex)
-    if any(interface.version == 6 and gateway for interface, gateway in addressing.gateways):
+    if any(ip.interface.version == 6 and ip.gateway for ip in known.ips):
         _wait_for_addresses(ifname)
     with writer.batch():
-        for route in addressing.routes:
-            _add_route(writer, link.ifindex, route, addressing)
+        for route in known.routes:
+            writing.add_route(writer, link.ifindex, route)
     return link.ifindex
 
 
@@ -186,22 +177,3 @@ def _address_flags(ifname: str) -> list[int]:
     with open("/proc/thread-self/net/if_inet6", encoding="utf-8", errors="replace") as lines:
         fields = [line.split() for line in lines]
     return [int(each[4], 16) for each in fields if each[5] == ifname]
-
-
-def _add_route(writer: KernelWriter, ifindex: int, route: JsonObject, addressing: Addressing) -> None:
-    destination = parse_interface(route.get("dst"))
-    if destination is None:
-        raise refuse(f"the IPAM plugin returned a route to {route.get('dst')!r}")
-    # The result may come from an executable.
-    numbers = Keys(route, f"the route to {destination}: ")
-    defaults = (gateway for dummy, gateway in addressing.gateways if gateway)
-    default = next((gateway for gateway in defaults if gateway.version == destination.version), None)
-    writer.add_route(
-        ifindex,
-        destination.network,
-        numbers.integer("table", within=UINT32) or rtnetlink.MAIN_TABLE,
-        replace=False,
-        gateway=parse_address(route.get("gw")) or default,
-        scope=numbers.optional_integer("scope", within=UINT8),
-        priority=numbers.integer("priority", within=UINT32),
-    )

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -121,7 +122,11 @@ class _Addition:
 
     def run(self) -> Result:
         config, attachment = self._config, self._request.attachment
-        bridge = _ensure_bridge(self._writer, config)
+        present = rtnetlink.link(config.bridge)
+        if present is not None and present.kind != BRIDGE:
+            hint = "rename it, or set /bridge to another name"
+            raise refuse(f"the link {config.bridge} exists, and is not a bridge", hint)
+        bridge = writing.ensure_bridge(self._writer, config.describe_bridge(), present)
         pair = veth_pair.create(
             self._writer, attachment, self._undo, mtu=config.mtu, mac=config.mac, master=bridge.ifindex
         )
@@ -147,29 +152,29 @@ class _Addition:
         config, request = self._config, self._request
         given.place(2)
         if config.is_gateway:
-            _complete_gateways(given, config.is_default_gateway)
-        sandbox.run_inside(request.attachment, lambda writer: self._configure(writer, given))
-        further = self._write_gateways(bridge, given) if config.is_gateway else []
+            _complete_gateways(given, request.attachment, is_default=config.is_default_gateway)
+        known = given.facts(request.attachment)
+        sandbox.run_inside(request.attachment, lambda writer: self._configure(writer, known))
+        further = self._write_gateways(bridge, known) if config.is_gateway else []
         if config.masquerades:
             backend = config.masquerade_backend
-            rules.write(describe_all_masquerading(request.attachment, given.interfaces, backend), self._undo)
+            rules.write(describe_all_masquerading(request.attachment, known.addresses, backend), self._undo)
         return further
 
-    def _configure(self, writer: KernelWriter, given: Addressing) -> None:
+    def _configure(self, writer: KernelWriter, known: Facts) -> None:
         ifname, finds_duplicates = self._request.attachment.ifname, self._config.finds_duplicates
         with contextlib.suppress(CniError):  # the kernel may be without IPv6
             if finds_duplicates:
                 sysctl.write_at(f"net/ipv6/conf/{ifname}/enhanced_dad", "1")
             sysctl.write_at(f"net/ipv6/conf/{ifname}/accept_dad", "1" if finds_duplicates else "0")
-        addressing.configure(writer, ifname, given, announces=True)
+        addressing.configure(writer, known, announces=True)
 
-    def _write_gateways(self, bridge: KernelLink, given: Addressing) -> list[JsonObject]:
+    def _write_gateways(self, bridge: KernelLink, known: Facts) -> list[JsonObject]:
         config = self._config
         link = self._ensure_vlan_gateway(bridge) if config.vlans.vlan else bridge
-        for interface, gateway in sorted(given.gateways, key=lambda each: each[0].version):
-            wanted = ipaddress.ip_interface(f"{gateway}/{interface.network.prefixlen}")
-            _ensure_address(self._writer, link, wanted, config.force_address)
-        addressing.enable_forwarding(given.interfaces)
+        for gateway in sorted(_list_gateways(known), key=lambda each: each.version):
+            _ensure_address(self._writer, link, gateway, config.force_address)
+        addressing.enable_forwarding(known)
         return [{"name": link.name, "mac": link.mac}] if config.vlans.vlan else []
 
     def _ensure_vlan_gateway(self, bridge: KernelLink) -> KernelLink:
@@ -187,38 +192,15 @@ class _Addition:
         return sandbox.require_link(name)
 
 
-def _ensure_bridge(writer: KernelWriter, config: BridgeConfig) -> KernelLink:
-    """Return the bridge, which is up; create it if it is missing.
-
-    Raises:
-        CniError: Another link has its name.
-    """
-    link = rtnetlink.link(config.bridge)
-    if link is None:
-        data = kernel_writer.vlan_filtering_data() if config.vlans.is_filtered else b""
-        writer.ensure_link(config.bridge, BRIDGE, data, mtu=config.mtu)
-        link = sandbox.require_link(config.bridge)
-    if link.kind != BRIDGE:
-        raise refuse(
-            f"the link {config.bridge} exists, and is not a bridge", "rename it, or set /bridge to another name"
-        )
-    if config.is_promiscuous and not link.is_promiscuous:
-        writer.set_promiscuous(link.ifindex)
-    if not link.is_up:
-        # New, or left so by a killed ADD. A bridge that is up may have the node's routes from a router.
-        router_advertisements.ignore(config.bridge)
-        writer.set_up(link.ifindex)
-    return link
-
-
 def _describe_gateways(link: str, known: Facts) -> t.Iterator[Address]:
     """Yield the gateways: all of IPv6, but only the last one of IPv4, which has replaced the others."""
-    gateways: dict[t.Hashable, IpInterface] = {}
-    for ip in known.ips:
-        if ip.gateway is not None:
-            gateway = ipaddress.ip_interface(f"{ip.gateway}/{ip.interface.network.prefixlen}")
-            gateways[gateway.version if gateway.version == 4 else gateway] = gateway
+    gateways = {each.version if each.version == 4 else each: each for each in _list_gateways(known)}
     yield from (Address(link, each, inside=False, is_only=each.version == 4) for each in gateways.values())
+
+
+def _list_gateways(known: Facts) -> list[IpInterface]:
+    ips = (ip for ip in known.ips if ip.gateway is not None)
+    return [ipaddress.ip_interface(f"{ip.gateway}/{ip.interface.network.prefixlen}") for ip in ips]
 
 
 def _ensure_address(writer: KernelWriter, link: KernelLink, wanted: IpInterface, force: bool) -> None:
@@ -240,12 +222,11 @@ def _ensure_address(writer: KernelWriter, link: KernelLink, wanted: IpInterface,
     writer.set_mac(link.ifindex, link.mac)
 
 
-def _complete_gateways(given: Addressing, is_default: bool) -> None:
+def _complete_gateways(given: Addressing, attachment: Attachment, *, is_default: bool) -> None:
     """Choose the gateways that the IPAM plugin has not, and add the default routes."""
-    for ip, interface in zip(given.ips, given.interfaces):
-        if not ip.get("gateway"):
-            ip["gateway"] = str(interface.network.network_address + 1)
-    for interface, gateway in given.gateways if is_default else ():
-        everywhere = "0.0.0.0/0" if interface.version == 4 else "::/0"
-        if not any(route["dst"] == everywhere for route in given.routes):
-            given.routes.append({"dst": everywhere, "gw": str(gateway)})
+    for keys, ip in zip(given.ips, given.facts(attachment).ips):
+        gateway = str(ip.gateway or ip.interface.network.network_address + 1)
+        keys["gateway"] = keys.get("gateway") or gateway
+        everywhere = "0.0.0.0/0" if ip.interface.version == 4 else "::/0"
+        if is_default and not any(route["dst"] == everywhere for route in given.routes):
+            given.routes.append({"dst": everywhere, "gw": gateway})

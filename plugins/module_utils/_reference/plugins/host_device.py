@@ -95,7 +95,7 @@ class HostDevice(InterfacePlugin[_Config]):
             given = addressing.allocate(request, undo)
             given.place(0)
             if device.link is not None and given.ips:
-                sandbox.run_inside(attachment, lambda writer: addressing.configure(writer, attachment.ifname, given))
+                sandbox.run_inside(attachment, lambda writer: addressing.configure(writer, given.facts(attachment)))
         keys: JsonObject = {"interfaces": [interface], "ips": given.ips, "routes": given.routes}
         return Result(version.LATEST, {**keys, "dns": dns if given.ips else {}})
 

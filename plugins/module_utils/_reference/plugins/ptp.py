@@ -12,7 +12,6 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
@@ -22,7 +21,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import kerne
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_config
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
     rules,
     sandbox,
@@ -36,7 +34,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.masquera
     describe_all_masquerading,
     read_masquerade_backend,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces
+from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces, writing
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Address, Resource, Route
 
@@ -74,7 +72,7 @@ class Ptp(RulePlugin, InterfacePlugin[PtpConfig]):
         return known._replace(host_end=host_end, routed_link=host_end)
 
     def describe(self, config: PtpConfig, known: Facts) -> t.Iterator[Resource]:
-        routes = [route for ip in known.ips if ip.gateway is not None for route in _describe_routes(ip, ip.gateway)]
+        routes = [route for ip in known.ips for route in _describe_routes(ip)]
         yield from interfaces.describe_container(known, mtu=config.mtu, own_routes=routes)
         yield from interfaces.describe_host_end(known, config.mtu)
         if known.routed_link:
@@ -85,14 +83,15 @@ class Ptp(RulePlugin, InterfacePlugin[PtpConfig]):
         config, attachment = self.read(request), request.attachment
         with sandbox.open_sandbox(attachment), kernel_writer.connect() as writer, Undo() as undo:
             given = addressing.allocate(request, undo)
-            gateways = _require_gateways(given)
+            known = given.facts(attachment)
+            _require_gateways(known)
             given.place(1)
-            addressing.enable_forwarding(given.interfaces)
+            addressing.enable_forwarding(known)
             pair = veth_pair.create(writer, attachment, undo, mtu=config.mtu)
-            sandbox.run_inside(attachment, lambda inside: _configure(inside, attachment.ifname, given, gateways))
-            _write_host_end(writer, pair.host_index, gateways)
+            sandbox.run_inside(attachment, lambda inside: _configure(inside, known))
+            _write_gateways(writer, pair.host_index, known._replace(routed_link=pair.host_name))
             if config.masquerades:
-                rules.write(describe_all_masquerading(attachment, given.interfaces, config.masquerade_backend), undo)
+                rules.write(describe_all_masquerading(attachment, known.addresses, config.masquerade_backend), undo)
         keys = {"interfaces": [pair.host_interface, pair.container_interface], "ips": given.ips, "routes": given.routes}
         return Result(version.LATEST, {**keys, "dns": given.dns if config.dns is None else config.dns})
 
@@ -112,12 +111,13 @@ class Ptp(RulePlugin, InterfacePlugin[PtpConfig]):
         addressing.run_ipam(request)  # as the last step, as for bridge
 
 
-def _describe_routes(ip: ContainerIp, gateway: IpAddress) -> t.Iterator[Route]:
+def _describe_routes(ip: ContainerIp) -> t.Iterator[Route]:
     """Yield the routes with which a container reaches its network through the node."""
-    source, scope = ip.interface.ip, interfaces.LINK_SCOPE if gateway.version == 4 else None
-    yield Route(ip.link, ipaddress.ip_network(gateway), None, inside=True, scope=scope, source=source)
-    if interfaces.has_network(ip):
-        yield Route(ip.link, ip.interface.network, gateway, inside=True, source=source)
+    source, scope = ip.interface.ip, interfaces.LINK_SCOPE if ip.interface.version == 4 else None
+    if ip.gateway is not None:
+        yield Route(ip.link, ipaddress.ip_network(ip.gateway), None, inside=True, scope=scope, source=source)
+        if interfaces.has_network(ip):
+            yield Route(ip.link, ip.interface.network, ip.gateway, inside=True, source=source)
 
 
 def _describe_gateways(known: Facts) -> t.Iterator[Address | Route]:
@@ -130,36 +130,28 @@ def _describe_gateways(known: Facts) -> t.Iterator[Address | Route]:
             yield Route(link, ipaddress.ip_network(ip.interface.ip), None, inside=False, scope=scope)
 
 
-def _require_gateways(given: Addressing) -> list[tuple[IpInterface, IpAddress]]:
-    if not given.ips:
+def _require_gateways(known: Facts) -> None:
+    if not known.ips:
         raise refuse("/ipam/type is missing", "expected: an IPAM plugin such as host-local")
-    gateways = []
-    for interface, gateway in given.gateways:
-        if gateway is None:
-            raise refuse(
-                f"the IPAM plugin returned {interface} without a gateway", "expected: a gateway for each address"
-            )
-        gateways.append((interface, gateway))
-    return gateways
+    lacking = next((ip.interface for ip in known.ips if ip.gateway is None), None)
+    if lacking is not None:
+        raise refuse(f"the IPAM plugin returned {lacking} without a gateway", "expected: a gateway for each address")
 
 
-def _configure(
-    writer: KernelWriter, ifname: str, given: Addressing, gateways: list[tuple[IpInterface, IpAddress]]
-) -> None:
+def _configure(writer: KernelWriter, known: Facts) -> None:
     """Give the container its addresses; all traffic but that to the gateway itself goes through the gateway."""
-    ifindex = addressing.configure(writer, ifname, given)
+    ifindex = addressing.configure(writer, known)
     with writer.batch():
-        for interface, gateway in gateways:
-            writer.remove_route(ifindex, interface.network, MAIN_TABLE)
-            only = ipaddress.ip_network(gateway)
-            writer.add_route(ifindex, only, MAIN_TABLE, replace=False, scope=interfaces.LINK_SCOPE, source=interface.ip)
-            writer.add_route(
-                ifindex, interface.network, MAIN_TABLE, replace=False, gateway=gateway, source=interface.ip
-            )
+        for ip in known.ips:
+            writer.remove_route(ifindex, ip.interface.network, MAIN_TABLE)
+            for route in _describe_routes(ip):
+                writing.add_route(writer, ifindex, route)
 
 
-def _write_host_end(writer: KernelWriter, ifindex: int, gateways: list[tuple[IpInterface, IpAddress]]) -> None:
+def _write_gateways(writer: KernelWriter, ifindex: int, known: Facts) -> None:
     with writer.batch():
-        for interface, gateway in gateways:
-            writer.add_address(ifindex, ipaddress.ip_interface(gateway), finds_duplicates=True)
-            writer.add_host_route(ifindex, interface)
+        for resource in _describe_gateways(known):
+            if isinstance(resource, Address):
+                writer.add_address(ifindex, resource.interface, finds_duplicates=True)
+            else:
+                writing.add_route(writer, ifindex, resource)

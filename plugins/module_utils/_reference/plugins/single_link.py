@@ -101,7 +101,7 @@ class SingleLink(InterfacePlugin[LinkConfig]):
         for path in self.notifications if given.ips else ():
             with contextlib.suppress(CniError):  # the kernel may be without IPv6
                 sysctl.write_at(path.format(attachment.ifname), "1")
-        addressing.configure(writer, attachment.ifname, given)
+        addressing.configure(writer, given.facts(attachment))
 
     def delete(self, request: PluginRequest) -> None:
         addressing.run_ipam(request)

@@ -16,12 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     IpAddress,
     IpInterface,
-    IpNetwork,
-    parse_address,
     parse_interface,
-    parse_network,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, UINT8, UINT32, Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import LOOPBACK
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
@@ -69,6 +67,10 @@ class Facts(t.NamedTuple):
     routed_link: str = ""
 
     @property
+    def addresses(self) -> list[IpInterface]:
+        return [ip.interface for ip in self.ips]
+
+    @property
     def ifb(self) -> str:
         """The name of the link that limits what the container sends, if there is one."""
         return firewall_names.ifb(*self.attachment.key[:2])
@@ -106,7 +108,7 @@ def read(attachment: Attachment, result: Result, *, is_loopback: bool = False) -
         tuple(each for number, each in named if number in inside and may_be(each.name)),
         tuple(each for number, each in named if not interfaces[number].get("sandbox")),
         own_ips,
-        tuple(_read_routes(result.keys.get("routes") or (), attachment.ifname, own_ips)),
+        tuple(read_routes(result.keys.get("routes") or (), attachment.ifname, own_ips)),
     )
 
 
@@ -122,7 +124,8 @@ def wrap_errors(attachment: Attachment) -> t.Iterator[None]:
 
 
 def _read_interface(item: t.Mapping[str, t.Any]) -> Interface:
-    return Interface(str(item["name"]), str(item.get("mac") or "").lower(), item.get("mtu") or 0)
+    keys = Keys(item, f"the interface {item['name']!r}: ")
+    return Interface(keys.text("name"), keys.text("mac").lower(), keys.integer("mtu", within=PACKET_SIZE))
 
 
 def _read_ips(
@@ -130,42 +133,53 @@ def _read_ips(
 ) -> t.Iterator[ContainerIp]:
     """Yield the addresses of interfaces, by their numbers in the result; an old result has none, and None here."""
     for ip in ips:
-        link, address = interfaces.get(ip.get("interface")), parse_interface(ip["address"])
-        if link is not None and address is not None:
-            yield ContainerIp(link, address, _parse_gateway(ip.get("gateway")))
+        link = interfaces.get(ip.get("interface"))
+        if link is not None:
+            yield read_ip(ip, link)
 
 
-def _read_routes(
+def read_ip(keys: t.Mapping[str, t.Any], link: str) -> ContainerIp:
+    """Return an address of a result.
+
+    Raises:
+        CniError: A value is not an address.
+    """
+    interface = parse_interface(keys.get("address"))
+    if interface is None:
+        raise refuse(f"the IPAM plugin returned {keys.get('address')!r}, which is not an address with a prefix length")
+    return ContainerIp(link, interface, Keys(keys, f"the address {interface}: ").address("gateway"))
+
+
+def read_routes(
     routes: t.Iterable[t.Mapping[str, t.Any]], link: str, ips: t.Iterable[ContainerIp]
 ) -> t.Iterator[Route]:
+    """Yield the routes of a result.
+
+    Args:
+        link: The link through which they lead.
+        ips: The first gateway of a family is that of its routes without a gateway.
+
+    Raises:
+        CniError: A value is not one of a route.
+    """
     gateways: dict[int, IpAddress] = {}
     for ip in ips:
         if ip.gateway:
             gateways.setdefault(ip.gateway.version, ip.gateway)
     for route in routes:
-        destination, gateway = _parse_destination(str(route["dst"])), _parse_gateway(route.get("gw"))
+        destination = parse_interface(route.get("dst"))
+        if destination is None:
+            raise refuse(f"the IPAM plugin returned a route to {route.get('dst')!r}")
+        keys = Keys(route, f"the route to {destination}: ")
+        gateway = keys.address("gw")
         yield Route(
             link,
-            destination,
+            destination.network,
             gateway or gateways.get(destination.version),
             inside=True,
             # CHECK accepts any default route.
-            any_gateway=gateway is None or destination.prefixlen == 0,
-            table=route.get("table") or 0,
-            scope=route.get("scope"),
-            priority=route.get("priority") or 0,
+            any_gateway=gateway is None or destination.network.prefixlen == 0,
+            table=keys.integer("table", within=UINT32),
+            scope=keys.optional_integer("scope", within=UINT8),
+            priority=keys.integer("priority", within=UINT32),
         )
-
-
-def _parse_gateway(text: str | None) -> IpAddress | None:
-    address = parse_address(text)
-    if text and address is None:
-        raise ValueError(f"{text!r} is not an address")
-    return address
-
-
-def _parse_destination(text: str) -> IpNetwork:
-    network = parse_network(text)
-    if network is None:
-        raise ValueError(f"{text!r} is not a network")
-    return network

@@ -106,17 +106,32 @@ def _write_lease(writer: KernelWriter, dummy: Difference, lease: resources.Lease
 
 
 def _write_bridge(writer: KernelWriter, dummy: Difference, bridge: resources.Bridge) -> None:
-    data = kernel_writer.vlan_filtering_data() if bridge.filters_vlans else b""
-    writer.ensure_link(bridge.name, BRIDGE, data, mtu=bridge.mtu, mac=bridge.mac)
-    link = _find_link(bridge.name)
+    ensure_bridge(writer, bridge)
+
+
+def ensure_bridge(writer: KernelWriter, bridge: resources.Bridge, link: Link | None = None) -> Link:
+    """Return a bridge of this network namespace, which is up; create it if it is missing.
+
+    Args:
+        link: The link that has its name, if it is there.
+
+    Raises:
+        CniError: It is not a bridge.
+    """
+    if link is None:
+        data = kernel_writer.vlan_filtering_data() if bridge.filters_vlans else b""
+        writer.ensure_link(bridge.name, BRIDGE, data, mtu=bridge.mtu, mac=bridge.mac)
+        link = _find_link(bridge.name)
     if link.kind != BRIDGE:
         problem = f"another link has the name {bridge.name}, and is not a bridge"
         raise CniError(Code.LIMITED_CONNECTIVITY, problem, "remove or rename that link")
-    if not link.is_up:  # as ADD
-        router_advertisements.ignore(bridge.name)
-    if bridge.is_promiscuous:
+    if bridge.is_promiscuous and not link.is_promiscuous:
         writer.set_promiscuous(link.ifindex)
-    writer.set_up(link.ifindex)
+    if not link.is_up:
+        # New, or left so by a killed ADD. A bridge that is up may have the node's routes from a router.
+        router_advertisements.ignore(bridge.name)
+        writer.set_up(link.ifindex)
+    return link
 
 
 def _write_link(writer: KernelWriter, difference: Difference, link: resources.Link) -> None:
@@ -225,19 +240,24 @@ def _write_route(writer: KernelWriter, difference: Difference, route: resources.
     rivals = [known for known in rtnetlink.routes(ifindex) if known.destination == route.destination]
     # The kernel makes the route of a network itself, in the table of a VRF, too.
     if not any(is_route(known, route, table) for known in rivals):
-        writer.add_route(
-            ifindex,
-            route.destination,
-            table,
-            replace=any(known.table == table for known in rivals),
-            gateway=route.gateway,
-            scope=route.scope,
-            source=route.source,
-            priority=route.priority,
-        )
+        add_route(writer, ifindex, route, replace=any(known.table == table for known in rivals))
     if route.moved_for and any(known.table == MAIN_TABLE for known in rivals):
         # The kernel has made this route again for an address or a link that was repaired.
         writer.remove_route(ifindex, route.destination, MAIN_TABLE)
+
+
+def add_route(writer: KernelWriter, ifindex: int, route: resources.Route, *, replace: bool = False) -> None:
+    """Add a route through a link; arguments and errors as `KernelWriter.add_route`."""
+    writer.add_route(
+        ifindex,
+        route.destination,
+        route.table or MAIN_TABLE,
+        replace=replace,
+        gateway=route.gateway,
+        scope=route.scope,
+        source=route.source,
+        priority=route.priority,
+    )
 
 
 def _write_rule(writer: KernelWriter, dummy: Difference, rule: resources.Rule) -> None:

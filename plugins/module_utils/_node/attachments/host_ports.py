@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, parse_address
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import lower_keys
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import (
     Attachment,
     Key,
@@ -24,11 +24,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import (
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_capability_args
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import listeners
 from ansible_collections.cni.node.plugins.module_utils._linux.listeners import Listener
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.port_mapping import read_mapping
 
 CAPABILITY = "portMappings"
 
@@ -36,7 +38,7 @@ _UNSPECIFIED: t.Final[tuple[IpAddress, ...]] = (ipaddress.IPv4Address(0), ipaddr
 _ADVICE = "choose another hostPort, or a hostIP that is not in use"
 
 
-class Mapping(t.NamedTuple):
+class HostPort(t.NamedTuple):
     """A port of the node that is mapped to a port of a container.
 
     Attributes:
@@ -64,7 +66,7 @@ class _Holder(t.NamedTuple):
         advice: Another way to free the port.
     """
 
-    mapping: Mapping
+    mapping: HostPort
     attachment: Attachment
     state: str
     advice: str
@@ -101,7 +103,7 @@ class HostPorts:
         new = [mapping for mapping in _mappings(attachment) if mapping[:3] not in own] if _maps_ports(network) else []
         return self._mapped_conflict(new, attachment), self._listener_conflict(new, attachment)
 
-    def _mapped_conflict(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
+    def _mapped_conflict(self, new: t.Sequence[HostPort], attachment: Attachment) -> CniError | None:
         conflicts = [
             (mapping, holder)
             for mapping in new
@@ -114,7 +116,7 @@ class HostPorts:
         advice = ", or ".join(dict.fromkeys([_ADVICE, *(holder.advice for dummy, holder in conflicts)]))
         return CniError(Code.INVALID_ENVIRONMENT, f"{attachment}: {what}", advice)
 
-    def _listener_conflict(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
+    def _listener_conflict(self, new: t.Sequence[HostPort], attachment: Attachment) -> CniError | None:
         conflicts = [
             (mapping, listener)
             for mapping in new
@@ -178,7 +180,7 @@ def _maps_ports(network: NetworkConfiguration) -> bool:
     return any(CAPABILITY in plugin.capabilities for plugin in network.plugins)
 
 
-def _mappings(attachment: Attachment, addresses: t.Iterable[str] = ()) -> list[Mapping]:
+def _mappings(attachment: Attachment, addresses: t.Iterable[str] = ()) -> list[HostPort]:
     """Return the valid mappings of an attachment; other runtimes may write the keys in upper or lower case.
 
     Args:
@@ -186,28 +188,17 @@ def _mappings(attachment: Attachment, addresses: t.Iterable[str] = ()) -> list[M
     """
     entries = normalize_capability_args({CAPABILITY: attachment.capability_args.get(CAPABILITY)}).get(CAPABILITY)
     families = {ipaddress.ip_interface(address).version for address in addresses}
-    mappings = []
+    ports = []
     for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict):
-            mapping = _mapping(lower_keys(entry))
-            if mapping is not None:
-                mapped = tuple(host for host in mapping.addresses if not families or host.version in families)
-                mappings.append(mapping._replace(addresses=mapped))
-    return mappings
+        with contextlib.suppress(CniError):  # what portmap refuses, it does not map
+            mapping = read_mapping(Keys(entry if isinstance(entry, dict) else {}))
+            hosts = (mapping.host_ip,) if mapping.host_ip else _UNSPECIFIED
+            hosts = tuple(host for host in hosts if not families or host.version in families)
+            ports.append(HostPort(mapping.protocol, mapping.host_port, hosts, mapping.container_port))
+    return ports
 
 
-def _mapping(keys: t.Mapping[str, t.Any]) -> Mapping | None:
-    port, host_ip = keys.get("hostport"), keys.get("hostip") or ""
-    if not isinstance(port, int) or not isinstance(host_ip, str):
-        return None
-    address = parse_address(host_ip)
-    if host_ip and address is None:
-        return None
-    addresses = (address,) if address else _UNSPECIFIED
-    return Mapping(str(keys.get("protocol")), port, addresses, keys.get("containerport") or 0)
-
-
-def _is_conflict(mapping: Mapping, attachment: Attachment, holder: _Holder) -> bool:
+def _is_conflict(mapping: HostPort, attachment: Attachment, holder: _Holder) -> bool:
     other = holder.mapping
     if attachment.key == holder.attachment.key or not mapping.overlaps(other.addresses):
         return False
@@ -216,7 +207,7 @@ def _is_conflict(mapping: Mapping, attachment: Attachment, holder: _Holder) -> b
     return not same
 
 
-def _is_used(mapping: Mapping, listener: Listener) -> bool:
+def _is_used(mapping: HostPort, listener: Listener) -> bool:
     is_dual_stack = listener.address == _UNSPECIFIED[1]
     return mapping.overlaps(_UNSPECIFIED if is_dual_stack else (listener.address,))
 

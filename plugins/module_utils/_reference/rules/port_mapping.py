@@ -143,10 +143,11 @@ def read_mappings(runtime_config: Keys) -> list[Mapping]:
     Raises:
         CniError: An entry is not a mapping of ports.
     """
-    return [_read_mapping(entry) for entry in runtime_config.sections("portMappings")]
+    return [read_mapping(entry) for entry in runtime_config.sections("portMappings")]
 
 
-def _read_mapping(entry: Keys) -> Mapping:
+def read_mapping(entry: Keys) -> Mapping:
+    """Return an entry of the capability ``portMappings``; errors as `read_mappings`."""
     protocol = entry.text("protocol")
     if not (protocol.isascii() and protocol.isalnum()):
         raise refuse(f"{entry.pointer('protocol')}: {protocol!r} is not a protocol", "expected: for example tcp")

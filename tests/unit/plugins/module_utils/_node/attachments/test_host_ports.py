@@ -154,7 +154,16 @@ def test_a_foreign_record_without_its_namespace_holds_no_port(mapping: FakeNode)
 
 
 @pytest.mark.parametrize(
-    "odd", ["8080", [7], [{}], [{"hostPort": {}}], [{**PORT, "hostIP": "here"}], [{**PORT, "hostIP": 7}]]
+    "odd",
+    [
+        "8080",
+        [7],
+        [{}],
+        [{"hostPort": {}}],
+        [{"hostPort": 8080}],
+        [{**PORT, "hostIP": "here"}],
+        [{**PORT, "hostIP": 7}],
+    ],
 )
 def test_an_invalid_mapping_holds_no_port(mapping: FakeNode, odd: t.Any) -> None:
     ensure(mapping, map_ports(mapping, "blue"))

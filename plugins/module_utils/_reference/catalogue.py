@@ -103,52 +103,31 @@ _REFERENCE = (
         "bridge",
         link_kind=VETH,
         l2=_BRIDGE,
-        gateway_on_link=True,
         masquerades=True,
-        sets_mtu=True,
         checks_macs=True,
-        leaves_down_key="disableContainerInterface",
         modules=("bridge", "veth"),
         quirks=(*_BRIDGE_QUIRKS, *_MASQUERADE_CHAIN),
     ),
     PluginType("dhcp", assigns_addresses=True),
-    PluginType("dummy", link_kind="dummy", gateway_on_link=True, modules=("dummy",)),
+    PluginType("dummy", link_kind="dummy", modules=("dummy",)),
     PluginType("firewall", filters=True, quirks=(_SHARED_CHAINS,)),
-    PluginType("host-device", borrows_device=True, gateway_on_link=True, del_skips_ipam=True),
+    PluginType("host-device", borrows_device=True, del_skips_ipam=True),
     PluginType("host-local", assigns_addresses=True, has_ranges=True, address_capability="ipRanges"),
-    PluginType(
-        "ipvlan",
-        link_kind="ipvlan",
-        l2=_MASTER,
-        gateway_on_link=True,
-        sets_mtu=True,
-        default_mode="l2",
-        modules=("ipvlan",),
-    ),
+    PluginType("ipvlan", link_kind="ipvlan", l2=_MASTER, modules=("ipvlan",)),
     PluginType("loopback", is_loopback=True),
-    PluginType(
-        "macvlan",
-        link_kind="macvlan",
-        l2=_MASTER,
-        gateway_on_link=True,
-        sets_mtu=True,
-        default_mode="bridge",
-        modules=("macvlan",),
-    ),
+    PluginType("macvlan", link_kind="macvlan", l2=_MASTER, modules=("macvlan",)),
     PluginType("portmap", maps_ports=True, quirks=(_SHARED_CHAINS, *_PORTMAP_QUIRKS), flaws=_PORTMAP_FLAWS),
     PluginType(
         "ptp",
         link_kind=VETH,
         l2=L2Segment("point-to-point"),
-        routes=True,
         masquerades=True,
-        sets_mtu=True,
         modules=("veth",),
         quirks=_MASQUERADE_CHAIN,
     ),
-    PluginType("sbr", moves_routes=True, routes_by_source=True, del_needs_netns=True),
+    PluginType("sbr", moves_routes=True, del_needs_netns=True),
     PluginType("static", assigns_addresses=True, has_addresses=True, address_capability="ips"),
-    PluginType("tap", link_kind="tun", gateway_on_link=True, sets_mtu=True, modules=("tun",), programs=("ip",)),
+    PluginType("tap", link_kind="tun", modules=("tun",), programs=("ip",)),
     PluginType(
         "tuning",
         tunes_interface=True,
@@ -156,15 +135,8 @@ _REFERENCE = (
         # Old releases: ADD replaces IFNAME in the name of a setting, CHECK does not.
         quirks=(Quirk(FALSE_ALARM, r"open /proc/sys/net/\S*\bIFNAME\b\S*: no such file or directory"),),
     ),
-    PluginType(
-        "vlan",
-        link_kind="vlan",
-        l2=L2Segment("master", "master", None, "vlanId"),
-        gateway_on_link=True,
-        sets_mtu=True,
-        modules=("8021q",),
-    ),
-    PluginType("vrf", moves_routes=True, vrf_key="vrfname", modules=("vrf",), flaws=_VRF_FLAWS),
+    PluginType("vlan", link_kind="vlan", l2=L2Segment("master", "master", None, "vlanId"), modules=("8021q",)),
+    PluginType("vrf", moves_routes=True, modules=("vrf",), flaws=_VRF_FLAWS),
 )
 _OTHERS = (
     PluginType("calico"),
@@ -225,6 +197,6 @@ def gateway_link_name(keys: t.Mapping[str, t.Any]) -> str:
 
 def is_routed(plugin_type: str, keys: t.Mapping[str, t.Any]) -> bool:
     """Return whether the node routes to the containers of a plugin."""
-    return find_plugin_type(plugin_type).routes or any(
+    return find_plugin_type(plugin_type).is_point_to_point or any(
         keys.get(key) is True for key in ("isGateway", "isDefaultGateway")
     )

@@ -113,21 +113,14 @@ class PluginType(t.NamedTuple):
         borrows_device: Whether ADD moves a device of the node into the container and DEL gives it back.
         is_loopback: Whether it configures the loopback interface and lists it in the result.
         l2: The l2 segment of the containers, None if unknown.
-        gateway_on_link: Whether containers reach their gateway only on the link itself.
-        routes: Whether the node always routes to the containers.
         masquerades: Whether it understands ``ipMasq``.
         maps_ports: Whether it maps host ports to containers.
         checks_macs: Whether it understands ``macspoofchk``.
         filters: Whether it lets traffic of containers pass the node's firewall.
         limits_bandwidth: Whether it limits the rates of an interface.
         tunes_interface: Whether it may change the MAC and the MTU of an interface without changing the result.
-        sets_mtu: Whether it understands ``mtu``, for the interface that it makes.
-        default_mode: The mode of the interface if the configuration has no ``mode``; empty if its kind has no modes.
         moves_routes: Whether it moves the routes of an interface out of the main table.
-        routes_by_source: Whether it makes a routing rule for each address.
-        vrf_key: The key that names the VRF to which it adds the interface.
         passes_gateway: Whether it gives the gateway of the container's address to a virtual machine, as its default route.
-        leaves_down_key: The key with which the container's interface stays down.
         assigns_addresses: Whether it is an IPAM plugin.
         passes_ipam: Whether it gives its IPAM plugin the configuration as it is written.
         has_ranges: Whether it is an IPAM plugin with ``subnet`` or ``ranges``.
@@ -151,21 +144,14 @@ class PluginType(t.NamedTuple):
     borrows_device: bool = False
     is_loopback: bool = False
     l2: L2Segment | None = None
-    gateway_on_link: bool = False
-    routes: bool = False
     masquerades: bool = False
     maps_ports: bool = False
     checks_macs: bool = False
     filters: bool = False
     limits_bandwidth: bool = False
     tunes_interface: bool = False
-    sets_mtu: bool = False
-    default_mode: str = ""
     moves_routes: bool = False
-    routes_by_source: bool = False
-    vrf_key: str = ""
     passes_gateway: bool = False
-    leaves_down_key: str = ""
     assigns_addresses: bool = False
     passes_ipam: bool = False
     has_ranges: bool = False
@@ -204,8 +190,13 @@ class PluginType(t.NamedTuple):
 
     @property
     def is_point_to_point(self) -> bool:
-        """Return whether a link of its own connects each container with the node."""
+        """Return whether a link of its own connects each container with the node, which always routes to it."""
         return self.l2 is not None and self.l2.kind == "point-to-point"
+
+    @property
+    def gateway_on_link(self) -> bool:
+        """Return whether containers reach their gateway only on the link itself."""
+        return self.is_reference and self.makes_interface and not self.is_point_to_point
 
     @property
     def has_host_end(self) -> bool:

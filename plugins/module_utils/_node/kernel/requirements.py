@@ -157,7 +157,7 @@ def _derive(plugin: _Plugin, known: PluginType) -> None:
     plugin.modules(*known.modules)
     traits = {
         _bridge: known.is_bridge,
-        _router: known.routes,
+        _router: known.is_point_to_point,
         _masquerade: known.masquerades and (plugin.has_addresses or not known.is_bridge),
         _spoof_check: known.checks_macs,
         _portmap: known.maps_ports,

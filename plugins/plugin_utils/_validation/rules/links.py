@@ -52,7 +52,7 @@ def packet_size(document: Document) -> int:
         known, mtu = catalogue.find_plugin_type(plugin.type), plugin.keys.get("mtu") or 0
         if not is_integer(mtu):
             return 0
-        if known.sets_mtu and known.has_host_end:
+        if known.has_host_end and known.delegation is None:
             sizes.append((mtu or _DEFAULT_MTU) + _HEADER)
         elif known.tunes_interface and mtu and any(sizes):
             sizes.append(mtu + _HEADER)

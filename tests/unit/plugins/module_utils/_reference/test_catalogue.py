@@ -112,8 +112,7 @@ def test_each_flaw_is_fixed_in_a_later_release(row: PluginType) -> None:
 def test_keys_of_a_row_are_keys_of_the_schema(row: PluginType) -> None:
     keys = [row.l2.key, row.l2.vlan_key] if row.l2 else []
     keys += [row.delegation.key] if row.delegation else []
-    keys += [row.vrf_key, "mtu" if row.sets_mtu else ""]
-    keys += [row.leaves_down_key, "ipMasq" if row.masquerades else "", "macspoofchk" if row.checks_macs else ""]
+    keys += ["ipMasq" if row.masquerades else "", "macspoofchk" if row.checks_macs else ""]
     keys += ["ranges" if row.has_ranges else "", "addresses" if row.has_addresses else ""]
     properties = schemas.load(f"plugins/{row.name}")["properties"]
     assert {key for key in keys if key} <= set(properties)
@@ -177,9 +176,6 @@ SETS = {
     "gateway_on_link": {"bridge", "dummy", "host-device", "ipvlan", "macvlan", "tap", "vlan"},
     "has_host_end": {"bridge", "flannel", "ptp"},
     "is_point_to_point": {"ptp"},
-    "sets_mtu": {"bridge", "ipvlan", "macvlan", "ptp", "tap", "vlan"},
-    "routes_by_source": {"sbr"},
-    "vrf_key": {"vrf"},
     "has_master": {"ipvlan", "macvlan", "vlan"},
     "requires_master": {"vlan"},
     "moves_routes": {"sbr", "vrf"},

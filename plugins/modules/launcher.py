@@ -65,6 +65,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import (
     REQUEST,
     UNUSABLE,
     Library,
+    collect_rarely,
 )
 
 _PACKAGE = "ansible_collections"
@@ -78,6 +79,7 @@ def main() -> None:
         module.fail_json(
             msg="this module serves the action plugins of cni.node: use the other modules of the collection"
         )
+    collect_rarely()
     keys = json.loads(request)
     library = Library(keys["top"], keys["digest"])
     try:

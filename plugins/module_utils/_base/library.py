@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
+import gc
 import json
 import os
 import re
@@ -32,6 +34,8 @@ NEEDS_MORE = "needs more"
 # This file is so many levels below the library.
 _DEPTH = 7
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+# New objects after which Python looks for garbage. A run of thousands of attachments makes more.
+_GARBAGE_THRESHOLD = 100_000
 
 
 class Library(t.NamedTuple):
@@ -91,6 +95,15 @@ def hold_current() -> None:
     library = find_current()
     if library is not None:
         library.hold()
+
+
+def collect_rarely() -> None:
+    """Let Python rarely look for garbage in this process, and not at its end.
+
+    Otherwise, a short process looks through all that it has imported again and again, which takes as long as most tasks.
+    """
+    gc.set_threshold(_GARBAGE_THRESHOLD)
+    atexit.register(gc.freeze)
 
 
 def require_library(purpose: str, *, dry_run: bool) -> Library:

@@ -15,7 +15,7 @@ import sys
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._base.library import hold_current
+from ansible_collections.cni.node.plugins.module_utils._base.library import collect_rarely, hold_current
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import standard_output
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
@@ -24,6 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versio
 
 def main(name: str) -> int:
     """Run the plugin with this name; return the exit status."""
+    collect_rarely()
     plugin_type = os.path.basename(name)
     if plugin_type not in registry.TYPES:
         sys.stderr.write(f"{name}: no built-in plugin has this name; known: {', '.join(sorted(registry.TYPES))}\n")

@@ -117,7 +117,7 @@ def tables(*names: str, family: str = "", with_handles: bool = True) -> list[Nft
 
 
 def _read_tables(names: t.Collection[str], family: str) -> list[NftTable]:
-    return [_table(*pair) for pair in _pairs(family) if pair[1] in names]
+    return [_table(*pair) for pair in _pairs() if pair[1] in names and family in ("", pair[0])]
 
 
 def remove(*rules: NftRule) -> None:
@@ -182,14 +182,14 @@ def _list(*what: str) -> list[dict[str, t.Any]]:
     return entries
 
 
-def _pairs(family: str) -> tuple[tuple[str, str], ...]:
-    """Return family and name of all tables, or of those of one family."""
+def _pairs() -> tuple[tuple[str, str], ...]:
+    """Return family and name of all tables."""
 
     def list_pairs() -> tuple[tuple[tuple[str, str], ...], bool]:
-        found = (entry["table"] for entry in _list("tables", *filter(None, [family])) if "table" in entry)
+        found = (entry["table"] for entry in _list("tables") if "table" in entry)
         return tuple((table["family"], table["name"]) for table in found), True
 
-    return rule_cache.read(rule_cache.tables_key(family), list_pairs)
+    return rule_cache.read(rule_cache.TABLES, list_pairs)
 
 
 def _table(family: str, name: str) -> NftTable:

@@ -48,6 +48,8 @@ Addition = t.Callable[[Listings], None]
 
 IPTABLES = "iptables"
 NFT = "nft"
+# The key of the list of all tables that nft shows, as family and name.
+TABLES: Key = (NFT,)
 
 
 class _Journal:
@@ -199,17 +201,11 @@ class _Current:
     cache: _RuleCache | None = None
 
 
-def tables_key(family: str) -> Key:
-    """Return the key of the list of all tables that nft shows, as family and name, of one family or of all."""
-    return NFT, family
-
-
 def note_table(listings: Listings, family: str, name: str) -> bool:
-    """Add a written table to the kept lists of tables; return whether it is new to them."""
-    keys = [key for key in (tables_key(""), tables_key(family)) if key in listings]
-    is_new = bool(keys) and (family, name) not in listings[keys[0]]
-    for key in keys if is_new else ():
-        listings[key] = (*listings[key], (family, name))
+    """Add a written table to the kept list of tables; return whether it is new to it."""
+    is_new = TABLES in listings and (family, name) not in listings[TABLES]
+    if is_new:
+        listings[TABLES] = (*listings[TABLES], (family, name))
     return is_new
 
 

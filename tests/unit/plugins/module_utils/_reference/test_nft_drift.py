@@ -79,7 +79,6 @@ class FakeNft:
     def _print(self, entries: t.Sequence[JsonObject]) -> None:
         tables = [entry for entry in entries if "table" in entry]
         self._write("list tables", tables)
-        self._write("list tables bridge", [table for table in tables if table["table"]["family"] == "bridge"])
         for table in (table["table"] for table in tables):
             place = (table["family"], table["name"])
             self._write(

@@ -30,7 +30,7 @@ HOOKED: JsonObject = {"type": "filter", "hook": "prerouting", "prio": -300, "pol
 PROGRAM = """\
 #!/bin/sh
 case "$*" in
-"-j list tables bridge") /bin/cat {directory}/tables ;;
+"-j list tables") /bin/cat {directory}/tables ;;
 "-j list table bridge nat") /bin/cat {directory}/table ;;
 *) /bin/cat >>{directory}/commands ;;
 esac

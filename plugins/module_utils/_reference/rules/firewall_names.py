@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 
 # The nftables tables that only the reference plugins use.
@@ -126,4 +125,7 @@ def owner_in(line: str) -> tuple[str, str] | None:
 # A comparison needs the names of an attachment once for each of its addresses.
 @functools.lru_cache(maxsize=64)
 def _digest(prefix: str, text: str, length: int) -> str:
+    # The import takes a twentieth of the start of a built-in executable, and most of them need no such name.
+    import hashlib
+
     return (prefix + hashlib.sha512(text.encode("utf-8")).hexdigest())[:length]

@@ -236,11 +236,30 @@ class _Lines:
         return self.lines[key]
 
 
+def may_have_legacy_table(name: str) -> bool:
+    """Return whether the kernel may have a legacy table, of either family."""
+    for family in FAMILIES:
+        try:
+            names = _read_legacy_names(family)
+        except OSError:
+            return True
+        if name in names:
+            return True
+    return False
+
+
 def _legacy_names(family: int) -> list[str]:
+    try:
+        return _read_legacy_names(family)
+    except OSError:  # only root may read the list
+        return []
+
+
+def _read_legacy_names(family: int) -> list[str]:
     try:
         with open(f"/proc/net/{'ip' if family == 4 else 'ip6'}_tables_names", encoding="ascii") as lines:
             return lines.read().split()
-    except OSError:  # the kernel has no such tables, or only root may read the list
+    except FileNotFoundError:  # the kernel has no such tables
         return []
 
 

@@ -226,6 +226,11 @@ def keep() -> t.Iterator[None]:
         cache.close()
 
 
+def is_kept() -> bool:
+    """Return whether listings are kept."""
+    return _Current.cache is not None
+
+
 def share() -> None:
     """Let processes that are forked later learn of each other's writes. Call it before any thread of the run works."""
     cache = _Current.cache

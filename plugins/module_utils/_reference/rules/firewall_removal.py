@@ -15,13 +15,15 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import divide
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables, nftables
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables, nf_tables, nftables, rule_cache
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.owned_rules import NAT, plan_removal
 
 MASQUERADE = "masquerade"
 PORTS = "ports"
+# The tables of nftables by the kind of their rules.
+_NFTABLES = {firewall_names.MASQUERADE_TABLE: MASQUERADE, firewall_names.PORTS_TABLE: PORTS}
 
 
 class RuleRemoval(t.NamedTuple):
@@ -71,6 +73,9 @@ def remove(removals: t.Sequence[RuleRemoval]) -> dict[int, Exception]:
     Returns:
         The errors of removals that failed, by their numbers.
     """
+    # The kernel's chains cost less than a program that lists all rules, but more than a kept listing.
+    if not rule_cache.is_kept() and not _may_exist(removals):
+        return {}
     view = NodeView()
     try:
         for family in iptables.FAMILIES:
@@ -86,6 +91,18 @@ def remove(removals: t.Sequence[RuleRemoval]) -> dict[int, Exception]:
     except CniError as exc:
         return divide(remove, removals, exc)
     return {}
+
+
+def _may_exist(removals: t.Sequence[RuleRemoval]) -> bool:
+    """Return whether the kernel may have rules of removals, according to its chains."""
+    if iptables.may_have_legacy_table(NAT):
+        return True
+    try:
+        present = nf_tables.list_chains()
+    except CniError:  # the programs report why
+        return True
+    own = {removal.chain for removal in removals}
+    return any(chain.name in own or chain.table in _NFTABLES for chain in present)
 
 
 def _remove_from_iptables(view: NodeView, family: int, removals: t.Sequence[RuleRemoval]) -> None:
@@ -136,7 +153,7 @@ def _is_own(line: str, removal: RuleRemoval) -> bool:
 
 def _remove_from_nftables(view: NodeView, removals: t.Sequence[RuleRemoval]) -> None:
     commands: dict[str, None] = {}
-    for kind, name in ((MASQUERADE, firewall_names.MASQUERADE_TABLE), (PORTS, firewall_names.PORTS_TABLE)):
+    for name, kind in _NFTABLES.items():
         own = {removal.owner: removal for removal in removals if removal.kind == kind}
         try:
             rules = _find_in_nftables(view, name, own) if own else []

@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 import pathlib
+import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables, nf_tables, rule_cache
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.nf_tables import Chain
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names, firewall_removal
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_removal import (
     MASQUERADE,
@@ -21,6 +24,13 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.simulated_chains import (
     SimulatedIptables,
 )
+
+
+@pytest.fixture(autouse=True)
+def kept_listings() -> t.Iterator[None]:
+    """Let removals list the rules, as in a run that keeps the listings, without asking the kernel for chains."""
+    with rule_cache.keep():
+        yield
 
 
 def write_program(directory: pathlib.Path, name: str, message: str) -> None:
@@ -104,3 +114,38 @@ def test_each_jump_is_removed_with_the_chain_that_no_other_jump_needs(
     assert firewall_removal.remove(removals) == {}
     assert node.rules() == []
     assert chain not in node.tables[4, "nat"]
+
+
+OTHERS = [Chain("ip", "nat", "POSTROUTING"), Chain("ip", "nat", firewall_names.container_chains("net", "other")[1])]
+OWN = Chain("ip", "nat", firewall_names.container_chains("net", "blue")[1])
+
+
+@pytest.mark.parametrize(
+    ("chains", "is_legacy", "lists"),
+    [
+        ([], False, False),
+        (OTHERS, False, False),
+        ([*OTHERS, OWN], False, True),
+        ([Chain("ip6", firewall_names.PORTS_TABLE, "prerouting")], False, True),
+        (None, False, True),
+        ([], True, True),
+    ],
+    ids=["no chain", "chains of others", "its chain", "a table of nftables", "unknown chains", "a legacy table"],
+)
+def test_programs_list_rules_only_if_the_kernel_may_have_those_of_a_removal(
+    program_dir: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chains: list[Chain] | None,
+    is_legacy: bool,
+    lists: bool,
+) -> None:
+    def list_chains() -> list[Chain]:
+        if chains is None:
+            raise CniError(Code.IO_FAILURE, "cannot list the chains of nf_tables")
+        return chains
+
+    monkeypatch.setattr(nf_tables, "list_chains", list_chains)
+    monkeypatch.setattr(iptables, "may_have_legacy_table", lambda dummy: is_legacy)
+    monkeypatch.setattr(rule_cache, "is_kept", lambda: False)
+    write_program(program_dir, "iptables-save", "socket: Too many open files")
+    assert sorted(firewall_removal.remove(REMOVALS[:1])) == ([0] if lists else [])

@@ -120,10 +120,12 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._host_results import require_hosts
-from ansible_collections.cni.node.plugins.plugin_utils._report import report_data
 
 
 def fleet_report(hostvars: object, hosts: object, info: str, leaks: str = "", previous: object = None) -> JsonObject:
+    # Ansible compiles what the filters import in each run; this is for reports only.
+    from ansible_collections.cni.node.plugins.plugin_utils._report import report_data
+
     variables, names = require_hosts("fleet_report", hostvars, hosts)
     now = datetime.datetime.now(datetime.timezone.utc)
     results = [report_data.NodeResults(str(host), *_read(variables, host, info, leaks)) for host in names]

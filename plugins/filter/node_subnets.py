@@ -124,9 +124,6 @@ from ansible.errors import AnsibleFilterError
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.plugin_utils._assignments_file import AssignmentsFile
-from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import make_partition
-from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import node_subnets as parts_of
 
 
 def node_subnets(
@@ -140,6 +137,11 @@ def node_subnets(
     file: object = None,
     save: object = True,
 ) -> dict[str, t.Any]:
+    # Ansible compiles what the filters import in each run; this is for this filter only.
+    from ansible_collections.cni.node.plugins.plugin_utils._assignments_file import AssignmentsFile
+    from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import make_partition
+    from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import node_subnets as parts_of
+
     names = _names(hosts, "hosts")
     known = {} if assigned is None else assigned
     if not isinstance(known, collections.abc.Mapping):

@@ -64,10 +64,11 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.cni.node.plugins.plugin_utils._report import page
-
 
 def report_page(report: object) -> str:
+    # Ansible compiles what the filters import in each run; this is for reports only.
+    from ansible_collections.cni.node.plugins.plugin_utils._report import page
+
     expected = "report_page: expected a result of the filter cni.node.fleet_report"
     if not isinstance(report, collections.abc.Mapping):
         raise AnsibleFilterError(expected)

@@ -23,8 +23,6 @@ from ansible_collections.cni.node.plugins.plugin_utils._option_values import pla
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, read
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import SIZE_LIMIT, Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks as fleet_networks
-from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import plugins as fleet_plugins
-from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests import files as manifest_files
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, validate
 
 
@@ -109,8 +107,13 @@ def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
             document, unreadable = read(source)
             results += [finding._replace(file=f"{node}: {finding.file}") for finding in unreadable]
             documents.setdefault(str(node), []).extend([document] if document else [])
-    plugins = fleet_plugins.findings({} if node_info is None else node_info)
-    return [*results, *fleet_networks.findings(documents), *plugins]
+    results += fleet_networks.findings(documents)
+    if node_info is not None:
+        # Ansible compiles what the filters import in each run; this is for results of nodes only.
+        from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import plugins as fleet_plugins
+
+        results += fleet_plugins.findings(node_info)
+    return results
 
 
 def check_levels(levels: t.Any, known: t.Sequence[str] = CONTROLLER_LEVELS) -> list[str]:
@@ -146,6 +149,9 @@ def _source(conflist: t.Any, name: str) -> Source:
 
 
 def _validate_files(paths: list[t.Any], levels: list[str], attachments: list[t.Any]) -> list[Finding]:
+    # Ansible compiles what the filters import in each run; this is for files only.
+    from ansible_collections.cni.node.plugins.plugin_utils._validation.manifests import files as manifest_files
+
     results: list[Finding] = []
     texts = [str(path) for path in paths]
     for dummy, members in itertools.groupby(sorted(texts), key=os.path.dirname):

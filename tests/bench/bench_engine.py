@@ -31,7 +31,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 )
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import restore
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import make_executor
 
 # The policy, the state and the expected action of each command. NOTHING is a run that changes nothing.
 COMMANDS: dict[str, tuple[Policy, bool, str]] = {

@@ -33,7 +33,7 @@ _PLUGIN = """\
 #!{python} -IS
 import sys
 sys.path.insert(0, {collections!r})
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.program import main
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executable import main
 sys.exit(main(sys.argv[0]))
 """
 

@@ -23,7 +23,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import program as builtin_program
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import executable as builtin_program
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from ansible_collections.cni.node.tests.support import replay_names, replay_snapshot
 from ansible_collections.cni.node.tests.support.replay_commands import HOST, NAMESPACES, SYSTEM_PATH, command, inside

@@ -274,3 +274,16 @@ def test_a_circular_import_of_any_length_is_found() -> None:
         for number in range(4)
     }
     assert violations({**sources(), **ring}) == [f"{name} is in a circle of imports, or below one" for name in ring]
+
+
+def test_the_reference_plugins_have_no_two_files_of_one_name() -> None:
+    files = (name.rpartition(".")[2] for name in sources() if floor_of(name) == "module_utils._reference")
+    assert {name for name, count in collections.Counter(files).items() if count > 1} == set()
+
+
+def test_a_public_class_below_the_node_has_a_name_of_its_own() -> None:
+    floors = ("module_utils._cni", "module_utils._linux", "module_utils._reference")
+    trees = (ast.parse(source) for name, source in sources().items() if floor_of(name) in floors)
+    classes = (node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    repeated = {name for name, count in collections.Counter(classes).items() if count > 1}
+    assert {name for name in repeated if not name.startswith("_")} == set()

@@ -44,7 +44,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     OnDrift,
     Policy,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 if t.TYPE_CHECKING:

@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
     from ansible_collections.cni.node.plugins.module_utils._module.engine import StderrLog
     from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
-    from ansible_collections.cni.node.plugins.module_utils._reference.executor import PluginCall, Stopwatch
+    from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import PluginCall, Stopwatch
 
 
 def complete_result(parts: t.Mapping[str, t.Any], *, predicted: bool) -> JsonObject:

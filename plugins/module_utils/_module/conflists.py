@@ -55,7 +55,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import NEVER
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import make_executor
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift, compare
 
 

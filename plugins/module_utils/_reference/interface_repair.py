@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import traffic_control
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Lease
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ExpectedLease
 from ansible_collections.cni.node.plugins.module_utils._reference.state.writing import (
     NamespaceRepair,
     in_order,
@@ -69,5 +69,5 @@ def take_back_leases(record: Record, differences: t.Iterable[Difference]) -> Non
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    for lease in (difference.resource for difference in differences if isinstance(difference.resource, Lease)):
+    for lease in (difference.resource for difference in differences if isinstance(difference.resource, ExpectedLease)):
         lease_directory.free(lease.directory, str(lease.address), *record.attachment.key[1:])

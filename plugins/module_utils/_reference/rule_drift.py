@@ -17,8 +17,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import UnreadableRules, firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import UnreadableRules, firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_drift import PartDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import FirewallPart
@@ -73,19 +73,19 @@ def find_drift(
     try:
         parts = [] if network.disable_check else firewall_state(record, network)
     except UnreadableRules as exc:
-        return RuleDrift(unlisted=_unlisted(exc), is_readable=False)
+        return RuleDrift(unlisted=_explain_unlisted(exc), is_readable=False)
     drifts = _compare_parts(parts, view)
     if store is not None and any(drift.missing for drift in drifts if drift):
         changed = modification_time(store.path_of(record.attachment.key))
         drifts = _compare_parts(parts, view, min(time.time(), changed + _CLOCK_MARGIN))
     unlisted = (part for part, drift in zip(parts, drifts) if drift is None)
     errors = (view.find_error(part) or firewall_drift.missing_program(part) for part in unlisted)
-    return RuleDrift(tuple(filter(None, drifts)), next(map(_unlisted, errors), ""))
+    return RuleDrift(tuple(filter(None, drifts)), next(map(_explain_unlisted, errors), ""))
 
 
 def _compare_parts(parts: t.Iterable[FirewallPart], view: NodeView, since: float = 0.0) -> list[PartDrift | None]:
     return [firewall_drift.compare(part, view, since) for part in parts]
 
 
-def _unlisted(error: CniError) -> str:
+def _explain_unlisted(error: CniError) -> str:
     return f"its rules cannot be compared: {error}"

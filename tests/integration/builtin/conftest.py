@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.integration.engine.conftest import (
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode
 
-_MODULE = "ansible_collections.cni.node.plugins.module_utils._reference.builtin.program"
+_MODULE = "ansible_collections.cni.node.plugins.module_utils._reference.builtin.executable"
 
 
 @pytest.fixture

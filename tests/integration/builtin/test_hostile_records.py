@@ -33,7 +33,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPo
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
 from ansible_collections.cni.node.plugins.module_utils._node.info import inventory
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import make_executor
 from ansible_collections.cni.node.tests.integration.builtin.hostile_records import Generator, Surroundings, file_name
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_repair
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, remove

@@ -107,7 +107,7 @@ class Recorded(t.NamedTuple):
 
     @property
     def repairs(self) -> tuple[str, ...]:
-        """What was repaired in place, as commands."""
+        """Commands that were run to repair it in place."""
         return self.repair.changes if self.repair else ()
 
     @property

@@ -34,9 +34,12 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     DesiredAttachment,
     Policy,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local, recorded_directories
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import (
+    lease_files,
+    recorded_directories,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 
@@ -197,9 +200,9 @@ def _with_request(
     """
     ipam, args = plugin.keys.get("ipam") or {}, plugin.keys.get("args") or {}
     cni = args.get("cni") or {} if isinstance(args, dict) else None
-    if plugin.delegated_type != host_local.TYPE or not isinstance(cni, dict) or "ips" in cni:
+    if plugin.delegated_type != lease_files.TYPE or not isinstance(cni, dict) or "ips" in cni:
         return plugin
-    leases = os.path.join(host_local.data_dir(ipam, lease_dir), network)
+    leases = os.path.join(lease_files.data_dir(ipam, lease_dir), network)
     free = [address for address in addresses if not os.path.lexists(os.path.join(leases, address))]
     extended = {**args, "cni": {**cni, "ips": free}}
     return dataclasses.replace(plugin, keys={**plugin.keys, "args": extended}) if free else plugin

@@ -56,7 +56,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks impor
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_resources import SharedResources
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local, lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory, lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 # In the order of collection: links come before the chains that are kept while their link exists. A new kind of leak is one
@@ -150,8 +150,8 @@ class Collector:
         recorded = {record.attachment.network for record in records}
         # Other programs may have made such directories or comments.
         named = {
-            *host_local.networks(self._paths.lease_dir),
-            *(name for name, path in self._data_dirs.items() if name in host_local.networks(path)),
+            *lease_files.networks(self._paths.lease_dir),
+            *(name for name, path in self._data_dirs.items() if name in lease_files.networks(path)),
             *rule_leaks.list_networks(view),
         }
         return sorted({*self._networks.networks, *recorded, *filter(is_name, named)})
@@ -204,7 +204,7 @@ class Collector:
         reason = self._possible_configuration(owners.network)
         known = [network] if network else []
         others = [path for name, path in self._data_dirs.items() if name == owners.network]
-        for path in host_local.directories(
+        for path in lease_files.directories(
             owners.network, known, self._paths.lease_dir, *others, recorded=owners.configurations()
         ):
             with lease_directory.hold(path) as directory:

@@ -36,7 +36,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.foreign_loss imp
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, FAILED, GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local, lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory, lease_files
 
 _UNCONFIRMED = "its release needs confirm: true"
 # A file name has at most 255 characters.
@@ -243,7 +243,7 @@ class RemovedFiles:
         with contextlib.suppress(CniError):  # DEL reports a configuration that cannot be read
             recorded.append(record.network())
         name, container_id, ifname = record.attachment.key
-        for path in host_local.directories(name, networks, self._lease_dir, recorded=recorded):
+        for path in lease_files.directories(name, networks, self._lease_dir, recorded=recorded):
             with lease_directory.hold(path) as directory:
                 for lease in directory.leases() if directory else ():
                     if lease.is_of(container_id, ifname):

@@ -16,7 +16,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import (
     Range,
     host_local_range_sets,
@@ -82,9 +82,9 @@ def list_pools(conf_path: str, lease_dir: str) -> list[Pool]:
     pools = []
     for name, network in sorted(conf_dir.load(conf_path).networks.items()):
         ipams: list[JsonObject] = [plugin.keys.get("ipam") or {} for plugin in network.plugins]
-        for ipam in (ipam for ipam in ipams if ipam.get("type") == host_local.TYPE):
-            path = os.path.join(host_local.data_dir(ipam, lease_dir), name)
-            taken = host_local.addresses(path).values()
+        for ipam in (ipam for ipam in ipams if ipam.get("type") == lease_files.TYPE):
+            path = os.path.join(lease_files.data_dir(ipam, lease_dir), name)
+            taken = lease_files.addresses(path).values()
             pools += [_pool(name, path, ranges, taken) for ranges in host_local_range_sets(ipam) if ranges]
     return sorted(pools, key=lambda pool: pool.free > 0)
 

@@ -39,7 +39,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.label impor
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, nested_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, NEVER
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
 # Seconds: no plugin is run.

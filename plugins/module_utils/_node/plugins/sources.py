@@ -141,10 +141,12 @@ def make_builtin_plugins(interpreter: str, library: Library) -> dict[str, bytes]
         library: What they run.
     """
     # Rarely the source of a task.
-    from ansible_collections.cni.node.plugins.module_utils._reference.builtin import program, registry
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin import executable, registry
 
     problem = f"the library of cni.node is not in {library.path}"
     error = CniError(Code.INVALID_ENVIRONMENT, problem, "run cni.node.plugins again, which installs it")
     answer = json.dumps({"cniVersion": "1.0.0", **error.as_dict()}) + "\n"
-    text = _BUILTIN_TEXT.format(interpreter=interpreter, library=library.path, program=program.__name__, error=answer)
+    text = _BUILTIN_TEXT.format(
+        interpreter=interpreter, library=library.path, program=executable.__name__, error=answer
+    )
     return dict.fromkeys(sorted(registry.TYPES), text.encode())

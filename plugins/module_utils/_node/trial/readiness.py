@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, net
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 _NOT_READY: t.Final[t.Mapping[int, str]] = {

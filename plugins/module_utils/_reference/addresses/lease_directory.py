@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.durable import make
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_index import LeaseIndex
 
 _LOCK_MODE = 0o750  # as host-local creates it
@@ -71,7 +71,7 @@ class LeaseDirectory:
         Raises:
             CniError: ``TRY_AGAIN`` after the timeout.
         """
-        path, what = self._directory.path_of(host_local.LOCK), f"host-local's {self.path}"
+        path, what = self._directory.path_of(lease_files.LOCK), f"host-local's {self.path}"
         within = self._directory.descriptor
         return lock.hold_lock(
             path, exclusive=True, timeout=timeout, what=what, keep=True, within=within, mode=_LOCK_MODE
@@ -83,7 +83,7 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        addresses = host_local.by_name(self._directory.names())
+        addresses = lease_files.by_name(self._directory.names())
         leases = (self._lease(name, str(address)) for name, address in addresses.items())
         return [lease for lease in leases if lease is not None]
 
@@ -102,7 +102,7 @@ class LeaseDirectory:
 
     def addresses(self) -> list[IpAddress]:
         """Return the addresses that have a lease, without reading the leases; errors as `leases`."""
-        return list(host_local.by_name(self._directory.names()).values())
+        return list(lease_files.by_name(self._directory.names()).values())
 
     def other_names(self, leases: t.Collection[str]) -> list[str]:
         """Return the names in the directory that are neither these leases nor files that host-local needs itself.
@@ -155,11 +155,11 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        return self._directory.create(address, f"{container_id}{host_local.SEPARATOR}{ifname}".encode(), flush=flush)
+        return self._directory.create(address, f"{container_id}{lease_files.SEPARATOR}{ifname}".encode(), flush=flush)
 
     def last_reserved(self, range_set: int) -> str:
         """Return the address that was reserved last from a range set, or an empty string."""
-        file = self._directory.read(f"{host_local.LAST_RESERVED}{range_set}", host_local.LEASE_LIMIT)
+        file = self._directory.read(f"{lease_files.LAST_RESERVED}{range_set}", lease_files.LEASE_LIMIT)
         return file.content.decode("utf-8", "replace").strip() if file else ""
 
     def set_last_reserved(self, range_set: int, address: str) -> None:
@@ -168,7 +168,7 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        self._directory.overwrite(f"{host_local.LAST_RESERVED}{range_set}", address.encode())
+        self._directory.overwrite(f"{lease_files.LAST_RESERVED}{range_set}", address.encode())
 
     def free(self, lease: Lease) -> None:
         """Remove a lease unless it has changed since it was read.
@@ -194,7 +194,7 @@ class LeaseDirectory:
             raise io_error("remove", self.path, exc) from exc
 
     def _lease(self, name: str, address: str) -> Lease | None:
-        file = self._directory.read(name, host_local.LEASE_LIMIT)
+        file = self._directory.read(name, lease_files.LEASE_LIMIT)
         if file is None:
             return None
         container_id, ifname = _parse_owner(file.content)
@@ -202,7 +202,7 @@ class LeaseDirectory:
         return Lease(path, address, container_id, ifname, file.changed, file.identity, file.content)
 
     def _is_used_by_host_local(self, name: str) -> bool:
-        if name != host_local.LOCK and not name.startswith(host_local.LAST_RESERVED):
+        if name != lease_files.LOCK and not name.startswith(lease_files.LAST_RESERVED):
             return False
         status = self._directory.status(name)
         return status is None or stat.S_ISREG(status.st_mode)
@@ -210,7 +210,7 @@ class LeaseDirectory:
 
 def _parse_owner(content: bytes) -> tuple[str, str]:
     """Return the container and the interface in a lease."""
-    container_id, dummy, ifname = content.decode("utf-8", "replace").strip().partition(host_local.SEPARATOR)
+    container_id, dummy, ifname = content.decode("utf-8", "replace").strip().partition(lease_files.SEPARATOR)
     return container_id, ifname
 
 

@@ -17,10 +17,10 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory
 from ansible_collections.cni.node.plugins.module_utils._linux.inotify import DirectoryWatch
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 
-_SEPARATOR = host_local.SEPARATOR.encode()
-_NO_LEASES = (host_local.LOCK, host_local.LAST_RESERVED)
+_SEPARATOR = lease_files.SEPARATOR.encode()
+_NO_LEASES = (lease_files.LOCK, lease_files.LAST_RESERVED)
 
 
 class LeaseIndex:
@@ -48,7 +48,7 @@ class LeaseIndex:
         """
         with self._lock:
             owners = self._update(directory)
-            return sorted(host_local.by_name(owners.find(os.fsencode(container_id))))
+            return sorted(lease_files.by_name(owners.find(os.fsencode(container_id))))
 
     def read(self, directory: HeldDirectory) -> None:
         """Read the leases before processes are forked that need them; errors as `find`."""
@@ -168,7 +168,7 @@ def _read_owner(directory: HeldDirectory, name: str) -> bytes | None:
     except OSError:
         return None
     try:
-        return os.read(descriptor, host_local.LEASE_LIMIT).strip().partition(_SEPARATOR)[0]
+        return os.read(descriptor, lease_files.LEASE_LIMIT).strip().partition(_SEPARATOR)[0]
     except OSError:
         return None
     finally:

@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 
 
 def require_own(network: NetworkConfiguration, paths: NodePaths) -> None:
@@ -25,7 +25,7 @@ def require_own(network: NetworkConfiguration, paths: NodePaths) -> None:
         CniError: ``INVALID_CONFIG``; ``IO_FAILURE``.
     """
     foreign = {
-        host_local.TYPE: host_local.foreign_directories(network, paths.lease_dir),
+        lease_files.TYPE: lease_files.foreign_directories(network, paths.lease_dir),
         saved_values.PLUGIN: saved_values.foreign_directories(network, paths.tuning_dir),
     }
     for plugin, directories in foreign.items():

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import compare
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Resource, Route
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ExpectedRoute, Resource
 
 Config = t.TypeVar("Config")
 
@@ -52,7 +52,7 @@ class ChainedPlugin(DescribedPlugin[Config]):
         """Return the facts that the description needs; raise an error if the interface cannot be changed in this way."""
         return Facts(request.attachment)
 
-    def move_routes(self, dummy: Config, known: Facts, routes: t.Sequence[Route]) -> t.Iterable[Route]:
+    def move_routes(self, dummy: Config, known: Facts, routes: t.Sequence[ExpectedRoute]) -> t.Iterable[ExpectedRoute]:
         """Return the container's routes, which other plugins have described, as they are after ADD."""
         return routes
 

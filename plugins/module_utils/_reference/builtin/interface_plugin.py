@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.differen
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
     ANY_TABLE,
-    Route,
+    ExpectedRoute,
     State,
     in_order,
 )
@@ -61,9 +61,9 @@ class InterfacePlugin(DescribedPlugin[Config]):
         addressing.run_ipam(request)
 
 
-def _list_moved_routes(request: PluginRequest, differences: t.Iterable[Difference]) -> list[Route]:
+def _list_moved_routes(request: PluginRequest, differences: t.Iterable[Difference]) -> list[ExpectedRoute]:
     """Return the routes that are missing in the main table and that another one has: sbr and vrf move them."""
-    missing = [each.resource for each in differences if isinstance(each.resource, Route) and each.inside]
+    missing = [each.resource for each in differences if isinstance(each.resource, ExpectedRoute) and each.inside]
     if not missing:
         return []
     present = rtnetlink.snapshot(request.attachment.netns, routes=True, rules=False).routes

@@ -56,7 +56,7 @@ _CLASSES = {
     "tap": "tap.Tap",
     "tuning": "tuning.Tuning",
     "vlan": "single_link.Vlan",
-    "vrf": "vrf.Vrf",
+    "vrf": "vrf.VrfPlugin",
 }
 
 TYPES = frozenset(_CLASSES)

@@ -28,8 +28,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import (
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
-from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE
-from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link as KernelLink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import addressing, ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addressing import Addressing
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import (
@@ -50,7 +49,11 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.masquera
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.spoof_checking import describe_spoof_checking
 from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces, writing
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Address, Link, Resource
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
+    ExpectedAddress,
+    ExpectedLink,
+    Resource,
+)
 
 
 class BridgePlugin(RulePlugin, InterfacePlugin[BridgeConfig]):
@@ -74,7 +77,7 @@ class BridgePlugin(RulePlugin, InterfacePlugin[BridgeConfig]):
         if known.host_end:
             yield config.describe_port(known.host_end)
         if any(each.name == config.vlan_gateway for each in known.on_node):
-            yield Link(config.vlan_gateway, inside=False, is_up=True)
+            yield ExpectedLink(config.vlan_gateway, inside=False, is_up=True)
             yield config.describe_gateway_port(config.vlan_gateway)._replace(by_peer=True)
         if config.is_gateway:
             yield from _describe_gateways(config.gateway_link, known)
@@ -147,7 +150,7 @@ class _Addition:
         dns = given.dns if config.dns is None else config.dns
         return Result(version.LATEST, {"interfaces": made, "ips": given.ips, "routes": given.routes, "dns": dns})
 
-    def _address(self, pair: VethPair, bridge: KernelLink, given: Addressing) -> list[JsonObject]:
+    def _address(self, pair: VethPair, bridge: Link, given: Addressing) -> list[JsonObject]:
         """Give the container its addresses, and the node those of the gateways; return further interfaces."""
         config, request = self._config, self._request
         given.place(2)
@@ -169,7 +172,7 @@ class _Addition:
             sysctl.write_at(f"net/ipv6/conf/{ifname}/accept_dad", "1" if finds_duplicates else "0")
         addressing.configure(writer, known, announces=True)
 
-    def _write_gateways(self, bridge: KernelLink, known: Facts) -> list[JsonObject]:
+    def _write_gateways(self, bridge: Link, known: Facts) -> list[JsonObject]:
         config = self._config
         link = self._ensure_vlan_gateway(bridge) if config.vlans.vlan else bridge
         for gateway in sorted(_list_gateways(known), key=lambda each: each.version):
@@ -177,7 +180,7 @@ class _Addition:
         addressing.enable_forwarding(known)
         return [{"name": link.name, "mac": link.mac}] if config.vlans.vlan else []
 
-    def _ensure_vlan_gateway(self, bridge: KernelLink) -> KernelLink:
+    def _ensure_vlan_gateway(self, bridge: Link) -> Link:
         """Return the link with the addresses of a VLAN's gateways, which is one end of a veth pair; create it if needed."""
         name = self._config.vlan_gateway
         link = rtnetlink.link(name)
@@ -192,10 +195,10 @@ class _Addition:
         return sandbox.require_link(name)
 
 
-def _describe_gateways(link: str, known: Facts) -> t.Iterator[Address]:
+def _describe_gateways(link: str, known: Facts) -> t.Iterator[ExpectedAddress]:
     """Yield the gateways: all of IPv6, but only the last one of IPv4, which has replaced the others."""
     gateways = {each.version if each.version == 4 else each: each for each in _list_gateways(known)}
-    yield from (Address(link, each, inside=False, is_only=each.version == 4) for each in gateways.values())
+    yield from (ExpectedAddress(link, each, inside=False, is_only=each.version == 4) for each in gateways.values())
 
 
 def _list_gateways(known: Facts) -> list[IpInterface]:
@@ -203,7 +206,7 @@ def _list_gateways(known: Facts) -> list[IpInterface]:
     return [ipaddress.ip_interface(f"{ip.gateway}/{ip.interface.network.prefixlen}") for ip in ips]
 
 
-def _ensure_address(writer: KernelWriter, link: KernelLink, wanted: IpInterface, force: bool) -> None:
+def _ensure_address(writer: KernelWriter, link: Link, wanted: IpInterface, force: bool) -> None:
     """Give a link of the node the address of a gateway, and make its MAC permanent.
 
     Raises:

@@ -28,9 +28,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, read_address, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import (
-    host_local,
     ipam_config,
     lease_directory,
+    lease_files,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.address_ranges import (
     RangeSet,
@@ -42,7 +42,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.addresses.leas
 class HostLocal(Plugin):
     """Assigns an address of each range set."""
 
-    name = host_local.TYPE
+    name = lease_files.TYPE
 
     def __init__(self, lease_dir: str = NODE_PATHS.lease_dir) -> None:
         self._lease_dir = lease_dir
@@ -103,7 +103,7 @@ class HostLocal(Plugin):
         return self._path(request.config, request.network)
 
     def _path(self, config: Keys, network: str) -> str:
-        return os.path.join(host_local.data_dir(config.section("ipam").values, self._lease_dir), network)
+        return os.path.join(lease_files.data_dir(config.section("ipam").values, self._lease_dir), network)
 
 
 class _Allocation:

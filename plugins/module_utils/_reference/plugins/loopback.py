@@ -22,7 +22,11 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink im
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import ChainedPlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts, Interface
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Address, Link, Resource
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
+    ExpectedAddress,
+    ExpectedLink,
+    Resource,
+)
 
 
 class Loopback(ChainedPlugin[None]):
@@ -35,8 +39,8 @@ class Loopback(ChainedPlugin[None]):
 
     def describe(self, config: None, known: Facts) -> t.Iterator[Resource]:
         made = [each for each in known.interfaces if each.name == LOOPBACK] or [Interface(LOOPBACK, "", 0)]
-        yield from (Link(LOOPBACK, inside=True, mac=each.mac, mtu=each.mtu, is_up=True) for each in made)
-        yield from (Address(LOOPBACK, ip.interface, inside=True) for ip in known.ips if ip.link == LOOPBACK)
+        yield from (ExpectedLink(LOOPBACK, inside=True, mac=each.mac, mtu=each.mtu, is_up=True) for each in made)
+        yield from (ExpectedAddress(LOOPBACK, ip.interface, inside=True) for ip in known.ips if ip.link == LOOPBACK)
 
     def add(self, request: PluginRequest) -> Result:
         with sandbox.open_sandbox(request.attachment):

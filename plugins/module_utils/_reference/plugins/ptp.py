@@ -36,7 +36,11 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.masquera
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces, writing
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Address, Resource, Route
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
+    ExpectedAddress,
+    ExpectedRoute,
+    Resource,
+)
 
 # RT_SCOPE_HOST
 _HOST_SCOPE = 254
@@ -111,23 +115,23 @@ class Ptp(RulePlugin, InterfacePlugin[PtpConfig]):
         addressing.run_ipam(request)  # as the last step, as for bridge
 
 
-def _describe_routes(ip: ContainerIp) -> t.Iterator[Route]:
+def _describe_routes(ip: ContainerIp) -> t.Iterator[ExpectedRoute]:
     """Yield the routes with which a container reaches its network through the node."""
     source, scope = ip.interface.ip, interfaces.LINK_SCOPE if ip.interface.version == 4 else None
     if ip.gateway is not None:
-        yield Route(ip.link, ipaddress.ip_network(ip.gateway), None, inside=True, scope=scope, source=source)
+        yield ExpectedRoute(ip.link, ipaddress.ip_network(ip.gateway), None, inside=True, scope=scope, source=source)
         if interfaces.has_network(ip):
-            yield Route(ip.link, ip.interface.network, ip.gateway, inside=True, source=source)
+            yield ExpectedRoute(ip.link, ip.interface.network, ip.gateway, inside=True, source=source)
 
 
-def _describe_gateways(known: Facts) -> t.Iterator[Address | Route]:
+def _describe_gateways(known: Facts) -> t.Iterator[ExpectedAddress | ExpectedRoute]:
     """Yield the gateways' addresses on the node's end, and the routes to the container."""
     link = known.routed_link
     for ip in known.ips:
         if ip.gateway is not None:
-            yield Address(link, ipaddress.ip_interface(ip.gateway), inside=False)
+            yield ExpectedAddress(link, ipaddress.ip_interface(ip.gateway), inside=False)
             scope = _HOST_SCOPE if ip.interface.version == 4 else None
-            yield Route(link, ipaddress.ip_network(ip.interface.ip), None, inside=False, scope=scope)
+            yield ExpectedRoute(link, ipaddress.ip_network(ip.interface.ip), None, inside=False, scope=scope)
 
 
 def _require_gateways(known: Facts) -> None:
@@ -151,7 +155,7 @@ def _configure(writer: KernelWriter, known: Facts) -> None:
 def _write_gateways(writer: KernelWriter, ifindex: int, known: Facts) -> None:
     with writer.batch():
         for resource in _describe_gateways(known):
-            if isinstance(resource, Address):
+            if isinstance(resource, ExpectedAddress):
                 writer.add_address(ifindex, resource.interface, finds_duplicates=True)
             else:
                 writing.add_route(writer, ifindex, resource)

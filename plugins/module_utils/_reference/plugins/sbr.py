@@ -28,7 +28,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo i
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import FIRST_TABLE
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import network_route
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Route, Rule
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ExpectedRoute, ExpectedRule
 
 
 class SourceBasedRouting(ChainedPlugin[t.Optional[int]]):
@@ -48,10 +48,12 @@ class SourceBasedRouting(ChainedPlugin[t.Optional[int]]):
         own = (ContainerIp(ifname, interface, parse_address(ip.get("gateway"))) for interface, ip in pairs)
         return Facts(request.attachment, ips=tuple(own))
 
-    def describe(self, config: int | None, known: Facts) -> t.Iterator[Rule]:
-        yield from (Rule(ip.interface.ip, config or 0) for ip in _own_ips(known))
+    def describe(self, config: int | None, known: Facts) -> t.Iterator[ExpectedRule]:
+        yield from (ExpectedRule(ip.interface.ip, config or 0) for ip in _own_ips(known))
 
-    def move_routes(self, config: int | None, known: Facts, routes: t.Sequence[Route]) -> t.Iterator[Route]:
+    def move_routes(
+        self, config: int | None, known: Facts, routes: t.Sequence[ExpectedRoute]
+    ) -> t.Iterator[ExpectedRoute]:
         in_main = [route for route in routes if config is None and route.table in (0, MAIN_TABLE)]
         yield from (route for route in routes if route not in in_main)
         written = [route for route in in_main if route.made_for is None]
@@ -63,7 +65,7 @@ class SourceBasedRouting(ChainedPlugin[t.Optional[int]]):
             moved += [route for route in written if ip in _users((route.source, route.gateway), route.destination, own)]
             if ip.gateway is not None:
                 moved = [route for route in moved if route.destination != default]
-                moved.append(Route(ip.link, default, ip.gateway, inside=True, any_gateway=True))
+                moved.append(ExpectedRoute(ip.link, default, ip.gateway, inside=True, any_gateway=True))
             yield from (route._replace(table=0, moved_for=ip.interface.ip) for route in moved)
 
     def add(self, request: PluginRequest) -> Result:

@@ -43,7 +43,7 @@ class _Values(t.NamedTuple):
         settings: Settings of the namespace, by their paths below ``/proc/sys``.
     """
 
-    link: resources.Link
+    link: resources.ExpectedLink
     settings: t.Mapping[str, str]
 
 
@@ -60,7 +60,7 @@ class Tuning(ChainedPlugin[_Values]):
         def source(key: str) -> Keys:
             return given if key in given else config
 
-        link = resources.Link(
+        link = resources.ExpectedLink(
             ifname,
             inside=True,
             mac=veth_pair.read_mac(request, (given, request.runtime_config), (config,)),
@@ -170,13 +170,13 @@ def _write(writer: KernelWriter, request: PluginRequest, values: _Values) -> Non
     for path, value in values.settings.items():
         sysctl.write_at(path, value)
     expected = values.link
-    if expected != resources.Link(expected.name, inside=True):
+    if expected != resources.ExpectedLink(expected.name, inside=True):
         link = sandbox.require_link(expected.name)
         _save(link, request, expected)
         writing.set_properties(writer, link, expected)
 
 
-def _save(link: Link, request: PluginRequest, expected: resources.Link) -> None:
+def _save(link: Link, request: PluginRequest, expected: resources.ExpectedLink) -> None:
     """Write the former values to the file of the attachment, as tuning does."""
     former: JsonObject = {
         **({"mac": link.mac} if expected.mac else {}),
@@ -193,7 +193,7 @@ def _restore(writer: KernelWriter, ifname: str, former: Keys) -> None:
     link = rtnetlink.link(ifname)
     if link is None:
         return
-    expected = resources.Link(
+    expected = resources.ExpectedLink(
         ifname,
         inside=True,
         mac=former.text("mac"),

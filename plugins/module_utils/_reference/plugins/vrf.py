@@ -29,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.interfac
 _UNIVERSE = 0
 
 
-class Vrf(ChainedPlugin[resources.Vrf]):
+class VrfPlugin(ChainedPlugin[resources.Vrf]):
     """Creates the VRF if it is missing, and moves the interface and its routes to it."""
 
     name = "vrf"
@@ -46,8 +46,8 @@ class Vrf(ChainedPlugin[resources.Vrf]):
         yield resources.Port(known.attachment.ifname, config.name, inside=True)
 
     def move_routes(
-        self, config: resources.Vrf, known: Facts, routes: t.Sequence[resources.Route]
-    ) -> t.Iterator[resources.Route]:
+        self, config: resources.Vrf, known: Facts, routes: t.Sequence[resources.ExpectedRoute]
+    ) -> t.Iterator[resources.ExpectedRoute]:
         written = (route for route in routes if route.made_for is None)
         for route in (*written, *(network_route(ip) for ip in known.ips if has_network(ip))):
             yield route._replace(table=route.table or config.table or resources.ANY_TABLE)

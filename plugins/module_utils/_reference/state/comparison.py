@@ -66,7 +66,9 @@ def compare(state: State, netns: str, node: Node) -> LinkDrift:
 
 def _container_view(state: State, netns: str) -> View:
     inside = [resource for resource in state if resource.inside]
-    return rtnetlink.snapshot(netns, routes=_has(inside, resources.Route), rules=_has(inside, resources.Rule))
+    return rtnetlink.snapshot(
+        netns, routes=_has(inside, resources.ExpectedRoute), rules=_has(inside, resources.ExpectedRule)
+    )
 
 
 def _container_differences(state: State, netns: str, view: View) -> list[Difference]:

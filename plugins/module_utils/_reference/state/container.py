@@ -47,12 +47,12 @@ class ContainerComparison:
                 continue
             found = list(self._compare(resource, lacks_link))
             lacks_link = lacks_link or any(
-                isinstance(resource, resources.Link) and difference.link is None for difference in found
+                isinstance(resource, resources.ExpectedLink) and difference.link is None for difference in found
             )
             yield from found
 
     def _compare(self, resource: resources.Resource, lacks_link: bool) -> t.Iterator[Difference]:
-        if isinstance(resource, resources.Link):
+        if isinstance(resource, resources.ExpectedLink):
             yield from self._compare_link(resource)
         elif isinstance(resource, resources.Sysctl):
             yield from self._compare_setting(resource)
@@ -64,14 +64,14 @@ class ContainerComparison:
             yield from self._compare_vrf(resource)
         elif isinstance(resource, resources.Port):
             yield from self._compare_membership(resource)
-        elif isinstance(resource, resources.Address):
+        elif isinstance(resource, resources.ExpectedAddress):
             yield from self._compare_address(resource)
-        elif isinstance(resource, resources.Rule):
+        elif isinstance(resource, resources.ExpectedRule):
             yield from self._compare_rule(resource)
-        elif isinstance(resource, resources.Route):
+        elif isinstance(resource, resources.ExpectedRoute):
             yield from self._compare_route(resource)
 
-    def _compare_link(self, expected: resources.Link) -> t.Iterator[Difference]:
+    def _compare_link(self, expected: resources.ExpectedLink) -> t.Iterator[Difference]:
         link = self._links.get(expected.name)
         if link is None:
             yield Difference(expected, f"interface {expected.name} is {self._describe_absence(expected.mac)}", False)
@@ -90,7 +90,7 @@ class ContainerComparison:
         elif expected.table not in (0, vrf.table):
             yield Difference(expected, f"the table of VRF {expected.name} is {vrf.table}, not {expected.table}", False)
         elif not vrf.is_up:
-            up = resources.Link(expected.name, inside=True, is_up=True)
+            up = resources.ExpectedLink(expected.name, inside=True, is_up=True)
             yield Difference(up, f"VRF {expected.name} is down", link=vrf)
 
     def _compare_membership(self, expected: resources.Port) -> t.Iterator[Difference]:
@@ -113,7 +113,7 @@ class ContainerComparison:
         ports = [port for port in self._state if isinstance(port, resources.Port) and port.inside]
         return {port.name: tables[port.master] for port in ports if port.master in tables}
 
-    def _compare_address(self, expected: resources.Address) -> t.Iterator[Difference]:
+    def _compare_address(self, expected: resources.ExpectedAddress) -> t.Iterator[Difference]:
         link = self._links.get(expected.link)
         # The kernel may drop it when the interface returns to its VRF.
         follows = expected.link in self._strays
@@ -131,14 +131,14 @@ class ContainerComparison:
             message = f"{expected.path} is {value}, not {expected.value}"
             yield Difference(expected, message, is_repairable=value is not None)
 
-    def _compare_rule(self, expected: resources.Rule) -> t.Iterator[Difference]:
+    def _compare_rule(self, expected: resources.ExpectedRule) -> t.Iterator[Difference]:
         tables = self._rules.get(expected.source, ())
         if not tables if expected.table == 0 else expected.table not in tables:
             table = expected.table or self._tables[expected.source]
             resource = expected._replace(table=table)
             yield Difference(resource, f"the rule for packets from {expected.source} is missing")
 
-    def _compare_route(self, expected: resources.Route) -> t.Iterator[Difference]:
+    def _compare_route(self, expected: resources.ExpectedRoute) -> t.Iterator[Difference]:
         table = self._tables[expected.moved_for] if expected.moved_for else expected.table or MAIN_TABLE
         table = self._member_tables.get(expected.link, table) if table == ANY_TABLE else table
         link = self._links.get(expected.link)
@@ -153,7 +153,7 @@ class ContainerComparison:
             message = f"the route to {describe(expected)} is missing"
             yield Difference(expected._replace(table=table), message, is_repairable, link, follows)
 
-    def _may_have(self, route: resources.Route, link: Link | None) -> bool:
+    def _may_have(self, route: resources.ExpectedRoute, link: Link | None) -> bool:
         """Return whether a route must exist already; the kernel makes its own for an address or a link that is repaired."""
         if route.made_for is None:
             return True
@@ -181,34 +181,36 @@ class ContainerComparison:
         tables: dict[IpAddress, int] = {}
         taken = {table for found in self._rules.values() for table in found}
         for rule in self._state:
-            if isinstance(rule, resources.Rule) and not rule.table:
+            if isinstance(rule, resources.ExpectedRule) and not rule.table:
                 table = next(iter(self._rules.get(rule.source, ())), 0) or self._find_table(rule.source, taken)
                 tables[rule.source] = table
                 taken.add(table)
         return tables
 
     def _find_table(self, source: IpAddress, taken: t.Container[int]) -> int:
-        expected = [route for route in self._state if isinstance(route, resources.Route) and route.moved_for == source]
+        expected = [
+            route for route in self._state if isinstance(route, resources.ExpectedRoute) and route.moved_for == source
+        ]
         used = sorted({route.table for route in self._view.routes if route.table != MAIN_TABLE})
         for table in used:
             if table >= FIRST_TABLE and table not in taken and self._has_routes(expected, table):
                 return table
         return next(table for table in range(FIRST_TABLE, 2**31) if table not in taken and table not in used)
 
-    def _has_routes(self, expected: t.Iterable[resources.Route], table: int) -> bool:
+    def _has_routes(self, expected: t.Iterable[resources.ExpectedRoute], table: int) -> bool:
         return any(
             is_route(route, wanted, table) for wanted in expected for route in self._routes.get(wanted.destination, ())
         )
 
 
-def is_route(route: Route, expected: resources.Route, table: int) -> bool:
+def is_route(route: Route, expected: resources.ExpectedRoute, table: int) -> bool:
     """Return whether a route of the kernel with the same destination is the expected one."""
     # The kernel lists the gateways of a multipath route elsewhere.
     has_gateway = expected.any_gateway or not route.link or route.gateway == expected.gateway
     return has_gateway and table in (ANY_TABLE, route.table)
 
 
-def describe(route: resources.Route) -> str:
+def describe(route: resources.ExpectedRoute) -> str:
     """Return a phrase for a route in messages."""
     via = f" via {route.gateway}" if route.gateway and not route.any_gateway else ""
     return f"{route.destination}{via}" + (f" in table {route.table}" if route.table > 0 else "")

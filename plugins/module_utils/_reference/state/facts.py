@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import P
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import LOOPBACK
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Route
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ExpectedRoute
 
 
 class Interface(t.NamedTuple):
@@ -62,7 +62,7 @@ class Facts(t.NamedTuple):
     interfaces: tuple[Interface, ...] = ()
     on_node: tuple[Interface, ...] = ()
     ips: tuple[ContainerIp, ...] = ()
-    routes: tuple[Route, ...] = ()
+    routes: tuple[ExpectedRoute, ...] = ()
     host_end: str = ""
     routed_link: str = ""
 
@@ -152,7 +152,7 @@ def read_ip(keys: t.Mapping[str, t.Any], link: str) -> ContainerIp:
 
 def read_routes(
     routes: t.Iterable[t.Mapping[str, t.Any]], link: str, ips: t.Iterable[ContainerIp]
-) -> t.Iterator[Route]:
+) -> t.Iterator[ExpectedRoute]:
     """Yield the routes of a result.
 
     Args:
@@ -172,7 +172,7 @@ def read_routes(
             raise refuse(f"the IPAM plugin returned a route to {route.get('dst')!r}")
         keys = Keys(route, f"the route to {destination}: ")
         gateway = keys.address("gw")
-        yield Route(
+        yield ExpectedRoute(
             link,
             destination.network,
             gateway or gateways.get(destination.version),

@@ -16,14 +16,14 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import OTHER_LIMIT, bound_burst
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.state import links, own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import describe, is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 
-_NAMED = (resources.Link, resources.Bridge, resources.Ifb)
+_NAMED = (resources.ExpectedLink, resources.Bridge, resources.Ifb)
 # Bytes and the share by which the kernel rounds a burst: it counts the time of a burst in microseconds.
 _ROUNDING = 0.01
 IFB = "ifb"
@@ -48,7 +48,7 @@ def find(state: State, node: Node, inside: t.Iterable[Link] | None = None, netns
     strangers = [difference for resource in expected for difference in _find_stranger(resource, node, ends, netns)]
     yield from strangers
     for resource in expected:
-        if not strangers or isinstance(resource, resources.Lease):
+        if not strangers or isinstance(resource, resources.ExpectedLease):
             yield from _COMPARISONS[type(resource)](resource, node)
 
 
@@ -65,7 +65,7 @@ def _find_stranger(
             expected, f"{links.place(link.name, False)} is not {'an' if kind == IFB else 'a'} {kind}", False, link
         )
         return
-    other_end = (inside or {}).get(expected.peer) if isinstance(expected, resources.Link) else None
+    other_end = (inside or {}).get(expected.peer) if isinstance(expected, resources.ExpectedLink) else None
     if other_end is not None and not own_links.is_pair(link, other_end, netns):
         what = f"{links.place(link.name, False)} is not the other end of {other_end.name}"
         yield Difference(expected, what, False, link)
@@ -73,7 +73,7 @@ def _find_stranger(
 
 def _expected_kind(expected: resources.Resource) -> str:
     """Return the kind that a link of the node must have; an empty string if it may have any."""
-    if isinstance(expected, resources.Link):
+    if isinstance(expected, resources.ExpectedLink):
         return expected.kind
     return {resources.Bridge: BRIDGE, resources.Ifb: IFB}.get(type(expected), "")
 
@@ -86,13 +86,13 @@ def _compare_bridge(expected: resources.Bridge, node: Node) -> t.Iterator[Differ
     else:
         if expected.filters_vlans and not link.filters_vlans:
             yield Difference(expected, f"{which} does not filter VLANs", False, link)
-        wanted = resources.Link(
+        wanted = resources.ExpectedLink(
             expected.name, False, minimum_mtu=expected.mtu, is_up=True, is_promiscuous=expected.is_promiscuous
         )
         yield from links.compare(wanted, link)
 
 
-def _compare_link(expected: resources.Link, node: Node) -> t.Iterator[Difference]:
+def _compare_link(expected: resources.ExpectedLink, node: Node) -> t.Iterator[Difference]:
     link = node.link(expected.name)
     if link is None:
         yield Difference(expected, f"{links.place(expected.name, False)} is gone", False)
@@ -142,7 +142,7 @@ def _join_ranges(numbers: t.Collection[int]) -> str:
     return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in zip(firsts, lasts))
 
 
-def _compare_address(expected: resources.Address, node: Node) -> t.Iterator[Difference]:
+def _compare_address(expected: resources.ExpectedAddress, node: Node) -> t.Iterator[Difference]:
     link = node.link(expected.link)
     addresses = node.addresses(link.ifindex) if link else ()
     if expected.interface in addresses:
@@ -154,7 +154,7 @@ def _compare_address(expected: resources.Address, node: Node) -> t.Iterator[Diff
     yield Difference(expected, message, not others, link, follows=link is None)
 
 
-def _compare_route(expected: resources.Route, node: Node) -> t.Iterator[Difference]:
+def _compare_route(expected: resources.ExpectedRoute, node: Node) -> t.Iterator[Difference]:
     link = node.link(expected.link)
     routes = node.routes(link.ifindex) if link else ()
     if not any(route.destination == expected.destination and is_route(route, expected, MAIN_TABLE) for route in routes):
@@ -176,7 +176,7 @@ def _compare_ifb(expected: resources.Ifb, node: Node) -> t.Iterator[Difference]:
     if link is None:
         yield Difference(expected, f"{which} is gone", host_end is not None, host_end)
         return
-    yield from links.compare(resources.Link(expected.name, False, is_up=True), link)
+    yield from links.compare(resources.ExpectedLink(expected.name, False, is_up=True), link)
     if host_end is not None and link.ifindex not in node.redirects(host_end.ifindex):
         message = f"{links.place(expected.host_end, False)} does not redirect what it receives to {expected.name}"
         yield Difference(expected, message, link=host_end)
@@ -204,7 +204,7 @@ def _is_burst(present: int, expected: resources.Rate) -> bool:
     return abs(present - burst) <= burst * _ROUNDING + 2 * expected.rate / 1e6
 
 
-def _compare_lease(expected: resources.Lease, node: Node) -> t.Iterator[Difference]:
+def _compare_lease(expected: resources.ExpectedLease, node: Node) -> t.Iterator[Difference]:
     lease = node.lease(expected.directory, str(expected.address))
     if lease is not None and lease.is_of(expected.container_id, expected.ifname):
         return
@@ -215,20 +215,20 @@ def _compare_lease(expected: resources.Lease, node: Node) -> t.Iterator[Differen
         yield Difference(expected, f"{which} belongs to {lease}", False)
 
 
-def _is_written_in(expected: resources.Lease) -> bool:
+def _is_written_in(expected: resources.ExpectedLease) -> bool:
     """Return whether a lease is written: its directory is one of host-local, and not just any that a record names."""
     is_default = os.path.dirname(expected.directory) == expected.lease_dir
-    return is_default or host_local.is_followed(expected.directory, expected.lease_dir)
+    return is_default or lease_files.is_followed(expected.directory, expected.lease_dir)
 
 
 _COMPARISONS: t.Final[t.Mapping[type, t.Callable[[t.Any, Node], t.Iterator[Difference]]]] = {
     resources.Bridge: _compare_bridge,
-    resources.Link: _compare_link,
+    resources.ExpectedLink: _compare_link,
     resources.Port: _compare_port,
-    resources.Address: _compare_address,
-    resources.Route: _compare_route,
+    resources.ExpectedAddress: _compare_address,
+    resources.ExpectedRoute: _compare_route,
     resources.Sysctl: _compare_setting,
     resources.Ifb: _compare_ifb,
     resources.Rate: _compare_rate,
-    resources.Lease: _compare_lease,
+    resources.ExpectedLease: _compare_lease,
 }

@@ -15,10 +15,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import HOST_END
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
-    Address,
-    Link,
+    ExpectedAddress,
+    ExpectedLink,
+    ExpectedRoute,
     Resource,
-    Route,
     Sysctl,
 )
 
@@ -28,7 +28,12 @@ LINK_SCOPE = 253
 
 
 def describe_container(
-    known: Facts, *, mtu: int = 0, mode: str = "", is_up: bool = True, own_routes: t.Iterable[Route] | None = None
+    known: Facts,
+    *,
+    mtu: int = 0,
+    mode: str = "",
+    is_up: bool = True,
+    own_routes: t.Iterable[ExpectedRoute] | None = None,
 ) -> t.Iterator[Resource]:
     """Yield what the container has.
 
@@ -38,9 +43,9 @@ def describe_container(
         own_routes: What the plugin adds instead of the routes that the kernel makes for addresses.
     """
     for name, mac, own_mtu in known.interfaces:
-        link = Link(name, inside=True, mac=mac, mtu=own_mtu or mtu, is_up=is_up)
+        link = ExpectedLink(name, inside=True, mac=mac, mtu=own_mtu or mtu, is_up=is_up)
         yield link._replace(mode=mode) if name == known.attachment.ifname else link
-    yield from (Address(ip.link, ip.interface, inside=True) for ip in known.ips)
+    yield from (ExpectedAddress(ip.link, ip.interface, inside=True) for ip in known.ips)
     # In this order, as the kernel refuses a gateway that no route leads to.
     if own_routes is not None:
         yield from own_routes
@@ -49,16 +54,16 @@ def describe_container(
     yield from known.routes
 
 
-def _kernel_routes(known: Facts) -> t.Iterator[Route]:
+def _kernel_routes(known: Facts) -> t.Iterator[ExpectedRoute]:
     """Yield the routes that the kernel makes for the addresses of links that are up, each once."""
     made = {(ip.link, ip.interface.network): ip for ip in reversed(known.ips) if ip.link and has_network(ip)}
     yield from (network_route(ip)._replace(made_for=ip.interface) for ip in reversed(made.values()))
 
 
-def network_route(ip: ContainerIp) -> Route:
+def network_route(ip: ContainerIp) -> ExpectedRoute:
     """Return the route that the kernel makes for an address."""
     source, scope = (ip.interface.ip, LINK_SCOPE) if ip.interface.version == 4 else (None, None)
-    return Route(ip.link, ip.interface.network, None, inside=True, scope=scope, source=source)
+    return ExpectedRoute(ip.link, ip.interface.network, None, inside=True, scope=scope, source=source)
 
 
 def has_network(ip: ContainerIp) -> bool:
@@ -75,7 +80,7 @@ def find_host_end(known: Facts, *others: str) -> str:
     return next(filter(HOST_END.fullmatch, names), (names or [""])[0])
 
 
-def describe_host_end(known: Facts, mtu: int, *others: str) -> t.Iterator[Link]:
+def describe_host_end(known: Facts, mtu: int, *others: str) -> t.Iterator[ExpectedLink]:
     """Yield the node's end of a veth pair, and further links of the node that the result names.
 
     Args:
@@ -83,10 +88,10 @@ def describe_host_end(known: Facts, mtu: int, *others: str) -> t.Iterator[Link]:
     """
     for name in (each.name for each in known.on_node):
         if name == known.host_end:
-            yield Link(name, inside=False, mtu=mtu, is_up=True, kind=VETH, peer=known.attachment.ifname)
+            yield ExpectedLink(name, inside=False, mtu=mtu, is_up=True, kind=VETH, peer=known.attachment.ifname)
         elif name not in (*others, known.ifb):
             # A repair does not set a link up that only a record names.
-            yield Link(name, inside=False)
+            yield ExpectedLink(name, inside=False)
 
 
 def describe_forwarding(known: Facts) -> t.Iterator[Sysctl]:

@@ -21,14 +21,16 @@ def place(name: str, inside: bool) -> str:
     return f"interface {name}" if inside else f"interface {name} of the node"
 
 
-def compare(expected: resources.Link, link: Link) -> t.Iterator[Difference]:
+def compare(expected: resources.ExpectedLink, link: Link) -> t.Iterator[Difference]:
     """Yield a difference for each property of a link that is not as expected."""
-    bare = resources.Link(expected.name, expected.inside)
+    bare = resources.ExpectedLink(expected.name, expected.inside)
     for resource, message in _differences(expected, bare, link):
         yield Difference(resource, message, _can_be_changed(resource, link), link)
 
 
-def _differences(expected: resources.Link, bare: resources.Link, link: Link) -> t.Iterator[tuple[resources.Link, str]]:
+def _differences(
+    expected: resources.ExpectedLink, bare: resources.ExpectedLink, link: Link
+) -> t.Iterator[tuple[resources.ExpectedLink, str]]:
     which, short = place(link.name, expected.inside), place(link.name, expected.inside).partition(" ")[2]
     if expected.is_up and not link.is_up:
         yield bare._replace(is_up=True), f"{which} is down"
@@ -57,6 +59,6 @@ def free_vrf_table(present: t.Iterable[Link]) -> int:
     return next(table for table in range(1, 2**31) if table not in taken)
 
 
-def _can_be_changed(expected: resources.Link, link: Link) -> bool:
+def _can_be_changed(expected: resources.ExpectedLink, link: Link) -> bool:
     """Return whether the kernel changes the property in place. A macvlan cannot enter or leave the mode passthru."""
     return not expected.mode or PASSTHRU not in (expected.mode, link.mode)

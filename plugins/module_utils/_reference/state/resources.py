@@ -18,7 +18,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
 
 
-class Link(t.NamedTuple):
+class ExpectedLink(t.NamedTuple):
     """A link that the attachment cannot do without: if it is gone, only ADD can make it again.
 
     Attributes:
@@ -96,7 +96,7 @@ class Vrf(t.NamedTuple):
     inside: bool = True
 
 
-class Address(t.NamedTuple):
+class ExpectedAddress(t.NamedTuple):
     """An address of a link.
 
     Attributes:
@@ -113,7 +113,7 @@ class Address(t.NamedTuple):
 ANY_TABLE = -1
 
 
-class Route(t.NamedTuple):
+class ExpectedRoute(t.NamedTuple):
     """A route through a link.
 
     Attributes:
@@ -139,7 +139,7 @@ class Route(t.NamedTuple):
     made_for: IpInterface | None = None
 
 
-class Rule(t.NamedTuple):
+class ExpectedRule(t.NamedTuple):
     """A routing rule for packets from an address. ``table`` is 0 if the plugin chose it."""
 
     source: IpAddress
@@ -182,7 +182,7 @@ class Rate(t.NamedTuple):
     inside: bool = False
 
 
-class Lease(t.NamedTuple):
+class ExpectedLease(t.NamedTuple):
     """A file of host-local that keeps an address from being assigned to another container.
 
     Attributes:
@@ -198,11 +198,25 @@ class Lease(t.NamedTuple):
     inside: bool = False
 
 
-Resource = t.Union[Bridge, Ifb, Link, Vrf, Port, Address, Route, Rule, Sysctl, Rate, Lease]
+Resource = t.Union[
+    Bridge, Ifb, ExpectedLink, Vrf, Port, ExpectedAddress, ExpectedRoute, ExpectedRule, Sysctl, Rate, ExpectedLease
+]
 State = tuple[Resource, ...]
 
 # What comes later may need what comes before.
-_ORDER = (Bridge, Link, Ifb, Vrf, Port, Address, Route, Rule, Sysctl, Rate, Lease)
+_ORDER = (
+    Bridge,
+    ExpectedLink,
+    Ifb,
+    Vrf,
+    Port,
+    ExpectedAddress,
+    ExpectedRoute,
+    ExpectedRule,
+    Sysctl,
+    Rate,
+    ExpectedLease,
+)
 
 
 def rank(resource: Resource) -> int:

@@ -101,7 +101,7 @@ def _write_setting(writer: KernelWriter, dummy: Difference, setting: resources.S
     sysctl.write_at(setting.path, setting.value)
 
 
-def _write_lease(writer: KernelWriter, dummy: Difference, lease: resources.Lease) -> None:
+def _write_lease(writer: KernelWriter, dummy: Difference, lease: resources.ExpectedLease) -> None:
     lease_directory.assign(lease.directory, str(lease.address), lease.container_id, lease.ifname)
 
 
@@ -134,11 +134,11 @@ def ensure_bridge(writer: KernelWriter, bridge: resources.Bridge, link: Link | N
     return link
 
 
-def _write_link(writer: KernelWriter, difference: Difference, link: resources.Link) -> None:
+def _write_link(writer: KernelWriter, difference: Difference, link: resources.ExpectedLink) -> None:
     set_properties(writer, _verify_link(difference), link)
 
 
-def set_properties(writer: KernelWriter, link: Link, expected: resources.Link) -> None:
+def set_properties(writer: KernelWriter, link: Link, expected: resources.ExpectedLink) -> None:
     """Give a link the properties that are expected of it."""
     ifindex = link.ifindex
     if expected.mode:
@@ -224,7 +224,7 @@ def _find_port(difference: Difference, port: resources.Port) -> Link:
     return peer
 
 
-def _write_address(writer: KernelWriter, difference: Difference, address: resources.Address) -> None:
+def _write_address(writer: KernelWriter, difference: Difference, address: resources.ExpectedAddress) -> None:
     # A bridge that was gone is a new link.
     link = _verify_link(difference) if difference.link else _find_link(address.link)
     if address.interface.version == 6:
@@ -234,7 +234,7 @@ def _write_address(writer: KernelWriter, difference: Difference, address: resour
     writer.add_address(link.ifindex, address.interface)
 
 
-def _write_route(writer: KernelWriter, difference: Difference, route: resources.Route) -> None:
+def _write_route(writer: KernelWriter, difference: Difference, route: resources.ExpectedRoute) -> None:
     ifindex = _verify_link(difference).ifindex
     table = route.table or MAIN_TABLE
     rivals = [known for known in rtnetlink.routes(ifindex) if known.destination == route.destination]
@@ -246,7 +246,7 @@ def _write_route(writer: KernelWriter, difference: Difference, route: resources.
         writer.remove_route(ifindex, route.destination, MAIN_TABLE)
 
 
-def add_route(writer: KernelWriter, ifindex: int, route: resources.Route, *, replace: bool = False) -> None:
+def add_route(writer: KernelWriter, ifindex: int, route: resources.ExpectedRoute, *, replace: bool = False) -> None:
     """Add a route through a link; arguments and errors as `KernelWriter.add_route`."""
     writer.add_route(
         ifindex,
@@ -260,7 +260,7 @@ def add_route(writer: KernelWriter, ifindex: int, route: resources.Route, *, rep
     )
 
 
-def _write_rule(writer: KernelWriter, dummy: Difference, rule: resources.Rule) -> None:
+def _write_rule(writer: KernelWriter, dummy: Difference, rule: resources.ExpectedRule) -> None:
     writer.add_rule(rule.source, rule.table)
 
 
@@ -295,14 +295,14 @@ def _identity(link: Link) -> tuple[str, str, int, int | None]:
 
 _WRITERS: t.Final[t.Mapping[type, t.Callable[[KernelWriter, Difference, t.Any], None]]] = {
     resources.Bridge: _write_bridge,
-    resources.Link: _write_link,
+    resources.ExpectedLink: _write_link,
     resources.Ifb: _write_ifb,
     resources.Vrf: _write_vrf,
     resources.Port: _write_port,
-    resources.Address: _write_address,
-    resources.Route: _write_route,
-    resources.Rule: _write_rule,
+    resources.ExpectedAddress: _write_address,
+    resources.ExpectedRoute: _write_route,
+    resources.ExpectedRule: _write_rule,
     resources.Rate: _write_rate,
     resources.Sysctl: _write_setting,
-    resources.Lease: _write_lease,
+    resources.ExpectedLease: _write_lease,
 }

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
 from ansible_collections.cni.node.plugins.module_utils._node.library.install import install
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin import program as plugin_program
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import executable as plugin_program
 from ansible_collections.cni.node.tests.support import libraries
 
 

@@ -27,7 +27,11 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     AttachmentResult,
     AttachmentState,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import PluginCall, Stopwatch, make_executor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import (
+    PluginCall,
+    Stopwatch,
+    make_executor,
+)
 
 BLUE, RED = (Attachment("net", name, "eth0", f"/run/netns/{name}") for name in ("blue", "red"))
 ATTACHED = AttachmentState()

@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import error
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, quirks, saved_values
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import CATALOGUE
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import FALSE_ALARM, Delegation, PluginType
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
@@ -27,7 +27,7 @@ PLUGINS = pathlib.Path(error.__file__).parents[2]
 OWN_MODULES = {
     "plugin_utils/_validation/document/preparation.py": {"bridge"},  # the link kube-bridge of kube-router
     "module_utils/_reference/addresses/dhcp_daemon.py": {"dhcp"},  # the daemon that this plugin asks
-    "module_utils/_reference/addresses/host_local.py": {"host-local"},  # where this plugin keeps its leases
+    "module_utils/_reference/addresses/lease_files.py": {"host-local"},  # where this plugin keeps its leases
     "module_utils/_reference/saved_values.py": {"tuning"},  # where this plugin keeps the values it changed
 }
 OTHER_MEANINGS = {
@@ -161,7 +161,7 @@ def test_types_are_found_by_their_properties() -> None:
 
 
 def test_the_modules_of_single_plugins_are_about_plugins_of_the_catalogue() -> None:
-    assert catalogue.find_plugin_type(host_local.TYPE).has_ranges
+    assert catalogue.find_plugin_type(lease_files.TYPE).has_ranges
     assert catalogue.find_plugin_type(saved_values.PLUGIN).tunes_interface
 
 

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import NEVER, BuiltinExecutor
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import PluginCall, Stopwatch
+from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import PluginCall, Stopwatch
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryExecutor,
     fails_at,

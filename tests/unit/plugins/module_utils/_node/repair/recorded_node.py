@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import kerne
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_repair
 from ansible_collections.cni.node.tests.support.reference_cases import situation
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.recorded_kernel import (

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_repair
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.conftest import MakeRecordedNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.recorded_node import (

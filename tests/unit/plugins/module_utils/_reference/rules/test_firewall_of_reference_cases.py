@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables, nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables import Table
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names, iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
     NFTABLES,

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message
 from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.links.routing_rules import Rule
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import MAIN_TABLE, Address, Route, View
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local, lease_directory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory, lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 from ansible_collections.cni.node.tests.support.reference_cases import Situation
 
@@ -97,7 +97,7 @@ class RecordedKernel:
         """Return the contents of the files of host-local that are named after addresses, by path."""
         files = self.state.get("files") or {}
         names = {path: path.rpartition("/")[2] for path in files if files[path] is not None}
-        return {path: files[path]["content"] for path, name in names.items() if host_local.by_name([name])}
+        return {path: files[path]["content"] for path, name in names.items() if lease_files.by_name([name])}
 
     def setting(self, netns: str, path: str) -> str | None:
         return t.cast("str | None", self.section(netns, "sysctls", {}).get(path))

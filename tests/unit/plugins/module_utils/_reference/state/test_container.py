@@ -22,10 +22,10 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.tes
 V4, V6 = ipaddress.ip_address("10.1.0.2"), ipaddress.ip_address("fd00::2")
 NETWORKS = ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64")
 STATE: State = (
-    resources.Rule(V4),
-    resources.Rule(V6),
-    resources.Route("eth0", NETWORKS[0], None, True, moved_for=V4),
-    resources.Route("eth0", NETWORKS[1], None, True, moved_for=V6),
+    resources.ExpectedRule(V4),
+    resources.ExpectedRule(V6),
+    resources.ExpectedRoute("eth0", NETWORKS[0], None, True, moved_for=V4),
+    resources.ExpectedRoute("eth0", NETWORKS[1], None, True, moved_for=V6),
 )
 # As sbr leaves it: the table of IPv4 has the routes of IPv6, too.
 ROUTES = (
@@ -49,15 +49,19 @@ def test_a_rule_returns_to_the_table_that_has_its_routes() -> None:
         found = differences(STATE, View((ETH0,), (), ROUTES, rules))
         missing = [rule for rule in RULES if rule not in rules]
         assert [difference.resource for difference in found] == [
-            resources.Rule(rule.source.network_address, rule.table) for rule in missing if rule.source
+            resources.ExpectedRule(rule.source.network_address, rule.table) for rule in missing if rule.source
         ]
 
 
 def test_a_rule_without_routes_gets_a_free_table() -> None:
     other = Route(ipaddress.ip_network("10.9.0.0/16"), None, 3, 100)
     found = differences(STATE, View((ETH0,), (), (other,), ()))
-    tables = [difference.resource.table for difference in found if isinstance(difference.resource, resources.Rule)]
-    routes = [difference.resource.table for difference in found if isinstance(difference.resource, resources.Route)]
+    tables = [
+        difference.resource.table for difference in found if isinstance(difference.resource, resources.ExpectedRule)
+    ]
+    routes = [
+        difference.resource.table for difference in found if isinstance(difference.resource, resources.ExpectedRoute)
+    ]
     assert tables == routes == [101, 102]
 
 
@@ -90,8 +94,8 @@ def test_a_vrf_and_its_members_are_repaired(links: tuple[Link, ...], message: st
 IN_VRF: State = (
     resources.Vrf("red"),
     resources.Port("eth0", "red", inside=True),
-    resources.Address("eth0", ipaddress.ip_interface("10.1.0.2/16"), inside=True),
-    resources.Route("eth0", NETWORKS[0], None, True, table=ANY_TABLE),
+    resources.ExpectedAddress("eth0", ipaddress.ip_interface("10.1.0.2/16"), inside=True),
+    resources.ExpectedRoute("eth0", NETWORKS[0], None, True, table=ANY_TABLE),
 )
 
 
@@ -103,7 +107,7 @@ def test_addresses_and_routes_are_repaired_with_the_membership_in_a_vrf() -> Non
         assert all(each.is_repairable for each in found)
         assert [each.resource for each in found if not isinstance(each.resource, resources.Vrf)] == [
             *IN_VRF[1:3],
-            resources.Route("eth0", NETWORKS[0], None, True, table=table),
+            resources.ExpectedRoute("eth0", NETWORKS[0], None, True, table=table),
         ]
         assert [each.message for each in found if not each.follows] == [found[0].message]
 
@@ -127,7 +131,7 @@ def test_the_routes_of_an_interface_are_in_the_table_of_its_vrf() -> None:
 def test_a_changed_mode_is_repaired_if_the_kernel_can_change_it(
     kind: str, mode: str, expected: str, is_repairable: bool
 ) -> None:
-    state = (resources.Link("eth0", inside=True, mode=expected),)
+    state = (resources.ExpectedLink("eth0", inside=True, mode=expected),)
     link = ETH0._replace(kind=kind, mode=mode)
     (difference,) = differences(state, View((link,), (), ()))
     assert difference.message == f"interface eth0 has {kind} mode {mode}, not {expected}"
@@ -137,7 +141,7 @@ def test_a_changed_mode_is_repaired_if_the_kernel_can_change_it(
 
 def test_an_address_on_another_interface_is_missing() -> None:
     address = ipaddress.ip_interface("10.1.0.2/16")
-    state = (resources.Address("eth0", address, inside=True),)
+    state = (resources.ExpectedAddress("eth0", address, inside=True),)
     assert differences(state, View((ETH0,), (Address(2, address),), ())) == []
     (missing,) = differences(state, View((ETH0,), (Address(3, address),), ()))
     assert (missing.message, missing.link) == ("address 10.1.0.2/16 is missing", ETH0)

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs import TokenBucket
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Route
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import (
@@ -135,7 +135,7 @@ def test_consequences_of_a_missing_bridge_are_repaired_with_it() -> None:
     state = (
         resources.Bridge("cni0"),
         resources.Port("veth7", "cni0"),
-        resources.Address("cni0", GATEWAY, inside=False, is_only=True),
+        resources.ExpectedAddress("cni0", GATEWAY, inside=False, is_only=True),
         resources.Sysctl("net/ipv4/conf/cni0/route_localnet", "1", inside=False, link="cni0"),
     )
     differences = compare(FakeSnapshot(VETH._replace(master=0)), *state)
@@ -153,12 +153,12 @@ def test_another_link_in_the_place_of_a_bridge_is_named_and_not_changed() -> Non
 
 def test_a_network_card_is_not_the_end_of_a_veth_pair() -> None:
     card = VETH._replace(name="eth0", kind="", master=0, is_up=False)
-    lease = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
+    lease = resources.ExpectedLease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
     state = (
         resources.Bridge("cni0"),
-        resources.Link("eth0", inside=False, mtu=1400, is_up=True, kind="veth"),
+        resources.ExpectedLink("eth0", inside=False, mtu=1400, is_up=True, kind="veth"),
         resources.Port("eth0", "cni0"),
-        resources.Address("eth0", GATEWAY, inside=False),
+        resources.ExpectedAddress("eth0", GATEWAY, inside=False),
         lease,
     )
     assert compare(FakeSnapshot(card), *state) == [
@@ -169,12 +169,12 @@ def test_a_network_card_is_not_the_end_of_a_veth_pair() -> None:
 
 def test_a_link_of_the_node_that_another_plugin_has_added_may_have_any_kind() -> None:
     tunnel = VETH._replace(name="tunl0", kind="ipip", master=0, is_up=False)
-    link = resources.Link("tunl0", inside=False, is_up=True)
+    link = resources.ExpectedLink("tunl0", inside=False, is_up=True)
     assert compare(FakeSnapshot(tunnel), link) == [("interface tunl0 of the node is down", True, False)]
 
 
 def test_a_bridge_gets_no_second_address_of_ipv4() -> None:
-    address = resources.Address("cni0", GATEWAY, inside=False, is_only=True)
+    address = resources.ExpectedAddress("cni0", GATEWAY, inside=False, is_only=True)
     message = "address 10.1.0.1/16 of interface cni0 of the node is missing"
     assert compare(FakeSnapshot(CNI0), address) == [(message, True, False)]
     assert compare(FakeSnapshot(CNI0, addresses=["fe80::1/64"]), address) == [(message, True, False)]
@@ -220,14 +220,14 @@ LEASES: dict[str, tuple[Lease | None, list[tuple[str, bool, bool]]]] = {
 def test_a_lease_belongs_to_the_container_and_the_interface(
     found: Lease | None, differences: list[tuple[str, bool, bool]]
 ) -> None:
-    wanted = resources.Lease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
+    wanted = resources.ExpectedLease("/x/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
     assert compare(FakeSnapshot(lease=found), wanted) == differences
 
 
 def test_the_directory_of_a_lease_that_is_there_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[str] = []
-    monkeypatch.setattr(host_local, "is_followed", lambda path, dummy: listed.append(path))
-    wanted = resources.Lease("/other/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
+    monkeypatch.setattr(lease_files, "is_followed", lambda path, dummy: listed.append(path))
+    wanted = resources.ExpectedLease("/other/net", ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
     compare(FakeSnapshot(lease=Lease("/other/net/10.1.0.2", "10.1.0.2", "blue", "eth0", 0.0, ())), wanted)
     assert listed == []
     compare(FakeSnapshot(), wanted)
@@ -235,7 +235,7 @@ def test_the_directory_of_a_lease_that_is_there_is_not_listed(monkeypatch: pytes
 
 
 def test_a_lease_is_written_only_into_a_directory_that_host_local_has_used(tmp_path: pathlib.Path) -> None:
-    wanted = resources.Lease(str(tmp_path), ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
+    wanted = resources.ExpectedLease(str(tmp_path), ipaddress.ip_address("10.1.0.2"), "blue", "eth0", "/x")
     gone = f"the lease of 10.1.0.2 in {tmp_path} is gone"
     assert compare(FakeSnapshot(), wanted) == [(gone, False, False)]
     (tmp_path / "last_reserved_ip.0").touch()
@@ -247,7 +247,7 @@ def test_nothing_is_written_to_a_link_that_is_not_the_recorded_bridge(kind: str)
     state = (
         resources.Bridge("cni0"),
         resources.Port("veth7", "cni0"),
-        resources.Address("cni0", GATEWAY, inside=False),
+        resources.ExpectedAddress("cni0", GATEWAY, inside=False),
         resources.Sysctl("net/ipv4/conf/cni0/route_localnet", "1", inside=False, link="cni0"),
     )
     node = FakeSnapshot(CNI0._replace(kind=kind), VETH._replace(master=0))
@@ -264,7 +264,7 @@ def test_a_veth_of_the_node_is_the_other_end_of_the_containers_interface(
     """Containers choose the indexes of pairs that they make."""
     monkeypatch.setattr(rtnetlink, "netns_id", {"/run/netns/blue": BLUE}.__getitem__)
     state = (
-        resources.Link("veth7", inside=False, is_up=True, kind="veth", peer="eth0"),
+        resources.ExpectedLink("veth7", inside=False, is_up=True, kind="veth", peer="eth0"),
         resources.Port("veth7", "cni0"),
     )
     eth0 = VETH._replace(ifindex=2, name="eth0", peer=7, master=0)

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import expected_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
@@ -41,7 +41,7 @@ def state(*plugins: JsonObject, result: JsonObject | None = None, **keys: t.Any)
 def test_the_gateway_of_a_vlan_is_on_a_link_of_its_own() -> None:
     result = {**RESULT, "interfaces": [*RESULT["interfaces"], {"name": "cni0.100"}]}
     found = state({"type": "bridge", "vlan": 100, "isGateway": True}, result=result)
-    assert [(each.link, str(each.interface)) for each in found if isinstance(each, resources.Address)] == [
+    assert [(each.link, str(each.interface)) for each in found if isinstance(each, resources.ExpectedAddress)] == [
         ("eth0", "10.1.0.2/16"),
         ("cni0.100", "10.1.0.1/16"),
     ]
@@ -100,7 +100,7 @@ MODES = (
 @pytest.mark.parametrize(("plugin", "mode"), MODES)
 def test_an_interface_has_the_configured_mode_or_the_default_of_its_plugin(plugin: JsonObject, mode: str) -> None:
     found = state({**plugin, "master": "up0"})
-    assert [each.mode for each in found if isinstance(each, resources.Link) and each.name == "eth0"] == [mode]
+    assert [each.mode for each in found if isinstance(each, resources.ExpectedLink) and each.name == "eth0"] == [mode]
 
 
 def test_the_routes_of_a_vrf_are_in_its_table() -> None:
@@ -108,7 +108,7 @@ def test_the_routes_of_a_vrf_are_in_its_table() -> None:
     found = state({"type": "bridge"}, {"type": "vrf", "vrfname": "red", "table": 10}, result=result)
     assert resources.Vrf("red", 10) in found
     assert resources.Port("eth0", "red", inside=True) in found
-    assert [(str(each.destination), each.table) for each in found if isinstance(each, resources.Route)] == [
+    assert [(str(each.destination), each.table) for each in found if isinstance(each, resources.ExpectedRoute)] == [
         ("0.0.0.0/0", 10),
         ("10.1.0.0/16", 10),
     ]
@@ -127,7 +127,7 @@ MACS: dict[str, tuple[JsonObject, JsonObject]] = {
 def test_tuning_takes_the_mac_from_several_places(mac: str, given: tuple[JsonObject, JsonObject]) -> None:
     keys, arguments = given
     found = state({"type": "bridge"}, {"type": "tuning", "capabilities": {"mac": True}, **keys}, **arguments)
-    assert [each.mac for each in found if isinstance(each, resources.Link) and each.name == "eth0"] == [mac]
+    assert [each.mac for each in found if isinstance(each, resources.ExpectedLink) and each.name == "eth0"] == [mac]
 
 
 # A plugin that makes an interface or changes it, with a value that its ADD refuses.
@@ -159,8 +159,8 @@ def test_a_veth_with_a_derived_name_is_the_host_end_and_other_links_are_not_chan
     ips = [{**RESULT["ips"][0], "interface": 3}]
     found = state({"type": "bridge"}, result={**RESULT, "interfaces": interfaces, "ips": ips})
     assert [each.name for each in found if isinstance(each, resources.Port)] == ["veth0123abcd"]
-    (nic,) = [each for each in found if isinstance(each, resources.Link) and each.name == "nic0"]
-    assert nic == resources.Link("nic0", inside=False)
+    (nic,) = [each for each in found if isinstance(each, resources.ExpectedLink) and each.name == "nic0"]
+    assert nic == resources.ExpectedLink("nic0", inside=False)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,10 @@ def test_an_empty_trunk_makes_a_bridge_that_filters_vlans() -> None:
 def test_loopback_has_only_loopback_addresses_whatever_its_record_says() -> None:
     ips = [{"address": address} for address in ("127.0.0.1/8", "10.1.0.1/16", "::1/128")]
     found = state({"type": "loopback"}, result={"cniVersion": "1.0.0", "ips": ips}, ifname="lo")
-    assert [str(each.interface) for each in found if isinstance(each, resources.Address)] == ["127.0.0.1/8", "::1/128"]
+    assert [str(each.interface) for each in found if isinstance(each, resources.ExpectedAddress)] == [
+        "127.0.0.1/8",
+        "::1/128",
+    ]
 
 
 @pytest.mark.parametrize("plugin", ["bridge", "host-device", "macvlan"])
@@ -189,15 +192,21 @@ def test_no_other_plugin_has_the_loopback_interface_whatever_its_record_says(plu
     whole = {"cniVersion": "1.0.0", "interfaces": interfaces, "ips": ips}
     for result in (whole, {**whole, "interfaces": []}):
         found = state({"type": plugin}, result=result, ifname="lo")
-        assert [each for each in found if isinstance(each, (resources.Address, resources.Link)) and each.inside] == []
+        assert [
+            each
+            for each in found
+            if isinstance(each, (resources.ExpectedAddress, resources.ExpectedLink)) and each.inside
+        ] == []
 
 
 def test_loopback_has_no_other_interface_whatever_its_record_says() -> None:
     interfaces = [{"name": name, "sandbox": "/x", "mtu": 1400} for name in ("eth0", "lo")]
     ips = [{"address": "127.0.0.1/8", "interface": number} for number in (0, 1)]
     found = state({"type": "loopback"}, result={"cniVersion": "1.0.0", "interfaces": interfaces, "ips": ips})
-    inside = [each for each in found if isinstance(each, (resources.Address, resources.Link)) and each.inside]
-    assert [each.link if isinstance(each, resources.Address) else each.name for each in inside] == ["lo", "lo"]
+    inside = [
+        each for each in found if isinstance(each, (resources.ExpectedAddress, resources.ExpectedLink)) and each.inside
+    ]
+    assert [each.link if isinstance(each, resources.ExpectedAddress) else each.name for each in inside] == ["lo", "lo"]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.tests.support.check_each import check_each
 from ansible_collections.cni.node.tests.support.reference_cases import Situation, situations
@@ -87,7 +87,7 @@ def test_each_missing_resource_is_drift(monkeypatch: pytest.MonkeyPatch) -> None
 def remove(kernel: RecordedKernel, netns: str, resource: resources.Resource) -> None:
     """Remove a resource from a recorded kernel, or a property of a link."""
     name = getattr(resource, "name", getattr(resource, "link", ""))
-    if isinstance(resource, (resources.Link, resources.Bridge, resources.Ifb)):
+    if isinstance(resource, (resources.ExpectedLink, resources.Bridge, resources.Ifb)):
         del kernel.state[netns]["links"][name]
     elif isinstance(resource, resources.Port):
         kernel.state[netns]["links"][name].pop("master")
@@ -95,13 +95,13 @@ def remove(kernel: RecordedKernel, netns: str, resource: resources.Resource) -> 
         kernel.state[netns]["sysctls"][resource.path] = "7"
     elif isinstance(resource, resources.Rate):
         kernel.drop(netns, "tc", lambda line: line.get("qdisc", {}).get("dev") == name)
-    elif isinstance(resource, resources.Rule):
+    elif isinstance(resource, resources.ExpectedRule):
         kernel.drop(netns, "rules", lambda line: f"from {resource.source} " in line)
-    elif isinstance(resource, resources.Lease):
+    elif isinstance(resource, resources.ExpectedLease):
         del kernel.state["files"][f"{resource.directory}/{resource.address}"]
-    elif isinstance(resource, resources.Address):
+    elif isinstance(resource, resources.ExpectedAddress):
         kernel.drop(netns, "addresses", lambda line: f"{name} " in line and f" {resource.interface} " in line)
-    elif isinstance(resource, resources.Route):
+    elif isinstance(resource, resources.ExpectedRoute):
         words = route_line(resource, netns, kernel).split()
         kernel.drop(netns, "routes", lambda line: line.split()[:3] == words[2:5] and f"dev {name}" in line)
 
@@ -155,8 +155,8 @@ def recorded_lines(kernel: RecordedKernel, netns: str) -> t.Iterator[str]:
 
 
 FORMATS = {
-    resources.Address: "{netns} address {0.link} {0.interface}",
-    resources.Lease: "lease {0.directory}/{0.address} {0.container_id}\r\n{0.ifname}",
+    resources.ExpectedAddress: "{netns} address {0.link} {0.interface}",
+    resources.ExpectedLease: "lease {0.directory}/{0.address} {0.container_id}\r\n{0.ifname}",
     resources.Rate: "{netns} tc {0.link} tbf {0.rate} {0.burst}",
     resources.Sysctl: "{netns} sysctl {0.path} {0.value}",
 }
@@ -165,28 +165,28 @@ FORMATS = {
 def lines(resource: resources.Resource, container: str, kernel: RecordedKernel) -> t.Iterator[str]:
     """Return a resource as the lines of `recorded_lines`."""
     netns = container if resource.inside else HOST
-    if isinstance(resource, resources.Link):
+    if isinstance(resource, resources.ExpectedLink):
         yield from link_lines(resource, netns)
     elif isinstance(resource, resources.Bridge):
         yield from link_lines(
-            resources.Link(resource.name, False, is_up=True, is_promiscuous=resource.is_promiscuous), HOST
+            resources.ExpectedLink(resource.name, False, is_up=True, is_promiscuous=resource.is_promiscuous), HOST
         )
     elif isinstance(resource, resources.Port):
         yield f"{netns} link {resource.name} master {resource.master}"
         yield from (f"{netns} link {resource.name} hairpin" for dummy in range(resource.is_hairpin))
         yield from (f"{netns} link {resource.name} isolated" for dummy in range(resource.is_isolated))
-    elif isinstance(resource, resources.Route):
+    elif isinstance(resource, resources.ExpectedRoute):
         yield route_line(resource, netns, kernel)
-    elif isinstance(resource, resources.Rule):
+    elif isinstance(resource, resources.ExpectedRule):
         yield f"{netns} rule {family(resource.source)} from {resource.source} lookup {table(resource, netns, kernel)}"
     elif isinstance(resource, resources.Ifb):
-        yield from link_lines(resources.Link(resource.name, False, is_up=True), HOST)
+        yield from link_lines(resources.ExpectedLink(resource.name, False, is_up=True), HOST)
         yield f"{HOST} tc {resource.host_end} redirect {resource.name}"
     elif type(resource) in FORMATS:
         yield FORMATS[type(resource)].format(resource, netns=netns)
 
 
-def link_lines(link: resources.Link, netns: str) -> t.Iterator[str]:
+def link_lines(link: resources.ExpectedLink, netns: str) -> t.Iterator[str]:
     yield f"{netns} link {link.name}"
     flags = {"UP": link.is_up, "PROMISC": link.is_promiscuous, "ALLMULTI": link.all_multicast}
     yield from (f"{netns} link {link.name} {flag}" for flag, is_set in flags.items() if is_set)
@@ -196,13 +196,13 @@ def family(address: t.Any) -> str:
     return "inet" if address.version == 4 else "inet6"
 
 
-def table(rule: resources.Rule, netns: str, kernel: RecordedKernel) -> int:
+def table(rule: resources.ExpectedRule, netns: str, kernel: RecordedKernel) -> int:
     tables = (known.table for known in kernel.rules(netns) if known.source and rule.source in known.source)
     return rule.table or next(tables)
 
 
-def route_line(route: resources.Route, netns: str, kernel: RecordedKernel) -> str:
-    number = table(resources.Rule(route.moved_for), netns, kernel) if route.moved_for else route.table
+def route_line(route: resources.ExpectedRoute, netns: str, kernel: RecordedKernel) -> str:
+    number = table(resources.ExpectedRule(route.moved_for), netns, kernel) if route.moved_for else route.table
     destination = str(route.destination)
     if route.destination.prefixlen == 0:
         destination = "default"

@@ -10,7 +10,7 @@ import dataclasses
 import json
 
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import expected_state, firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import expected_state, firewall_state
 from ansible_collections.cni.node.tests.support.check_each import check_each
 from ansible_collections.cni.node.tests.support.key_case import in_other_case
 from ansible_collections.cni.node.tests.support.reference_cases import situations

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._reference.recorded_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import IptablesRule
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.iptables_rules import IptablesView

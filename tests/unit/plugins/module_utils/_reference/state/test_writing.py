@@ -74,15 +74,15 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> RecordingWriter:
     return made
 
 
-HOST_ROUTE = resources.Route("veth7", ipaddress.ip_network("10.1.0.2/32"), None, inside=False)
-GATEWAY = resources.Address("cni0", ipaddress.ip_interface("10.1.0.1/16"), inside=False)
+HOST_ROUTE = resources.ExpectedRoute("veth7", ipaddress.ip_network("10.1.0.2/32"), None, inside=False)
+GATEWAY = resources.ExpectedAddress("cni0", ipaddress.ip_interface("10.1.0.1/16"), inside=False)
 # A bridge that is gone, in the order in which nothing would work.
 DIFFERENCES = (
     Difference(resources.Sysctl("net/ipv4/ip_forward", "1", inside=False), "not forwarding"),
     Difference(HOST_ROUTE, "no route", link=VETH),
     Difference(GATEWAY, "no address", follows=True),
     Difference(resources.Port("veth7", "cni0", is_hairpin=True), "no port", link=VETH, follows=True),
-    Difference(resources.Link("veth7", inside=False, is_up=True), "down", link=VETH),
+    Difference(resources.ExpectedLink("veth7", inside=False, is_up=True), "down", link=VETH),
     Difference(resources.Bridge("cni0"), "no bridge"),
 )
 
@@ -157,9 +157,11 @@ def test_an_interface_returns_to_a_vrf_that_was_gone(writer: RecordingWriter, mo
     network, everywhere = ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("0.0.0.0/0")
     monkeypatch.setattr(rtnetlink, "routes", lambda dummy: (Route(network, None, 2, 5),))  # made by the kernel
     lost = (
-        Difference(resources.Route("eth0", everywhere, GATEWAY.interface.ip, True, table=5), "default", link=eth0),
-        Difference(resources.Route("eth0", network, None, True, table=5), "network", link=eth0),
-        Difference(resources.Address("eth0", ipaddress.ip_interface("fd00::2/64"), True), "address", link=eth0),
+        Difference(
+            resources.ExpectedRoute("eth0", everywhere, GATEWAY.interface.ip, True, table=5), "default", link=eth0
+        ),
+        Difference(resources.ExpectedRoute("eth0", network, None, True, table=5), "network", link=eth0),
+        Difference(resources.ExpectedAddress("eth0", ipaddress.ip_interface("fd00::2/64"), True), "address", link=eth0),
         Difference(resources.Port("eth0", "red", inside=True), "no member", link=eth0),
         Difference(resources.Vrf("red", 5), "no VRF"),
     )

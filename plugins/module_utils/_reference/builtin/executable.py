@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -20,6 +21,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin import standard_output
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor
 
 
 def main(name: str) -> int:
@@ -36,9 +40,18 @@ def main(name: str) -> int:
     # Runtimes ask for versions before each operation, and the answer needs little of the engine.
     if os.environ.get("CNI_COMMAND") == "VERSION" and sys.stdout is not None:
         return _print(version.describe(list_versions(plugin_type)), 0)
-    from ansible_collections.cni.node.plugins.module_utils._reference.builtin import process
+    from ansible_collections.cni.node.plugins.module_utils._cni.plugin import program
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 
-    return process.run(plugin_type)
+    sandbox.follow_override(os.environ.get("CNI_NETNS_OVERRIDE", ""))
+    return program.run(registry.load(plugin_type), _make_executor)
+
+
+def _make_executor(directories: t.Sequence[str]) -> Executor:
+    from ansible_collections.cni.node.plugins.module_utils._cni.plugin import program
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING, BuiltinExecutor
+
+    return BuiltinExecutor(program.make_process_executor(directories), MISSING)
 
 
 def _print(keys: JsonObject, status: int) -> int:

@@ -12,8 +12,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
-from ansible_collections.cni.node.plugins.module_utils._reference import executor
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import DefectTolerance, make_executor
+from ansible_collections.cni.node.plugins.module_utils._reference import executor_chain
+from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import DefectTolerance, make_executor
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryCall,
@@ -84,7 +84,7 @@ def test_the_chain_tolerates_defects_and_measures_time(tmp_path: pathlib.Path) -
 
 
 def test_only_the_factory_makes_process_executors() -> None:
-    plugins = pathlib.Path(executor.__file__).parents[2]
+    plugins = pathlib.Path(executor_chain.__file__).parents[2]
     users = [path for path in plugins.rglob("*.py") if "ProcessExecutor(" in path.read_text(encoding="utf-8")]
     # An executable that is built in has no factory of its own: nothing wraps what it delegates to.
-    assert sorted(path.name for path in users) == ["executor.py", "program.py"]
+    assert sorted(path.name for path in users) == ["executor_chain.py", "program.py"]

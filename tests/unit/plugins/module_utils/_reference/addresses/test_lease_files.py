@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 
 
 @pytest.fixture
@@ -31,14 +31,14 @@ def network_in(data_dir: pathlib.Path) -> NetworkConfiguration:
 
 def test_any_directory_of_a_current_configuration_is_followed(tmp_path: pathlib.Path, lease_dir: str) -> None:
     network = network_in(tmp_path / "srv")
-    assert host_local.directories("net", [network], lease_dir) == [f"{tmp_path}/srv/net"]
-    assert host_local.directories("net", [network], lease_dir, recorded=[network]) == [f"{tmp_path}/srv/net"]
+    assert lease_files.directories("net", [network], lease_dir) == [f"{tmp_path}/srv/net"]
+    assert lease_files.directories("net", [network], lease_dir, recorded=[network]) == [f"{tmp_path}/srv/net"]
 
 
 @pytest.mark.parametrize("data_dir", ["var/lib/cni/own", "var/lib/cni/../cni/networks/own"])
 def test_directories_of_cni_in_a_record_are_followed(tmp_path: pathlib.Path, lease_dir: str, data_dir: str) -> None:
     network = network_in(tmp_path / data_dir)
-    assert host_local.directories("net", [], lease_dir, recorded=[network]) == [f"{tmp_path}/{data_dir}/net"]
+    assert lease_files.directories("net", [], lease_dir, recorded=[network]) == [f"{tmp_path}/{data_dir}/net"]
 
 
 @pytest.mark.parametrize("data_dir", ["etc", "var/lib/cni/../../../etc", "var/lib/cni2"])
@@ -47,6 +47,6 @@ def test_another_directory_in_a_record_is_followed_only_if_host_local_has_used_i
 ) -> None:
     network = network_in(tmp_path / data_dir)
     (tmp_path / data_dir / "net" / "lock").touch()
-    assert host_local.directories("net", [], lease_dir, recorded=[network]) == []
+    assert lease_files.directories("net", [], lease_dir, recorded=[network]) == []
     (tmp_path / data_dir / "net" / "last_reserved_ip.0").touch()
-    assert host_local.directories("net", [], lease_dir, recorded=[network]) == [f"{tmp_path}/{data_dir}/net"]
+    assert lease_files.directories("net", [], lease_dir, recorded=[network]) == [f"{tmp_path}/{data_dir}/net"]

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import NoExe
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import (
     ChainedPlugin,
@@ -34,10 +34,10 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
 from ansible_collections.cni.node.plugins.module_utils._reference.state import facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
-    Lease,
-    Link,
+    ExpectedLease,
+    ExpectedLink,
+    ExpectedRoute,
     Resource,
-    Route,
     State,
     Sysctl,
     in_order,
@@ -129,8 +129,8 @@ def _change(
     state: t.Sequence[Resource], plugin: ChainedPlugin[t.Any], config: t.Any, known: Facts
 ) -> t.Sequence[Resource]:
     """Return a state as a further plugin has left it."""
-    routes = [resource for resource in state if isinstance(resource, Route) and resource.inside]
-    others = [resource for resource in state if not (isinstance(resource, Route) and resource.inside)]
+    routes = [resource for resource in state if isinstance(resource, ExpectedRoute) and resource.inside]
+    others = [resource for resource in state if not (isinstance(resource, ExpectedRoute) and resource.inside)]
     moved = plugin.move_routes(config, known, routes)
     return _merge((*others, *moved), plugin.describe(config, known))
 
@@ -141,25 +141,25 @@ def _merge(state: t.Sequence[Resource], changes: t.Iterable[Resource]) -> t.Sequ
     for change in changes:
         key = _identity(change)
         former = merged.get(key)
-        if isinstance(former, Link) and isinstance(change, Link):
-            defaults, values = Link._field_defaults, change._asdict().items()
+        if isinstance(former, ExpectedLink) and isinstance(change, ExpectedLink):
+            defaults, values = ExpectedLink._field_defaults, change._asdict().items()
             change = former._replace(**{name: each for name, each in values if each != defaults.get(name, each)})
         merged[key] = change
     return list(merged.values())
 
 
 def _identity(resource: Resource) -> t.Hashable:
-    if isinstance(resource, Link):
-        return Link, resource.inside, resource.name
+    if isinstance(resource, ExpectedLink):
+        return ExpectedLink, resource.inside, resource.name
     return (Sysctl, resource.inside, resource.path) if isinstance(resource, Sysctl) else resource
 
 
-def _leases(known: Facts, made_by: PluginRequest, lease_dir: str) -> t.Iterator[Lease]:
+def _leases(known: Facts, made_by: PluginRequest, lease_dir: str) -> t.Iterator[ExpectedLease]:
     ipam = any_case(made_by.keys).get("ipam")
-    if isinstance(ipam, dict) and ipam.get("type") == host_local.TYPE:
+    if isinstance(ipam, dict) and ipam.get("type") == lease_files.TYPE:
         network, container_id, ifname = known.attachment.key
-        directory = os.path.join(host_local.data_dir(ipam, lease_dir), network)
-        yield from (Lease(directory, ip.interface.ip, container_id, ifname, lease_dir) for ip in known.ips)
+        directory = os.path.join(lease_files.data_dir(ipam, lease_dir), network)
+        yield from (ExpectedLease(directory, ip.interface.ip, container_id, ifname, lease_dir) for ip in known.ips)
 
 
 def _request_of_maker(record: Record, network: NetworkConfiguration) -> PluginRequest:

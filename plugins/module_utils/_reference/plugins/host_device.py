@@ -61,7 +61,7 @@ class _Config(t.NamedTuple):
     """
 
     name: str
-    mac: str
+    hwaddr: str
     path: str
     pci_address: str
     device_id: str
@@ -76,8 +76,8 @@ class HostDevice(InterfacePlugin[_Config]):
         keys = request.config
         addressing.ipam_type(request)
         pci_address, device_id = _read_device_id(keys, "pciBusID"), _read_device_id(request.runtime_config, "deviceID")
-        mac = veth_pair.parse_mac("/hwaddr", keys.text("hwaddr"))
-        return _Config(keys.link_name("device"), mac, keys.text("kernelpath"), pci_address, device_id)
+        name, hwaddr, path = keys.link_name("device"), keys.text("hwaddr"), keys.text("kernelpath")
+        return _Config(name, hwaddr, path, pci_address, device_id)
 
     def describe(self, config: _Config, known: Facts) -> t.Iterator[Resource]:
         return interfaces.describe_container(known)
@@ -144,11 +144,12 @@ def _find_device(config: _Config) -> _Device:
         driver = os.path.basename(os.path.realpath(os.path.join(path, "driver")))
         if driver in _USERSPACE_DRIVERS:
             return _Device(None, pci_address)
+    mac = veth_pair.parse_mac("/hwaddr", config.hwaddr)
     if config.name:
         link, what = rtnetlink.link(config.name), f"/device: there is no link {config.name}"
-    elif config.mac:
-        link = next((each for each in rtnetlink.links() if each.mac == config.mac), None)
-        what = f"/hwaddr: no link has the MAC {config.mac}"
+    elif mac:
+        link = next((each for each in rtnetlink.links() if each.mac == mac), None)
+        what = f"/hwaddr: no link has the MAC {mac}"
     elif config.path:
         link, what = _find_by_path("/kernelpath", config.path), "/kernelpath: the device has no link"
     elif pci_address:

@@ -51,7 +51,6 @@ OTHER_MEANINGS = {
     },
     "module_utils/_node/trial/network_trial.py": {"vrf"},  # the kernel's kind of a link
     "module_utils/_reference/rules/firewall_names.py": {"bridge"},  # a family of nftables
-    "module_utils/_reference/state/vlan_config.py": {"vlan"},  # a key
     "module_utils/_reference/plugin_type.py": {"bridge"},  # a kind of segment
     "plugin_utils/_report/report_data.py": {"vlan"},  # a key of a result
     "plugin_utils/_report/topology.py": {"vlan"},  # a key of a result

@@ -141,7 +141,7 @@ REFUSED: tuple[tuple[JsonObject, str], ...] = (
     ({"type": "ipvlan", "mode": 2}, "/mode"),
     ({"type": "vlan", "vlanId": 4095}, "/vlanId"),
     ({"type": "tap", "mac": "02:00"}, "/mac"),
-    ({"type": "host-device", "hwaddr": "nowhere"}, "/hwaddr"),
+    ({"type": "host-device", "device": "a/b"}, "/device"),
     ({"type": "flannel", "delegate": {"mtu": "1400"}}, "/mtu"),
 )
 

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import typing as t
@@ -25,10 +24,20 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
 Key = tuple[str, str, str]
 
 _PROC = "/proc/"
+_NONE: t.Mapping[str, t.Any] = {}
 
 
-@dataclasses.dataclass(frozen=True)
-class Attachment:
+class _Parameters(t.NamedTuple):
+    network: str
+    container_id: str
+    ifname: str
+    netns: str = ""
+    args: t.Mapping[str, str] = _NONE
+    capability_args: t.Mapping[str, t.Any] = _NONE
+    config_args: t.Mapping[str, t.Any] = _NONE
+
+
+class Attachment(_Parameters):
     """A network's name and the parameters of one attachment to it (section 3, "Attachment Parameters").
 
     Attributes:
@@ -37,14 +46,6 @@ class Attachment:
         capability_args: Values for the capabilities that plugins declare; any JSON.
         config_args: Values for ``args.cni`` of every plugin's configuration ("args in network config"); any JSON.
     """
-
-    network: str
-    container_id: str
-    ifname: str
-    netns: str = ""
-    args: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    capability_args: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    config_args: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
 
     @property
     def key(self) -> Key:
@@ -80,7 +81,7 @@ class Attachment:
         return self
 
     def with_netns(self, netns: str) -> Attachment:
-        return dataclasses.replace(self, netns=netns)
+        return self._replace(netns=netns)
 
 
 def netns_identity(path: str) -> str:

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import typing as t
 
@@ -107,7 +106,7 @@ def load_file(path: str) -> NetworkConfiguration:
     """
     # A file name may contain line breaks.
     network = complete(config.parse(_read(path), printable.line(path)), os.path.dirname(path))
-    return network if network.source == path else dataclasses.replace(network, source=path)
+    return network if network.source == path else network._replace(source=path)
 
 
 def find_misnamed(path: str) -> dict[str, CniError]:

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import typing as t
 
@@ -23,7 +22,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 SINCE_LISTS_ONLY = "1.0.0"
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class PluginConfiguration:
     """One plugin configuration object of a network (section 1).
 
@@ -33,9 +31,10 @@ class PluginConfiguration:
             from it.
     """
 
-    index: int
-    type: str
-    keys: t.Mapping[str, t.Any]
+    def __init__(self, index: int, plugin_type: str, keys: t.Mapping[str, t.Any]) -> None:
+        self.index = index
+        self.type = plugin_type
+        self.keys = keys
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PluginConfiguration):
@@ -52,8 +51,7 @@ class PluginConfiguration:
         return (self.keys.get("ipam") or {}).get("type") or ""
 
 
-@dataclasses.dataclass(frozen=True)
-class NetworkConfiguration:
+class NetworkConfiguration(t.NamedTuple):
     """A network configuration list, or a single plugin's configuration read as a list of one (section 1).
 
     Two configurations are equal if plugins would get the same requests, even if they come from different files.
@@ -69,12 +67,20 @@ class NetworkConfiguration:
     name: str
     versions: tuple[str, ...]
     plugins: tuple[PluginConfiguration, ...]
-    source: str = dataclasses.field(compare=False)
-    content: bytes = dataclasses.field(compare=False, default=b"")
-    disable_check: bool = dataclasses.field(compare=False, default=False)
-    disable_gc: bool = dataclasses.field(compare=False, default=False)
-    load_only_inlined_plugins: bool = dataclasses.field(compare=False, default=False)
-    is_list: bool = dataclasses.field(compare=False, default=True)
+    source: str
+    content: bytes = b""
+    disable_check: bool = False
+    disable_gc: bool = False
+    load_only_inlined_plugins: bool = False
+    is_list: bool = True
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NetworkConfiguration):
+            return NotImplemented
+        return (self.name, self.versions, self.plugins) == (other.name, other.versions, other.plugins)
+
+    def __ne__(self, other: object) -> bool:  # tuples have one of their own
+        return not self == other
 
     @property
     def disabled_operations(self) -> tuple[bool, bool]:
@@ -96,7 +102,7 @@ class NetworkConfiguration:
         """Return the network with the plugins of another source appended."""
         plugins = (*self.plugins, *appended)
         content = as_list_content(json_text.decode(self.content, self.source, recorded=True), plugins)
-        return dataclasses.replace(self, plugins=plugins, content=content)
+        return self._replace(plugins=plugins, content=content)
 
     def require_plugins(self) -> NetworkConfiguration:
         """Return the network if it has plugins.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import dataclasses
 import functools
 import os
 import typing as t
@@ -33,9 +32,8 @@ _ALLOW_KEY = "allowWorldWritablePlugins"
 _BUILTIN_KEY = "builtin"
 
 
-@dataclasses.dataclass(frozen=True)
-class Restoration:
-    """How an attachment is restored after a reboot.
+class Restoration(t.NamedTuple):
+    """How an attachment is restored after a reboot. Two of them are equal whatever the previous addresses are.
 
     Attributes:
         plugin_dirs: The directories of its plugins.
@@ -47,9 +45,15 @@ class Restoration:
 
     plugin_dirs: tuple[str, ...]
     timeout: float
-    addresses: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    addresses: tuple[str, ...] = ()
     allow_world_writable: bool = False
     builtin: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Restoration) and tuple(self) == tuple(other._replace(addresses=self.addresses))
+
+    def __ne__(self, other: object) -> bool:  # tuples have one of their own
+        return not self == other
 
     def as_dict(self) -> JsonObject:
         further: JsonObject = {_ALLOW_KEY: True} if self.allow_world_writable else {}

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import typing as t
 
@@ -24,8 +23,17 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 _IGNORE_UNKNOWN = "IgnoreUnknown"
 
 
-@dataclasses.dataclass(frozen=True)
-class PluginRequest:
+class _Request(t.NamedTuple):
+    content: bytes
+    keys: JsonObject
+    version: str
+    network: str
+    parameters: Parameters
+    executor: Executor
+    recorded_result: Result | None = None
+
+
+class PluginRequest(_Request):
     """A request to a plugin (section 2, "Parameters"; section 3, "Deriving request configuration").
 
     Attributes:
@@ -37,14 +45,6 @@ class PluginRequest:
         executor: Runs delegated plugins.
         recorded_result: The result of a record, which stands for the previous result.
     """
-
-    content: bytes
-    keys: JsonObject
-    version: str
-    network: str
-    parameters: Parameters
-    executor: Executor
-    recorded_result: Result | None = None
 
     @property
     def attachment(self) -> Attachment:

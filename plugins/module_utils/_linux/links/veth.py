@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -18,18 +17,17 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import link_
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import UNKNOWN_NETNS
 
 
-@dataclasses.dataclass(frozen=True)
-class Veth:
+class Veth(t.NamedTuple):
     """A veth whose peer is in another network namespace.
 
     Attributes:
-        index, peer_index: Interface indexes, each in the namespace of its end.
+        ifindex, peer_index: Interface indexes, each in the namespace of its end.
         master: The bridge that it is a port of, or an empty string.
         peer_netns: The number by which the veth's namespace knows that of the peer.
     """
 
     name: str
-    index: int
+    ifindex: int
     peer_index: int
     master: str
     peer_netns: int = UNKNOWN_NETNS
@@ -80,7 +78,7 @@ def find_veth_ends() -> VethEnds:
             if isinstance(outcome, CniError):
                 ends.unreadable[path] = outcome
             else:
-                ends.netns_by_ends.update({(end.index, end.peer_index): path for end in outcome})
+                ends.netns_by_ends.update({(end.ifindex, end.peer_index): path for end in outcome})
     return ends
 
 
@@ -90,4 +88,4 @@ def remove(veth: Veth) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    link_change.remove(veth.index, veth.name)
+    link_change.remove(veth.ifindex, veth.name)

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -90,8 +89,8 @@ def _with_current_values(
 ) -> Record:
     """Return the record with the network's current configuration, if any, and with the successor's arguments, if any."""
     values = successor.attachment if successor else Attachment(*record.attachment.key)
-    attachment = dataclasses.replace(
-        record.attachment, args=values.args, capability_args=values.capability_args, config_args=values.config_args
+    attachment = record.attachment._replace(
+        args=values.args, capability_args=values.capability_args, config_args=values.config_args
     )
     network = networks.networks.get(attachment.network)
     if network is None:

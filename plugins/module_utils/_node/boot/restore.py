@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import typing as t
 
@@ -98,7 +97,7 @@ def _prepare_desired(record: Record, present: bool, namespaces: NetnsDirectory) 
         _make_namespace(record.attachment.netns, namespaces)
     except Exception as exc:
         return DesiredAttachment(record.attachment, problem=as_error(exc))
-    return DesiredAttachment(record.attachment, restoration=dataclasses.replace(record.restoration, addresses=old))
+    return DesiredAttachment(record.attachment, restoration=record.restoration._replace(addresses=old))
 
 
 def _make_namespace(path: str, namespaces: NetnsDirectory) -> None:
@@ -187,7 +186,7 @@ def _with_old_addresses(
     if not old or "IP" in attachment.args or "ips" in requested:
         return None
     plugins = tuple(_with_request(plugin, network.name, old, lease_dir) for plugin in network.plugins)
-    return dataclasses.replace(network, plugins=plugins) if plugins != network.plugins else None
+    return network._replace(plugins=plugins) if plugins != network.plugins else None
 
 
 def _with_request(
@@ -205,4 +204,4 @@ def _with_request(
     leases = os.path.join(lease_files.data_dir(ipam, lease_dir), network)
     free = [address for address in addresses if not os.path.lexists(os.path.join(leases, address))]
     extended = {**args, "cni": {**cni, "ips": free}}
-    return dataclasses.replace(plugin, keys={**plugin.keys, "args": extended}) if free else plugin
+    return PluginConfiguration(plugin.index, plugin.type, {**plugin.keys, "args": extended}) if free else plugin

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import typing as t
@@ -92,7 +91,7 @@ def _parse(item: DesiredConflist, content: bytes, directory: str) -> NetworkConf
             f"{item.where}: the name is {item.network!r}, but the configuration defines {network.name!r}",
             "correct one of them, or leave out the item's name",
         )
-    return dataclasses.replace(network, source=path)
+    return network._replace(source=path)
 
 
 def _path_for(network: NetworkConfiguration, item: DesiredConflist, directory: str) -> str:

@@ -130,7 +130,7 @@ class BridgePortFinder(FinderBase[BridgePort]):
         ends = veth.find_veth_ends() if ports else veth.VethEnds({}, {})
         netns_error = next(iter(ends.unreadable.values()), None)
         return [
-            BridgePort(port, ends.netns_by_ends.get((port.peer_index, port.index), ""), netns_error) for port in ports
+            BridgePort(port, ends.netns_by_ends.get((port.peer_index, port.ifindex), ""), netns_error) for port in ports
         ]
 
 

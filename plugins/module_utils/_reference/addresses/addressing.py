@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 
 from ansible_collections.cni.node.plugins.module_utils._base import workers
@@ -34,16 +33,16 @@ _PAUSE = 0.05
 _DAD_FAILED, _TENTATIVE = 0x08, 0x40
 
 
-@dataclasses.dataclass
 class Addressing:
     """The addresses, routes and DNS settings that an IPAM plugin has returned, as they stand in a result.
 
     Empty lists if the configuration has no IPAM plugin.
     """
 
-    ips: list[JsonObject]
-    routes: list[JsonObject]
-    dns: JsonObject
+    def __init__(self, ips: list[JsonObject], routes: list[JsonObject], dns: JsonObject) -> None:
+        self.ips = ips
+        self.routes = routes
+        self.dns = dns
 
     def facts(self, attachment: Attachment) -> Facts:
         """Return the addresses and routes of the container's interface.

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import re
@@ -29,7 +28,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo i
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
-@dataclasses.dataclass(frozen=True)
 class VethPair:
     """A veth pair with an end on the node, which is up, and one in the container, which is down.
 
@@ -37,10 +35,11 @@ class VethPair:
         mac, host_mac: The MACs of the ends.
     """
 
-    attachment: Attachment
-    mac: str
-    host_name: str
-    host_mac: str
+    def __init__(self, attachment: Attachment, mac: str, host_name: str, host_mac: str) -> None:
+        self.attachment = attachment
+        self.mac = mac
+        self.host_name = host_name
+        self.host_mac = host_mac
 
     @functools.cached_property
     def host(self) -> Link:

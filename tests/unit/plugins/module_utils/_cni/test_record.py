@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 
 import pytest
@@ -64,9 +63,7 @@ def test_a_record_is_written_as_libcni_writes_it() -> None:
 
 
 def test_config_args_are_recorded_under_the_key_of_this_collection() -> None:
-    attachment = dataclasses.replace(
-        ATTACHMENT, config_args={"ips": ["10.1.0.9"], "labels": [{"key": "a", "value": "b"}]}
-    )
+    attachment = ATTACHMENT._replace(config_args={"ips": ["10.1.0.9"], "labels": [{"key": "a", "value": "b"}]})
     content = Record(attachment, b"{}", version="1.0.0").encode()
     assert json.loads(content)["cni.node"]["configArgs"] == attachment.config_args
     assert record.decode(content, SOURCE).attachment == attachment

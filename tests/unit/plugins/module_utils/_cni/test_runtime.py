@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pathlib
 import typing as t
 
@@ -282,14 +281,14 @@ def test_an_unreadable_result_is_not_recorded(tmp_path: pathlib.Path, deep: str)
         nested = [nested]
     node = AttachedRuntime(tmp_path, c=answers_with(x=nested) if deep == "result" else succeeds)
     capability_args = {"x": nested} if deep == "arguments" else {}
-    node.attachment = dataclasses.replace(node.attachment, capability_args=capability_args)
+    node.attachment = node.attachment._replace(capability_args=capability_args)
     node.runtime.add(network(), node.attachment)
     assert node.record is not None
     node.runtime.delete(node.record)
     nested = [nested]
     node = AttachedRuntime(tmp_path, c=answers_with(x=nested) if deep == "result" else succeeds)
     capability_args = {"x": nested} if deep == "arguments" else {}
-    node.attachment = dataclasses.replace(node.attachment, capability_args=capability_args)
+    node.attachment = node.attachment._replace(capability_args=capability_args)
     assert "levels deep" in error_of(node.runtime.add, network(), node.attachment).msg
     assert (node.record, node.intent) == (None, None)
 

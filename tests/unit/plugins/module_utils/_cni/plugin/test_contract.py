@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
@@ -36,7 +35,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fa
 
 
 def request_with_args(**args: str) -> PluginRequest:
-    return read_request(attachment=dataclasses.replace(ATTACHMENT, args=args))
+    return read_request(attachment=ATTACHMENT._replace(args=args))
 
 
 def test_a_request_has_the_configuration_and_its_sections() -> None:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import typing as t
 
@@ -49,7 +48,7 @@ ATTACHMENT = Attachment("net", "blue", "eth0", "/run/netns/blue", args={"K": "V"
 RECORD = Record(ATTACHMENT, content(), RESULT, version="1.0.0", netns_identity="identity")
 INTENT = RECORD._replace(result=None, command="ADD")
 DESIRED = DesiredAttachment(ATTACHMENT, network=network())
-OTHER_ARGS = DESIRED._replace(attachment=dataclasses.replace(ATTACHMENT, args={"K": "W"}))
+OTHER_ARGS = DESIRED._replace(attachment=ATTACHMENT._replace(args={"K": "W"}))
 RESTORED = DESIRED._replace(restoration=Restoration(("/opt/cni/bin",), 60.0))
 MISSING = DESIRED._replace(network=None, missing=CniError(Code.INVALID_CONFIG, "no network"))
 PROBLEM = DESIRED._replace(network=None, problem=CniError(Code.INVALID_ENVIRONMENT, "not a network namespace"))

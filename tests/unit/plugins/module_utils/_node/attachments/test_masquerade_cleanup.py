@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import pathlib
@@ -97,7 +96,7 @@ def make_rule(container: str, *addresses: str) -> tuple[str, Record]:
     """Return the masquerade rule of another container, and its record."""
     chain = firewall_names.masquerade_chain("net", container)
     own = record(*addresses)
-    attachment = dataclasses.replace(own.attachment, container_id=container)
+    attachment = own.attachment._replace(container_id=container)
     return RULE.replace("blue", container).replace(CHAIN, chain), own._replace(attachment=attachment)
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import ipaddress
 import json
 import typing as t
@@ -301,7 +300,7 @@ def _prepare_second_record(
     kernel.inside = [_link("eth0", HAS_ADDRESS)]
     claimed = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}
     network = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": name} for name in types]}
-    attachment = dataclasses.replace(node.attachment(container_id), netns=str(node.netns / "blue"), ifname="up0")
+    attachment = node.attachment(container_id)._replace(netns=str(node.netns / "blue"), ifname="up0")
     record = kernel.record(result=claimed)._replace(attachment=attachment, config=json.dumps(network).encode())
     return prepare(record, kernel.records, is_name_needed=False)
 

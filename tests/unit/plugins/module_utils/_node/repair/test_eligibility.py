@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import pathlib
 import typing as t
@@ -207,6 +206,6 @@ def test_a_record_without_a_link_does_not_claim_the_namespace_of_another_contain
         make_record(path=path),
         make_record({"type": plugin}, path=path, ifname="lo", result={"cniVersion": "1.0.0"}),
     )
-    claim = claim._replace(attachment=dataclasses.replace(claim.attachment, container_id=container_id))
+    claim = claim._replace(attachment=claim.attachment._replace(container_id=container_id))
     reason = f"the network namespace belongs to container {own.attachment.container_id}"
     assert find_rivals([claim, own]) == ({claim.attachment.key: reason} if is_rival else {})

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -27,7 +26,7 @@ def with_other_case(record: Record) -> Record:
     network["plugins"] = in_other_case(network["plugins"])
     attachment = record.attachment
     arguments = {name: in_other_case(value) for name, value in attachment.capability_args.items()}
-    attachment = dataclasses.replace(attachment, capability_args=arguments)
+    attachment = attachment._replace(capability_args=arguments)
     return record._replace(config=json.dumps(network).encode(), attachment=attachment)
 
 

@@ -77,24 +77,6 @@ def sync_file_system(descriptor: int) -> None:
     _call("syncfs", "", ctypes.c_int(descriptor))
 
 
-def inotify_init() -> int:
-    """Call inotify_init1(2) and return the descriptor; reading from it does not block.
-
-    Raises:
-        OSError: The error of the system call.
-    """
-    return _call("inotify_init1", "", ctypes.c_int(os.O_NONBLOCK | os.O_CLOEXEC))
-
-
-def inotify_add_watch(descriptor: int, path: str, events: int) -> None:
-    """Call inotify_add_watch(2).
-
-    Raises:
-        OSError: The error of the system call.
-    """
-    _call("inotify_add_watch", path, ctypes.c_int(descriptor), os.fsencode(path), ctypes.c_uint32(events))
-
-
 def _call(name: str, path: str, *arguments: t.Any) -> int:
     result = int(getattr(_libc(), name)(*arguments))
     if result < 0:

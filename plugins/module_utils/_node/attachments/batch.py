@@ -27,6 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     AttachmentResult,
     DesiredAttachment,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_index
 
 
 def find_unlisted(
@@ -94,7 +95,7 @@ def reconcile_all(
     results = {number: result for number, item in enumerate(desired) if (result := fast_path(item)) is not None}
     remaining = {number: item for number, item in enumerate(desired) if number not in results}
     if remaining:
-        with rule_cache.keep():
+        with rule_cache.keep(), lease_index.keep():
             results.update(_reconcile_remaining(_Batch(reconciler, remaining, workers, until), sharing))
     return [results[number] for number in sorted(results)]
 

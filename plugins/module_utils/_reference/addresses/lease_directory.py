@@ -19,8 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.durable import make
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_index import LeaseIndex
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files, lease_index
 
 _LOCK_MODE = 0o750  # as host-local creates it
 
@@ -93,12 +92,12 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        leases = map(self.find, _INDEX.find(self._directory, container_id))
+        leases = map(self.find, lease_index.find(self._directory, container_id))
         return [lease for lease in leases if lease is not None and lease.is_of(container_id, ifname)]
 
     def prepare_search(self) -> None:
         """Read all leases, so that processes that are forked later need not; errors as `leases`."""
-        _INDEX.read(self._directory)
+        lease_index.read(self._directory)
 
     def addresses(self) -> list[IpAddress]:
         """Return the addresses that have a lease, without reading the leases; errors as `leases`."""
@@ -155,7 +154,11 @@ class LeaseDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        return self._directory.create(address, f"{container_id}{lease_files.SEPARATOR}{ifname}".encode(), flush=flush)
+        content = f"{container_id}{lease_files.SEPARATOR}{ifname}".encode()
+        is_written = self._directory.create(address, content, flush=flush)
+        if is_written:
+            lease_index.note(self._directory, address, container_id)
+        return is_written
 
     def last_reserved(self, range_set: int) -> str:
         """Return the address that was reserved last from a range set, or an empty string."""
@@ -212,9 +215,6 @@ def _parse_owner(content: bytes) -> tuple[str, str]:
     """Return the container and the interface in a lease."""
     container_id, dummy, ifname = content.decode("utf-8", "replace").strip().partition(lease_files.SEPARATOR)
     return container_id, ifname
-
-
-_INDEX = LeaseIndex()
 
 
 def hold_lock(directory: LeaseDirectory) -> t.ContextManager[None]:

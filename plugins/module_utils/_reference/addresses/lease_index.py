@@ -10,148 +10,73 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory
-from ansible_collections.cni.node.plugins.module_utils._linux.inotify import DirectoryWatch
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 
 _SEPARATOR = lease_files.SEPARATOR.encode()
 _NO_LEASES = (lease_files.LOCK, lease_files.LAST_RESERVED)
+# The names of a directory's leases, by container.
+_Names = dict[bytes, set[str]]
 
 
-class LeaseIndex:
-    """The containers of the leases in each directory that this process has searched.
+class _Current:
+    # By device and inode of the directory; None outside of a run.
+    directories: dict[tuple[int, int], _Names] | None = None
 
-    The kernel tells which leases any process has changed since. Where it cannot, all leases are read each time. A forked
-    process goes on with what its parent has read.
+
+@contextlib.contextmanager
+def keep() -> t.Iterator[None]:
+    """Read the leases of each directory once for the block, which is a whole run; outside of it, for each search.
+
+    A run finds the leases that were there before, and its own. No other program has leases written for a container of the
+    run meanwhile, because a container has one operation at a time. Processes that are forked later need not read again.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        # By device and inode of the directory.
-        self._owners: dict[tuple[int, int], _Owners] = {}
-        os.register_at_fork(
-            before=self._begin_fork,
-            after_in_parent=functools.partial(self._end_fork, is_child=False),
-            after_in_child=functools.partial(self._end_fork, is_child=True),
-        )
-
-    def find(self, directory: HeldDirectory, container_id: str) -> list[str]:
-        """Return the sorted names of a container's leases; the caller holds the lock of the directory.
-
-        Raises:
-            CniError: ``IO_FAILURE``.
-        """
-        with self._lock:
-            owners = self._update(directory)
-            return sorted(lease_files.by_name(owners.find(os.fsencode(container_id))))
-
-    def read(self, directory: HeldDirectory) -> None:
-        """Read the leases before processes are forked that need them; errors as `find`."""
-        with self._lock:
-            self._update(directory)
-
-    def _update(self, directory: HeldDirectory) -> _Owners:
-        identity = _identity(directory.descriptor)
-        owners = self._owners.get(identity) or self._owners.setdefault(identity, _Owners(directory))
-        owners.update(directory)
-        return owners
-
-    def _begin_fork(self) -> None:
-        self._lock.acquire()
-        for identity, owners in self._owners.items():
-            owners.begin_fork(identity)
-
-    def _end_fork(self, *, is_child: bool) -> None:
-        for owners in self._owners.values():
-            owners.end_fork(is_child=is_child)
-        self._lock.release()
-
-
-class _Owners:
-    """The containers of the leases in a directory."""
-
-    def __init__(self, directory: HeldDirectory) -> None:
-        self._path = directory.path
-        self._watch: DirectoryWatch | None = None
-        # The watch of a process that is being forked: each change is told to one reader of a watch only.
-        self._spare: DirectoryWatch | None = None
-        # Changes that are not read yet; None if all leases must be read.
-        self._changed: set[str] | None = None
-        self._by_name: dict[str, bytes] = {}
-        self._names: dict[bytes, set[str]] = {}
-
-    def update(self, directory: HeldDirectory) -> None:
-        """Read what has changed since the last call."""
-        self._note_changes()
-        changed = self._changed
-        if changed is None:
-            self._by_name, self._names = {}, {}
-            self._close_watch()
-            self._watch = _watch(directory.descriptor)
-            changed = set(directory.names())
-        for name in changed:
-            self._set(name, _read_owner(directory, name))
-        self._changed = None if self._watch is None else set()
-
-    def find(self, container_id: bytes) -> t.Collection[str]:
-        return self._names.get(container_id, ())
-
-    def begin_fork(self, identity: tuple[int, int]) -> None:
-        """Open the watch of the new process, and only then note the changes until now, so that none is missed."""
-        with contextlib.suppress(OSError):
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                self._spare = _watch(descriptor) if _identity(descriptor) == identity else None
-            finally:
-                os.close(descriptor)
-        self._note_changes()
-
-    def end_fork(self, *, is_child: bool) -> None:
-        """Keep the watch of this process."""
-        spare, self._spare = self._spare, None
-        if is_child:
-            self._close_watch()
-            self._watch = spare
-            self._changed = self._changed if spare else None
-        elif spare is not None:
-            spare.close()
-
-    def _close_watch(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
-
-    def _note_changes(self) -> None:
-        """Add what has changed since the last call."""
-        try:
-            names = self._watch.changed_names() if self._watch else None
-        except OSError:
-            names = None
-        self._changed = None if names is None or self._changed is None else self._changed | names
-
-    def _set(self, name: str, owner: bytes | None) -> None:
-        former = self._by_name.pop(name, None)
-        if former is not None:
-            self._names[former].discard(name)
-        if owner is not None:
-            self._by_name[name] = owner
-            self._names.setdefault(owner, set()).add(name)
-
-
-def _watch(descriptor: int) -> DirectoryWatch | None:
-    """Return a watch of a directory; None if the kernel has none left."""
+    outer = _Current.directories
+    _Current.directories = {} if outer is None else outer
     try:
-        return DirectoryWatch(descriptor)
-    except OSError:
-        return None
+        yield
+    finally:
+        _Current.directories = outer
 
 
-def _identity(descriptor: int) -> tuple[int, int]:
-    status = os.fstat(descriptor)
+def find(directory: HeldDirectory, container_id: str) -> list[str]:
+    """Return the sorted names of a container's leases; the caller holds the lock of the directory.
+
+    Some may have been freed, and belong to other containers now.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    return sorted(lease_files.by_name(read(directory).get(os.fsencode(container_id), ())))
+
+
+def read(directory: HeldDirectory) -> t.Mapping[bytes, t.Collection[str]]:
+    """Return the names of all leases, by container; errors as `find`."""
+    directories, identity = _Current.directories, _identity(directory)
+    if directories is not None and identity in directories:
+        return directories[identity]
+    names: _Names = {}
+    for name in directory.names():
+        owner = _read_owner(directory, name)
+        if owner is not None:
+            names.setdefault(owner, set()).add(name)
+    if directories is not None:
+        directories[identity] = names
+    return names
+
+
+def note(directory: HeldDirectory, name: str, container_id: str) -> None:
+    """Note a lease that was written; the caller holds the lock of the directory."""
+    names = (_Current.directories or {}).get(_identity(directory))
+    if names is not None:
+        names.setdefault(os.fsencode(container_id), set()).add(name)
+
+
+def _identity(directory: HeldDirectory) -> tuple[int, int]:
+    status = os.fstat(directory.descriptor)
     return status.st_dev, status.st_ino
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import os
 import pathlib
@@ -18,7 +17,6 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.plugins.module_utils._linux.inotify import DirectoryWatch
 from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory, lease_index
 from ansible_collections.cni.node.tests.support.error_of import error_of
@@ -101,20 +99,6 @@ def test_only_an_own_lease_is_freed(directory: pathlib.Path, owner: str) -> None
     assert (directory / ADDRESS).exists() == (owner != OWN)
 
 
-@pytest.fixture(params=["the kernel tells of changes", "the kernel has no watch left", "the kernel has lost changes"])
-def index(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    def refuse(dummy: object) -> t.NoReturn:
-        raise OSError(errno.EMFILE, "Too many open files")
-
-    how: str = request.param
-    if "no watch" in how:
-        monkeypatch.setattr(lease_index, "DirectoryWatch", refuse)
-    if "has lost" in how:
-        monkeypatch.setattr(DirectoryWatch, "changed_names", lambda dummy: None)
-    return how
-
-
-@pytest.mark.usefixtures("index")
 def test_leases_of_a_container_are_found_although_other_processes_change_them(tmp_path: pathlib.Path) -> None:
     with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
         assert directory.leases_of("blue", "eth0") == []
@@ -127,7 +111,6 @@ def test_leases_of_a_container_are_found_although_other_processes_change_them(tm
         assert directory.leases_of("blue", "eth0") == []
 
 
-@pytest.mark.usefixtures("index")
 def test_a_lease_that_changed_its_owner_is_found(tmp_path: pathlib.Path) -> None:
     with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
         assert directory.reserve("10.1.0.2", "red", "eth0")
@@ -148,22 +131,40 @@ def test_leases_of_a_new_directory_are_not_mistaken_for_those_of_a_removed_one(t
         shutil.rmtree(tmp_path / "net")
 
 
-def test_a_forked_process_learns_of_changes_too(tmp_path: pathlib.Path) -> None:
+def test_a_run_finds_its_own_leases_and_those_that_were_there_before_also_in_forked_processes(
+    tmp_path: pathlib.Path,
+) -> None:
     path = str(tmp_path / "net")
 
-    def add_and_find(container: str) -> list[str]:
+    def add_and_find(net: int) -> list[str]:
         for number in range(20):
             with lease_directory.hold_locked(path) as directory:
-                assert directory.leases_of(f"{container}{number}", "eth0") == []
-                assert directory.reserve(f"10.{1 + (container == 'b')}.0.{number}", f"{container}{number}", "eth0")
+                assert directory.leases_of(f"{net}-{number}", "eth0") == []
+                assert directory.reserve(f"10.{net}.0.{number}", f"{net}-{number}", "eth0")
         with lease_directory.hold_locked(path) as directory:
-            return [directory.leases_of(f"{container}{number}", "eth0")[0].address for number in range(20)]
+            containers = ["before", *(f"{net}-{number}" for number in range(20))]
+            return [directory.leases_of(container, "eth0")[0].address for container in containers]
 
     with lease_directory.hold_locked(path) as directory:
-        assert directory.leases_of("unknown", "eth0") == []
-    assert run_shares(["a", "b"], add_and_find) == [[f"10.{net}.0.{number}" for number in range(20)] for net in (1, 2)]
+        assert directory.reserve("10.3.0.1", "before", "eth0")
+    with lease_index.keep():
+        with lease_directory.hold_locked(path) as directory:
+            directory.prepare_search()
+        found = run_shares([1, 2], add_and_find)
+    assert found == [["10.3.0.1", *(f"10.{net}.0.{number}" for number in range(20))] for net in (1, 2)]
     with lease_directory.hold_locked(path) as directory:
-        assert [lease.address for lease in directory.leases_of("b7", "eth0")] == ["10.2.0.7"]
+        assert [lease.address for lease in directory.leases_of("2-7", "eth0")] == ["10.2.0.7"]
+
+
+def test_a_run_does_not_find_leases_that_it_has_freed_or_that_have_another_owner_now(tmp_path: pathlib.Path) -> None:
+    with lease_index.keep(), lease_directory.hold_locked(str(tmp_path / "net")) as directory:
+        for address in ("10.1.0.2", "10.1.0.3"):
+            assert directory.reserve(address, "blue", "eth0")
+        for lease in directory.leases_of("blue", "eth0"):
+            directory.free(lease)
+        assert directory.reserve("10.1.0.3", "red", "eth0")
+        assert directory.leases_of("blue", "eth0") == []
+        assert [lease.address for lease in directory.leases_of("red", "eth0")] == ["10.1.0.3"]
 
 
 def test_files_that_are_not_leases_are_ignored(tmp_path: pathlib.Path) -> None:
@@ -176,8 +177,8 @@ def test_files_that_are_not_leases_are_ignored(tmp_path: pathlib.Path) -> None:
         assert directory.leases_of("blue", "eth0") == []
 
 
-def test_leases_of_others_are_read_once(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
+def test_a_run_reads_leases_of_others_once(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lease_index.keep(), lease_directory.hold_locked(str(tmp_path / "net")) as directory:
         for number in range(2, 50):
             directory.reserve(f"10.1.0.{number}", f"c{number}", "eth0")
         assert directory.leases_of("blue", "eth0") == []

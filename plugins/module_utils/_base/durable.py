@@ -179,7 +179,7 @@ class _Disk:
     def flush(self, descriptor: int) -> None:
         started = time.monotonic()
         # It takes longer to start another thread than to flush a file in memory.
-        with workers.lend(for_disk=True) if self._is_slow else contextlib.nullcontext():
+        with workers.lend() if self._is_slow else contextlib.nullcontext():
             os.fsync(descriptor)
         self._is_slow = time.monotonic() - started > _SLOW
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -19,8 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_
 from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, current_workers, lend
 
 T = t.TypeVar("T")
-# Seconds without another item, and altogether, after which a commit no longer waits for threads that work.
-_PATIENCE = 0.25
+# Seconds after which a commit no longer waits for threads that work.
 _LONGEST_WAIT = 2.0
 
 
@@ -35,7 +33,7 @@ class GroupCommit(t.Generic[T]):
     """Collects items of threads and commits them all at once.
 
     The first thread that finds no commit under way commits for all. Within a run, it first waits until every thread of
-    the run has submitted an item or has ended, while further items come; a thread alone does not wait.
+    the run has submitted an item, waits for something else or has ended; a thread alone does not wait.
 
     Args:
         commit: Commits items and returns the errors of those that failed, by their numbers.
@@ -54,7 +52,7 @@ class GroupCommit(t.Generic[T]):
             Exception: The error of this item.
         """
         entry, workers = _Entry(item), current_workers()
-        with lend():
+        with lend(for_commit=True):
             self._submit(entry, workers)
         if entry.error is not None:
             raise entry.error
@@ -68,18 +66,11 @@ class GroupCommit(t.Generic[T]):
             self._is_committing = True
         try:
             if workers is not None:
-                self._await_others(workers)
+                workers.wait_until_idle(_LONGEST_WAIT)
         finally:
             with self._condition:
                 group, self._waiting = self._waiting, []
             self._commit_group(group)
-
-    def _await_others(self, workers: Workers) -> None:
-        deadline, number = time.monotonic() + _LONGEST_WAIT, 0
-        while len(self._waiting) > number and time.monotonic() < deadline:
-            number = len(self._waiting)
-            if workers.wait_until_idle(_PATIENCE):
-                return
 
     def _commit_group(self, group: t.Sequence[_Entry[T]]) -> None:
         errors: t.Mapping[int, Exception] = {}

@@ -75,7 +75,7 @@ def _acquire(
                 f"{what} is in use by another process; waited {timeout:g} s",
                 f"the lock is {path}; wait for the other run to end, or allow more time",
             )
-        with workers.pause() if pause > _SHORT_PAUSE else contextlib.nullcontext():
+        with workers.lend() if pause > _SHORT_PAUSE else contextlib.nullcontext():
             time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
 

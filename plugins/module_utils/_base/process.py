@@ -18,8 +18,6 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import workers
-
 OUTPUT_LIMIT = 1024 * 1024
 # `ProcessResult.stopped` after the timeout.
 OUT_OF_TIME = "ran out of time"
@@ -76,7 +74,7 @@ def run(
     """
     deadline = time.monotonic() + timeout
     busy_until = min(deadline, time.monotonic() + _BUSY_LIMIT)
-    with workers.pause(), _Process(argv, environment, stdin, busy_until, output_limit) as process:
+    with _Process(argv, environment, stdin, busy_until, output_limit) as process:
         stopped = process.collect(deadline)
         if stopped:
             process.kill()

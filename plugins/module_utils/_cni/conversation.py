@@ -238,6 +238,6 @@ def retry(operation: t.Callable[[], T], limit: float) -> T:
             if seconds + pause > limit:
                 attempts = f"tried {times} times in {seconds:.1f} s (limit {limit:g} s)"
                 raise (exc.with_detail(attempts) if times > 1 else exc) from exc
-        with workers.pause():
+        with workers.lend():
             time.sleep(pause)
         pause, times = min(2 * pause, _LONGEST_PAUSE), times + 1

@@ -34,7 +34,6 @@ import struct
 import threading
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.process import anonymous_file
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import nf_tables
 
@@ -69,11 +68,7 @@ class _Journal:
     @contextlib.contextmanager
     def lock(self) -> t.Iterator[None]:
         """Exclude the other processes, which may run a program meanwhile."""
-        try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            with workers.pause():
-                fcntl.lockf(self._file, fcntl.LOCK_EX)
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
         try:
             yield
         finally:
@@ -181,20 +176,8 @@ class _RuleCache:
 
     @contextlib.contextmanager
     def _hold(self) -> t.Iterator[None]:
-        with _acquire(self._lock), self._journal.lock() if self._journal else contextlib.nullcontext():
+        with self._lock, self._journal.lock() if self._journal else contextlib.nullcontext():
             yield
-
-
-@contextlib.contextmanager
-def _acquire(lock: threading.Lock) -> t.Iterator[None]:
-    """Hold a lock; let another thread of the run compute while this one waits for it."""
-    if not lock.acquire(blocking=False):
-        with workers.pause():
-            lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 class _Current:

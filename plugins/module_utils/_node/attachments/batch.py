@@ -162,9 +162,17 @@ class _Batch:
                 results.update(zip(container, reconciled))
 
         jobs = [functools.partial(work, *item) for item in enumerate(containers)]
+        if self._is_built_in():
+            # Threads that compete for Python's lock with every system call take half as long again.
+            places = 1
         # One worker does one thing at a time, but a commit costs the same for one container and for many.
-        Workers(places, max(places, _MOST_WAITING), lends_for_disk=self.workers > 1).run(jobs)
+        Workers(places, max(places, _MOST_WAITING), commits_only=self.workers == 1).run(jobs)
         return results
+
+    def _is_built_in(self) -> bool:
+        """Return whether built-in plugins will probably do all work, so that no thread waits for an executable."""
+        one_of_each = {item.attachment.network: item for item in self.desired.values()}
+        return all(map(self._reconciler.is_built_in, one_of_each.values()))
 
     def _may_begin(self, container: _Container) -> bool:
         # This call reports what was repaired.

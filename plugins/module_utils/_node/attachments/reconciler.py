@@ -277,8 +277,12 @@ class Reconciler:
         """Return whether an attachment will probably be checked only, and by built-in plugins only."""
         if self._policy.check != Check.ALWAYS or not desired.present:
             return False
-        network, has_record = self._find_network(desired), self._runtime.records.may_have(desired.attachment.key)
-        return has_record and network is not None and self._runtime.is_builtin(network)
+        return self._runtime.records.may_have(desired.attachment.key) and self.is_built_in(desired)
+
+    def is_built_in(self, desired: DesiredAttachment) -> bool:
+        """Return whether built-in plugins will probably do all work for an attachment."""
+        network = self._find_network(desired)
+        return network is not None and self._runtime.is_builtin(network)
 
     def networks_to_change(self, desired: t.Iterable[DesiredAttachment]) -> list[NetworkConfiguration]:
         """Return the networks whose plugins will run, as far as that is known without reading records."""

@@ -168,7 +168,7 @@ def _wait_for_addresses(ifname: str) -> None:
             return
         if time.monotonic() > deadline:
             raise refuse(f"the IPv6 addresses of {ifname} are still tentative after {_DUPLICATES_TIMEOUT:g} s")
-        with workers.pause():
+        with workers.lend():
             time.sleep(_PAUSE)
 
 

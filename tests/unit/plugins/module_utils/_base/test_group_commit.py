@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, divide
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
-from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, pause
+from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers, lend
 from ansible_collections.cni.node.tests.support.until import until
 
 
@@ -100,31 +100,28 @@ def test_a_commit_waits_for_a_limited_time(disk: SlowDisk) -> None:
     assert disk.groups == [["a"]]
 
 
-def test_a_thread_that_waits_for_a_process_frees_its_slot() -> None:
+def test_a_thread_that_waits_lends_its_place() -> None:
     order: list[str] = []
 
-    def wait_for_a_process() -> None:
-        with pause():
+    def wait_for_the_other() -> None:
+        with lend():
             until(lambda: order or None)
-        order.append("process")
+        order.append("waited")
 
-    run(2, [wait_for_a_process, lambda: order.append("computed")])
-    assert order == ["computed", "process"]
+    run(1, [wait_for_the_other, lambda: order.append("worked")])
+    assert order == ["worked", "waited"]
 
 
-def test_a_thread_that_has_waited_does_not_wait_for_a_thread_that_needs_its_lock() -> None:
-    lock, is_wanted = threading.Lock(), threading.Event()
+def test_workers_may_lend_their_places_for_commits_only() -> None:
+    threads: set[int] = set()
 
-    def hold_the_lock() -> None:
-        with lock, pause():
-            assert is_wanted.wait(10)
+    def wait() -> None:
+        threads.add(threading.get_ident())
+        with lend():
+            pass
 
-    def request_the_lock() -> None:
-        until(lambda: lock.locked() or None)
-        is_wanted.set()
-        assert lock.acquire(timeout=10)
-
-    run(2, [hold_the_lock, request_the_lock])
+    Workers(1, 64, commits_only=True).run([wait] * 3)
+    assert threads == {threading.get_ident()}
 
 
 def test_the_number_of_working_threads_is_limited() -> None:
@@ -136,8 +133,7 @@ def test_the_number_of_working_threads_is_limited() -> None:
         with lock:
             working += 1
             most = max(most, working)
-        with pause():
-            threading.Event().wait(0.001)
+        threading.Event().wait(0.001)
         with lock:
             working -= 1
 

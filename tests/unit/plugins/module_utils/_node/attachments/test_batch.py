@@ -14,7 +14,6 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -105,8 +104,7 @@ def test_containers_are_reconciled_concurrently(make_node: MakeNode) -> None:
 
     def waits_for_the_others(call: MemoryCall) -> JsonObject | None:
         if call.command == "ADD":
-            with workers.pause():  # as while the executable of a plugin runs
-                together.wait(timeout=60)
+            together.wait(timeout=60)
         return return_address(call)
 
     node = make_node(a=waits_for_the_others)

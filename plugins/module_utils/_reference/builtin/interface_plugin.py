@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
@@ -48,7 +47,7 @@ class InterfacePlugin(DescribedPlugin[Config]):
     def _expected_state(self, request: PluginRequest) -> State:
         # A later plugin of the list may change the MTU.
         keys = {key: value for key, value in request.keys.items() if key.lower() != "mtu"}
-        config = self.read(dataclasses.replace(request, keys=keys))
+        config = self.read(request._replace(keys=keys))
         result = request.require_prev_result()
         with facts.wrap_errors(request.attachment):
             known = facts.read(request.attachment, result)

@@ -49,11 +49,18 @@ class Restoration(t.NamedTuple):
     allow_world_writable: bool = False
     builtin: str = ""
 
+    @property
+    def _compared(self) -> t.Hashable:
+        return self.plugin_dirs, self.timeout, self.allow_world_writable, self.builtin
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Restoration) and tuple(self) == tuple(other._replace(addresses=self.addresses))
+        return isinstance(other, Restoration) and self._compared == other._compared
 
     def __ne__(self, other: object) -> bool:  # tuples have one of their own
         return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
 
     def as_dict(self) -> JsonObject:
         further: JsonObject = {_ALLOW_KEY: True} if self.allow_world_writable else {}

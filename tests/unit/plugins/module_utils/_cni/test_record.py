@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import record
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
@@ -67,6 +67,13 @@ def test_config_args_are_recorded_under_the_key_of_this_collection() -> None:
     content = Record(attachment, b"{}", version="1.0.0").encode()
     assert json.loads(content)["cni.node"]["configArgs"] == attachment.config_args
     assert record.decode(content, SOURCE).attachment == attachment
+
+
+def test_restorations_are_the_same_whatever_the_previous_addresses_are() -> None:
+    restoration = Restoration(("/opt/cni/bin",), 60.0)
+    assert {restoration, restoration._replace(addresses=("10.1.0.2",))} == {restoration}
+    assert len({restoration, restoration._replace(builtin="always")}) == 2
+    assert restoration != restoration._replace(timeout=5.0)
 
 
 @pytest.mark.parametrize("wrong", ["text", 5, [1], True])

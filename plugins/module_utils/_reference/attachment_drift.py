@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift, rule_drift
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import UnreadableConfiguration
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
@@ -64,11 +65,17 @@ def compare(record: Record, view: NodeView, store: RecordStore | None = None, *,
         store: Where the record is. Rules that are missing are listed again if the record is younger than the view.
         rules: Whether the node's firewall is compared.
 
+    Returns:
+        A comparison of nothing, with the reason, if a plugin would refuse its configuration.
+
     Raises:
         CniError: The kernel cannot be read, or the record cannot be used.
     """
     network = record.network()
-    links = interface_drift.find_drift(record, network, view)
+    try:
+        links = interface_drift.find_drift(record, network, view)
+    except UnreadableConfiguration as exc:
+        return AttachmentDrift(rules=RuleDrift(unlisted=f"it cannot be compared: {exc}", is_readable=False))
     if not rules:
         return AttachmentDrift(links)
     found = rule_drift.find_drift(record, network, view, store)

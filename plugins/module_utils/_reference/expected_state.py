@@ -44,8 +44,11 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.resource
 )
 
 
-class UnreadableRules(CniError):
-    """A record whose configuration does not tell which firewall rules an attachment has."""
+class UnreadableConfiguration(CniError):
+    """A recorded configuration that a plugin's class refuses, so that what the attachment has is not known.
+
+    Executables of plugins accept more than the classes do.
+    """
 
 
 def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str) -> State | None:
@@ -59,7 +62,8 @@ def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str
         None if CHECK is disabled, or if the plugins are not known well enough.
 
     Raises:
-        CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result or a configuration that cannot be used.
+        UnreadableConfiguration: A plugin would refuse its configuration.
+        CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
     """
     made_by = _request_of_maker(record, network)
     row = catalogue.find_plugin_type(made_by.config.values.get("type"))
@@ -68,16 +72,14 @@ def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str
     result, maker = record.result.to(version.LATEST), registry.load(row.name)
     with facts.wrap_errors(record.attachment):
         known = facts.read(record.attachment, result, is_loopback=row.is_loopback)
-        if known is None or not isinstance(maker, DescribedPlugin):
-            return None
-        config = _read(maker, made_by)
+    if known is None or not isinstance(maker, DescribedPlugin):
+        return None
+    config, chained = _read(maker, made_by), list(_read_chained(record, network))
+    with facts.wrap_errors(record.attachment):
         known = maker.name_node_links(config, known)
         state = _merge((), maker.describe(config, known))
-        for plugin in network.plugins[1:]:
-            chained = registry.load(plugin.type) if plugin.type in registry.TYPES else None
-            if isinstance(chained, ChainedPlugin):
-                config = _read(chained, _request(record, network, plugin))
-                state = _change(state, chained, config, known)
+        for plugin, its_config in chained:
+            state = _change(state, plugin, its_config, known)
         return in_order((*state, *_leases(known, made_by, lease_dir)))
 
 
@@ -88,7 +90,7 @@ def firewall_state(record: Record, network: NetworkConfiguration) -> list[Firewa
         network: The configuration in the record.
 
     Raises:
-        UnreadableRules: A plugin would refuse its configuration, and which rules it has made is not known.
+        UnreadableConfiguration: A plugin would refuse its configuration, and which rules it has made is not known.
         CniError: The result cannot be used.
     """
     writing = [plugin for plugin in network.plugins if catalogue.find_plugin_type(plugin.type).writes_rules]
@@ -102,7 +104,7 @@ def firewall_state(record: Record, network: NetworkConfiguration) -> list[Firewa
             for part in registry.load_rule_plugin(plugin.type).describe_rules(_request(record, network, plugin), mac)
         ]
     except CniError as exc:
-        raise UnreadableRules(exc.code, exc.msg, exc.details) from exc
+        raise UnreadableConfiguration(exc.code, exc.msg, exc.details) from exc
 
 
 def _recorded_mac(record: Record, network: NetworkConfiguration) -> str:
@@ -118,11 +120,20 @@ def _recorded_mac(record: Record, network: NetworkConfiguration) -> str:
     return safe_mac(next(own, ""))
 
 
+def _read_chained(record: Record, network: NetworkConfiguration) -> t.Iterator[tuple[ChainedPlugin[t.Any], t.Any]]:
+    """Yield the plugins that changed the interface, each with its configuration."""
+    for plugin in network.plugins[1:]:
+        builtin = registry.load(plugin.type) if plugin.type in registry.TYPES else None
+        if isinstance(builtin, ChainedPlugin):
+            yield builtin, _read(builtin, _request(record, network, plugin))
+
+
 def _read(plugin: DescribedPlugin[t.Any], made_by: PluginRequest) -> t.Any:
     try:
-        return plugin.read(made_by)
+        with facts.wrap_errors(made_by.attachment):
+            return plugin.read(made_by)
     except CniError as exc:
-        raise exc.within(f"plugin {plugin.name}") from exc
+        raise UnreadableConfiguration(exc.code, exc.msg, f"plugin {plugin.name}: {exc.details}") from exc
 
 
 def _change(

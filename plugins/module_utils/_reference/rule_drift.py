@@ -17,7 +17,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import UnreadableRules, firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import (
+    UnreadableConfiguration,
+    firewall_state,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_drift import PartDrift
@@ -32,8 +35,8 @@ class RuleDrift(t.NamedTuple):
 
     Attributes:
         parts: The comparisons of those rules that could be listed.
-        unlisted: Why some rules could not be compared, or an empty string.
-        is_readable: Whether the record tells which rules the attachment has. If not, nothing of it is repaired.
+        unlisted: Why some or all rules could not be compared, or an empty string.
+        is_readable: Whether the record tells what the attachment has. If not, nothing of it is repaired.
     """
 
     parts: tuple[PartDrift, ...] = ()
@@ -72,7 +75,7 @@ def find_drift(
     """
     try:
         parts = [] if network.disable_check else firewall_state(record, network)
-    except UnreadableRules as exc:
+    except UnreadableConfiguration as exc:
         return RuleDrift(unlisted=_explain_unlisted(exc), is_readable=False)
     drifts = _compare_parts(parts, view)
     if store is not None and any(drift.missing for drift in drifts if drift):

@@ -66,7 +66,7 @@ def test_deleting_one_of_two_interfaces_with_a_shared_chain_keeps_the_other_masq
         node.attach(stays, goes)
         whole = [line for line in _nat().splitlines() if "POSTROUTING" not in line and "-j" in line]
         removed, mended = node.attach({**goes, "state": "absent"}, stays)
-        assert (removed["action"], mended["action"]) == ("removed", "recreated")
+        assert (removed["action"], mended["action"]) == ("removed", "repaired")
         assert [line for line in _nat().splitlines() if "POSTROUTING" not in line and "-j" in line] == whole
         assert [entry["action"] for entry in node.attach({**goes, "state": "absent"}, stays)] == [
             "unchanged",

@@ -66,6 +66,7 @@ class Reconciler:
         self._prerequisites: Prerequisites | None = None
         self.has_fast_path = policy.check != Check.ALWAYS
         self._known: dict[Key, Recorded] = {}  # what was found before the attachments were locked
+        self._changed_containers: set[str] = set()
         self._execution: type[Execution] | None = None  # set by a subclass that runs ADD differently
 
     def check_unchanged(self, desired: DesiredAttachment) -> AttachmentResult | None:
@@ -193,6 +194,8 @@ class Reconciler:
             record: Its record, with the operations that the network disables now.
         """
         if step is Step.COMPARE or recorded.drift is None:
+            if record.attachment.container_id in self._changed_containers:
+                self._checker.forget_node()
             try:
                 return recorded._replace(drift=self._checker.compare(record))
             except CniError as exc:
@@ -205,13 +208,18 @@ class Reconciler:
         return recorded._replace(check=self._checker.check_existing(record, recorded.drift))
 
     def _with_known(self, recorded: Recorded) -> Recorded:
-        """Return facts with what was found before the attachment was locked. Drift without a lock is not evidence."""
-        known = self._known.get(recorded.record.attachment.key) if recorded.record else None
-        if known is None:
+        """Return facts with what was found before the attachment was locked. Drift without a lock is not evidence.
+
+        DEL of plugins that are executables also removes rules that other attachments of the container need.
+        """
+        attachment = recorded.record.attachment if recorded.record else None
+        known = self._known.get(attachment.key) if attachment else None
+        if attachment is None or known is None:
             return recorded
         is_same = known._replace(drift=None, repair=None) == recorded
         has_drift = known.drift is None or bool(known.drift.messages)
-        return recorded._replace(drift=known.drift if is_same and not has_drift else None, repair=known.repair)
+        holds = is_same and not has_drift and attachment.container_id not in self._changed_containers
+        return recorded._replace(drift=known.drift if holds else None, repair=known.repair)
 
     def _repair(self, lost: t.Sequence[tuple[Record, AttachmentDrift]]) -> list[Repair]:
         """Repair attachments that were compared; in a dry run, predict the results."""
@@ -256,6 +264,7 @@ class Reconciler:
             return Prediction(tools, self._checker, desired, recorded, decision).carry_out(replacement)
         from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution
 
+        self._changed_containers.add(desired.attachment.container_id)
         execution = self._execution or Execution
         return execution(tools, self._checker, desired, recorded, decision).carry_out(replacement)
 

@@ -63,7 +63,7 @@ def repair(record: Record, differences: t.Sequence[Difference]) -> InterfaceRepa
     return InterfaceRepair((*on_node.done, *inside.done), (*on_node.errors, *inside.errors))
 
 
-def take_back_leases(record: Record, differences: t.Iterable[Difference]) -> None:
+def free_leases(record: Record, differences: t.Iterable[Difference]) -> None:
     """Free leases that were written although DEL had begun.
 
     Raises:

@@ -32,7 +32,7 @@ def delete(node: EngineNode, engine: Engine, item: JsonObject) -> None:
 
 def undo(node: EngineNode, engine: Engine, item: JsonObject) -> None:
     record = engine.record(item)
-    firewall_repair.take_back(firewall_state(record, record.network()))
+    firewall_repair.remove_own(firewall_state(record, record.network()))
 
 
 def collect(node: EngineNode, engine: Engine, item: JsonObject) -> None:

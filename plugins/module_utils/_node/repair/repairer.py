@@ -103,7 +103,7 @@ class Repairer:
             now = NodeView(self._lease_dir)  # another repair may have ended
             found = [_compare_again(target, now) for target in targets]
             items = [each if isinstance(each, Repair) else _Item(each) for each in found]
-            written = self._put_back([item for item in items if isinstance(item, _Item) and item.target.commands])
+            written = self._write_missing([item for item in items if isinstance(item, _Item) and item.target.commands])
             foreign = [item for item in written if item.target.lost_parts and not item.record.is_own]
             if foreign:
                 time.sleep(_BETWEEN_PLUGINS)
@@ -111,7 +111,7 @@ class Repairer:
             after = NodeView(self._lease_dir)
             return [item if isinstance(item, Repair) else _result(item, after) for item in items]
 
-    def _put_back(self, items: t.Sequence[_Item]) -> list[_Item]:
+    def _write_missing(self, items: t.Sequence[_Item]) -> list[_Item]:
         """Write what the attachments lack, and return those on which no operation has begun meanwhile."""
         from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_repair
 
@@ -120,9 +120,9 @@ class Repairer:
             item.reason = _reason_to_leave(item.target) or self._reason_by_operation(item.record, busy)
         items = [item for item in items if not item.reason]
         for item in items:
-            _put_back_interfaces(item)
+            _repair_interfaces(item)
         lost = {id(part.part): (part.part, item) for item in items for part in item.target.lost_parts}
-        for part, error in firewall_repair.put_back([part for part, dummy in lost.values()]):
+        for part, error in firewall_repair.write_missing([part for part, dummy in lost.values()]):
             item = lost[id(part)][1]
             item.errors.append(error)
             item.rules_error = error
@@ -138,8 +138,8 @@ class Repairer:
         for item in items:
             if item.reason:
                 try:
-                    firewall_repair.take_back([part.part for part in item.target.lost_parts])
-                    _take_back_leases(item)
+                    firewall_repair.remove_own([part.part for part in item.target.lost_parts])
+                    _free_leases(item)
                 except Exception as exc:
                     item.not_undone = as_error(exc).within("the repair could not be undone")
         return [item for item in items if not item.reason]
@@ -172,7 +172,7 @@ def _reason_to_leave(target: Target) -> str:
         return str(as_error(exc))
 
 
-def _put_back_interfaces(item: _Item) -> None:
+def _repair_interfaces(item: _Item) -> None:
     if item.target.differences:
         from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 
@@ -182,11 +182,11 @@ def _put_back_interfaces(item: _Item) -> None:
             item.errors.append(as_error(exc))
 
 
-def _take_back_leases(item: _Item) -> None:
+def _free_leases(item: _Item) -> None:
     if item.target.differences:
         from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 
-        interface_repair.take_back_leases(item.record, item.target.differences)
+        interface_repair.free_leases(item.record, item.target.differences)
 
 
 def _predict(target: Target) -> Repair:

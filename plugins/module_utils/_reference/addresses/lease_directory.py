@@ -99,6 +99,10 @@ class LeaseDirectory:
         """Read all leases, so that processes that are forked later need not; errors as `leases`."""
         lease_index.read(self._directory)
 
+    def has_leases(self) -> bool:
+        """Return whether an address has a lease; errors as `leases`."""
+        return any(lease_files.by_name((name,)) for name in self._directory.names())
+
     def addresses(self) -> list[IpAddress]:
         """Return the addresses that have a lease, without reading the leases; errors as `leases`."""
         return list(lease_files.by_name(self._directory.names()).values())

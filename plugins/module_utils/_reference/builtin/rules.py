@@ -58,18 +58,18 @@ def write(parts: t.Sequence[FirewallPart], undo: Undo) -> None:
         CniError: A rule could not be written.
     """
     if parts:
-        undo.add(lambda: take_back(parts))
+        undo.add(lambda: remove_own(parts))
         _WRITES.submit(parts)
 
 
-def take_back(parts: t.Sequence[FirewallPart]) -> None:
+def remove_own(parts: t.Sequence[FirewallPart]) -> None:
     """Remove the rules that belong to an attachment alone, together with those of other threads.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     if parts:
-        _TAKE_BACKS.submit(parts)
+        _UNDOS.submit(parts)
 
 
 def require(parts: t.Iterable[FirewallPart]) -> None:
@@ -119,9 +119,11 @@ def _remove_spoof_checks(owners: t.Sequence[str]) -> dict[int, Exception]:
     return {numbers[own[position].owner]: error for position, error in errors.items()}
 
 
-def _put_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
+def _write_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
     """Write the rules of several attachments together, and return the errors by their numbers."""
-    failed = {id(part): error for part, error in firewall_repair.put_back([part for group in groups for part in group])}
+    failed = {
+        id(part): error for part, error in firewall_repair.write_missing([part for group in groups for part in group])
+    }
     errors: dict[int, Exception] = {}
     for number, group in enumerate(groups):
         own = [failed[id(part)] for part in group if id(part) in failed]
@@ -130,9 +132,9 @@ def _put_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Excepti
     return errors
 
 
-def _take_back(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
+def _remove_own(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
     """Remove the rules of several attachments, and return the errors by their numbers."""
-    return commit_together(lambda own: firewall_repair.take_back([part for group in own for part in group]), groups)
+    return commit_together(lambda own: firewall_repair.remove_own([part for group in own for part in group]), groups)
 
 
 def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:
@@ -153,8 +155,8 @@ def _find_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exc
 
 
 # The rules of all threads that wait are written, removed, or compared with one listing, together.
-_WRITES = GroupCommit(_put_back)
-_TAKE_BACKS = GroupCommit(_take_back)
+_WRITES = GroupCommit(_write_missing)
+_UNDOS = GroupCommit(_remove_own)
 _REMOVALS = GroupCommit(firewall_removal.remove)
 _SPOOF_CHECKS = GroupCommit(_remove_spoof_checks)
 _CHECKS = GroupCommit(_find_missing)

@@ -61,7 +61,7 @@ class Firewall(RulePlugin):
 
     def delete(self, request: PluginRequest) -> None:
         if request.prev_result is not None:
-            rules.take_back(_parts_to_delete(request, request.prev_result))
+            rules.remove_own(_parts_to_delete(request, request.prev_result))
 
 
 def _parts_to_delete(request: PluginRequest, result: Result) -> list[FirewallPart]:

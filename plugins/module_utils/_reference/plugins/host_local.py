@@ -76,7 +76,7 @@ class HostLocal(Plugin):
     def delete(self, request: PluginRequest) -> None:
         container_id, ifname = request.attachment.key[1:]
         with lease_directory.hold(self._directory(request)) as directory:
-            if directory is not None and directory.addresses():  # any other directory gets no lock
+            if directory is not None and directory.has_leases():  # any other directory gets no lock
                 with lease_directory.hold_lock(directory):
                     for lease in directory.leases_of(container_id, ifname):
                         directory.free(lease)

@@ -38,7 +38,7 @@ _ATTEMPTS = 3
 _ATTEMPTS_TO_REMOVE = 8
 
 
-def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
+def write_missing(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
     """Write the missing rules of many attachments, in one transaction for each tool.
 
     Rules that are there stay where they are. If a transaction fails, its parts are divided until those that fail are known.
@@ -50,16 +50,16 @@ def put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniErr
     zoned = [part for part in parts if part.sources]
     drifts, unlisted = _compare_all(zoned, view) if zoned and view.has_firewalld else ([], [])
     in_zones = [drift for drift in drifts if drift.backend == FIREWALLD]
-    failed = [*unlisted, *_put_back_sources([drift for drift in in_zones if drift.missing])]
+    failed = [*unlisted, *_write_sources([drift for drift in in_zones if drift.missing])]
     done = {id(drift.part) for drift in in_zones} | {id(part) for part, dummy in unlisted}
     groups: dict[t.Hashable, list[FirewallPart]] = {}
     for part in parts:
         if id(part) not in done:
             groups.setdefault(_tool(part), []).append(part)
-    return [*failed, *(each for group in groups.values() for each in _put_back(group))]
+    return [*failed, *(each for group in groups.values() for each in _write_missing(group))]
 
 
-def _put_back_sources(drifts: t.Sequence[PartDrift]) -> list[tuple[FirewallPart, CniError]]:
+def _write_sources(drifts: t.Sequence[PartDrift]) -> list[tuple[FirewallPart, CniError]]:
     """Add missing sources to zones of firewalld, and return the parts whose sources it has not accepted."""
     if not drifts:
         return []
@@ -101,14 +101,14 @@ def _compare_all(
     return drifts, unlisted
 
 
-def _put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
+def _write_missing(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniError]]:
     error: CniError | None = None
     for _attempt in range(_ATTEMPTS):
         view = NodeView()
         drifts, unlisted = _compare_all(parts, view)
         if unlisted:  # any number of them would fail alike
             listed = [drift.part for drift in drifts]
-            return [*unlisted, *(_put_back(listed) if listed else [])]
+            return [*unlisted, *(_write_missing(listed) if listed else [])]
         missing = [drift for drift in drifts if drift.missing]
         if not missing:
             _remove_duplicates(parts, view)
@@ -125,10 +125,10 @@ def _put_back(parts: t.Sequence[FirewallPart]) -> list[tuple[FirewallPart, CniEr
     if len(parts) == 1:
         return [(parts[0], error or CniError(Code.TRY_AGAIN, "other programs keep removing the rules"))]
     middle = len(parts) // 2
-    return [*_put_back(parts[:middle]), *_put_back(parts[middle:])]
+    return [*_write_missing(parts[:middle]), *_write_missing(parts[middle:])]
 
 
-def take_back(parts: t.Sequence[FirewallPart]) -> None:
+def remove_own(parts: t.Sequence[FirewallPart]) -> None:
     """Remove the rules that belong to these attachments alone.
 
     A backend without its program has none of them.
@@ -175,11 +175,11 @@ def _remove_present(parts: t.Sequence[FirewallPart], view: NodeView) -> None:
         if present is not None:
             rules = [rule for rule in _rules(parts, family, table) if not rule.is_shared]
             _restore(family, {table: iptables_rules.plan_removal(present, rules)})
-    _take_back_nftables([part.nftables for part in parts if part.nftables], view)
-    _take_back_sources([source for part in parts for source in part.sources], view)
+    _remove_nftables([part.nftables for part in parts if part.nftables], view)
+    _remove_sources([source for part in parts for source in part.sources], view)
 
 
-def _take_back_sources(sources: t.Sequence[ZoneSource], view: NodeView) -> None:
+def _remove_sources(sources: t.Sequence[ZoneSource], view: NodeView) -> None:
     if sources and view.has_firewalld:
         from ansible_collections.cni.node.plugins.module_utils._linux.rules import firewalld
 
@@ -260,7 +260,7 @@ def _plan_nftables(tables: t.Iterable[NftablesTable | None], view: NodeView) -> 
     return commands
 
 
-def _take_back_nftables(tables: t.Iterable[NftablesTable], view: NodeView) -> None:
+def _remove_nftables(tables: t.Iterable[NftablesTable], view: NodeView) -> None:
     for (family, name), group in _by_name(tables).items():
         from ansible_collections.cni.node.plugins.module_utils._linux.rules import nftables
         from ansible_collections.cni.node.plugins.module_utils._reference.rules import nftables_rules

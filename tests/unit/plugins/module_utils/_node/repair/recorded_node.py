@@ -72,7 +72,7 @@ class RecordedNode:
         monkeypatch.setattr(sysctl, "write_at", self._write_setting)
         monkeypatch.setattr(lease_directory, "find", find_lease)
         for record in self.records:
-            assert firewall_repair.put_back(firewall_state(record, record.network())) == []
+            assert firewall_repair.write_missing(firewall_state(record, record.network())) == []
             for address in record.addresses:
                 owner = record.attachment.container_id, record.attachment.ifname
                 lease_directory.assign(str(self.leases), address.partition("/")[0], *owner)

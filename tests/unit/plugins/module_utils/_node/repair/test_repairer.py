@@ -238,7 +238,7 @@ def test_a_rule_that_cannot_be_read_does_not_prevent_the_repair_of_others(record
     record = recorded_node.records[0]
     part, *others = firewall_state(record, record.network())
     odd = part._replace(iptables=t.cast(t.Any, (5,)))
-    ((failed, error),) = firewall_repair.put_back([odd, part, *others])
+    ((failed, error),) = firewall_repair.write_missing([odd, part, *others])
     assert failed is odd
     assert str(error).startswith("unexpected AttributeError: ")
     assert recorded_node.state() == before

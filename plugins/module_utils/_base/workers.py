@@ -22,11 +22,11 @@ class Workers:
     """A bounded pool of threads. The thread that calls `run` is the first of them.
 
     A thread that waits for a commit, a slow disk or a lock lends its place to another thread, so that more jobs can join
-    the commit.
+    the commit. All threads start in `run`: one that a job started would begin in the network namespace of that job.
 
     Args:
         places: The number of threads that work at the same time.
-        most: The number of threads, including those that have lent their places.
+        most: The number of threads, including those that wait for a place or have lent theirs.
         commits_only: Whether only a thread that waits for a commit lends its place.
     """
 
@@ -35,36 +35,34 @@ class Workers:
         self._lock = threading.Lock()
         self._is_free = threading.Condition(self._lock)
         self._is_idle = threading.Condition(self._lock)
-        self._places = self._free = places
+        self._free = places
         self._most = most
         # Threads that have a place or wait for one.
         self._active = 0
         self._jobs: collections.deque[Job] = collections.deque()
-        # Those that `run` has not joined. None ends before all jobs have begun.
-        self._threads: list[threading.Thread] = []
         self._errors: list[BaseException] = []
 
     def run(self, jobs: t.Iterable[Job]) -> None:
         """Run all jobs. After an exception, begin no other job, and raise it when the begun jobs have ended."""
         self._jobs.extend(jobs)
-        for dummy in range(min(self._places, len(self._jobs)) - 1):
-            self._start_thread()
-        with self._lock:
-            self._active += 1
+        self._active = 1
+        self._enter()
+        threads = self._start_threads(min(self._most, len(self._jobs)) - 1)
         self._work()
         try:
-            self._join_threads()
+            for thread in threads:
+                thread.join()
         except BaseException:  # such as KeyboardInterrupt
             self._jobs.clear()
-            self._join_threads()
+            for thread in threads:
+                thread.join()
             raise
         if self._errors:
             raise self._errors[0]
 
     @contextlib.contextmanager
     def lend(self) -> t.Iterator[None]:
-        """Lend the place of this thread to another one, which is started if jobs are left."""
-        self._start_thread()
+        """Lend the place of this thread to another one."""
         self._leave()
         try:
             yield
@@ -78,22 +76,24 @@ class Workers:
         with self._is_idle:
             self._is_idle.wait_for(lambda: self._active == 0, seconds)
 
-    def _join_threads(self) -> None:
-        while self._threads:
-            self._threads[0].join()
-            del self._threads[0]
-
-    def _start_thread(self) -> None:
+    def _start_threads(self, number: int) -> list[threading.Thread]:
+        """Start further threads, or as many as the process may have; return them."""
+        threads = [threading.Thread(target=self._begin) for dummy in range(number)]
         with self._lock:
-            if self._jobs and len(self._threads) + 1 < self._most:
-                thread = threading.Thread(target=self._work)
-                with contextlib.suppress(RuntimeError):  # the process may have no more threads
+            for position, thread in enumerate(threads):
+                try:
                     thread.start()
-                    self._threads.append(thread)
-                    self._active += 1
+                except RuntimeError:
+                    return threads[:position]
+                self._active += 1
+        return threads
+
+    def _begin(self) -> None:
+        self._enter()
+        self._work()
 
     def _work(self) -> None:
-        self._enter()
+        """Run jobs until none is left, and give up the place of this thread."""
         try:
             while (job := self._next_job()) is not None:
                 job()

@@ -112,6 +112,23 @@ def test_a_thread_that_waits_lends_its_place() -> None:
     assert order == ["worked", "waited"]
 
 
+def test_no_job_starts_a_thread() -> None:
+    """It would begin in the network namespace of the job."""
+    others = threading.active_count()
+    barrier = threading.Barrier(3)
+    counts: list[int] = []
+
+    def work() -> None:
+        counts.append(threading.active_count())
+        with lend():
+            barrier.wait(10)
+            counts.append(threading.active_count())
+            barrier.wait(10)
+
+    run(1, [work] * 3)
+    assert set(counts) == {others + 2}
+
+
 def test_workers_may_lend_their_places_for_commits_only() -> None:
     threads: set[int] = set()
 

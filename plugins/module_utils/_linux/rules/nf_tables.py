@@ -23,6 +23,7 @@ _TABLE, _NAME = 1, 3
 _GENERATION_ID = 1
 # The kernel was built without nfnetlink, or without nf_tables.
 _WITHOUT = (errno.EPROTONOSUPPORT, errno.EOPNOTSUPP, errno.EINVAL)
+_ATTEMPTS = 5
 
 
 class Chain(t.NamedTuple):
@@ -37,8 +38,18 @@ def list_chains() -> tuple[Chain, ...]:
     """Return all chains of this thread's network namespace; none if the kernel has no nf_tables.
 
     Raises:
-        CniError: ``IO_FAILURE``: the kernel does not list them.
+        CniError: ``IO_FAILURE``: the kernel does not list them; ``TRY_AGAIN``: rules were changed during each attempt, so that
+            some may be missing.
     """
+    for _attempt in range(_ATTEMPTS):
+        begun = generation()
+        chains = _read_chains()
+        if generation() == begun:
+            return chains
+    raise CniError(Code.TRY_AGAIN, "the chains of nf_tables were changed while they were listed", "run the task again")
+
+
+def _read_chains() -> tuple[Chain, ...]:
     try:
         with netlink.Connection(netlink.NETFILTER) as connection:
             return netlink.list_entries(connection, _GET_CHAIN, netlink.NETFILTER_HEADER.pack(0, 0, 0), _decode)

@@ -202,7 +202,9 @@ class Reconciler:
                 return recorded._replace(check=CheckReport(error=exc, reason=str(exc)))
         if step is Step.REPAIR:
             (repair,) = self._repair([(record, recorded.drift)])
-            return recorded._replace(repair=repair, drift=repair.after)
+            repaired = recorded._replace(repair=repair, drift=repair.after)
+            self._known[record.attachment.key] = repaired  # an error must not hide what was repaired
+            return repaired
         if self._policy.dry_run and recorded.repairs and not recorded.drift.messages:
             return recorded._replace(check=CheckReport(checked=True))  # the plugins would find what is not yet repaired
         return recorded._replace(check=self._checker.check_existing(record, recorded.drift))

@@ -58,6 +58,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "info": {"plugins", "runtimes"},
         "preflight": {"kernel", "plugins", "runtimes"},
         "trial": {"attachments"},
+        "diagnosis": set(),
     },
     "plugin_utils._validation": {
         "schema": set(),

@@ -59,7 +59,8 @@ def ping(address: str, sender: Sender, timeout: float) -> bool:
 
 
 def _exchange(address: str, sender: Sender, deadline: float) -> bool:
-    family, protocol, request, reply = _V4 if ipaddress.ip_address(address).version == 4 else _V6
+    version = ipaddress.ip_address(address).version
+    family, protocol, dummy, dummy = _find_types(version)
     identifier = os.getpid() & 0xFFFF
     with socket.socket(family, socket.SOCK_RAW, protocol) as connection:
         if sender.device:
@@ -67,12 +68,12 @@ def _exchange(address: str, sender: Sender, deadline: float) -> bool:
         if sender.address:
             connection.bind(_socket_address(sender.address, sender.ifname))
         connection.connect(_socket_address(address, sender.ifname))
-        connection.send(_packet(request, identifier))
+        connection.send(echo_request(version, identifier))
         poll = select.poll()
         poll.register(connection, select.POLLIN)
         until = min(time.monotonic() + _PAUSE, deadline)
         while poll.poll(1000 * max(until - time.monotonic(), 0)):
-            if _is_reply(connection.recv(1024), family, reply, identifier):
+            if is_echo_reply(connection.recv(1024), version, identifier):
                 return True
     return False
 
@@ -81,7 +82,9 @@ def _socket_address(address: str, ifname: str) -> tuple[str, int] | tuple[str, i
     return (address, 0) if ":" not in address else (address, 0, 0, socket.if_nametoindex(ifname))
 
 
-def _packet(kind: int, identifier: int) -> bytes:
+def echo_request(version: int, identifier: int) -> bytes:
+    """Return an echo request for IP version 4 or 6."""
+    kind = _find_types(version)[2]
     body = struct.pack("!HH", identifier, 1)
     # The kernel computes the checksum for IPv6 itself.
     return struct.pack("!BBH", kind, 0, ~_checksum(struct.pack("!BBH", kind, 0, 0) + body) & 0xFFFF) + body
@@ -92,7 +95,13 @@ def _checksum(packet: bytes) -> int:
     return (total & 0xFFFF) + (total >> 16)
 
 
-def _is_reply(packet: bytes, family: int, reply: int, identifier: int) -> bool:
-    start = 4 * (packet[0] & 15) if family == socket.AF_INET else 0
+def is_echo_reply(packet: bytes, version: int, identifier: int) -> bool:
+    """Return whether a packet from a raw socket answers the echo request with an identifier."""
+    start = 4 * (packet[0] & 15) if version == 4 else 0
     message = packet[start : start + 8]
-    return len(message) == 8 and message[0] == reply and struct.unpack("!H", message[4:6])[0] == identifier
+    is_complete = len(message) == 8 and message[0] == _find_types(version)[3]
+    return is_complete and struct.unpack("!H", message[4:6])[0] == identifier
+
+
+def _find_types(version: int) -> tuple[int, int, int, int]:
+    return _V4 if version == 4 else _V6

@@ -48,6 +48,7 @@ PLACES = {
     "tutorials/firewall-reload.md": Place("local", ("web1",)),
     "tutorials/kubeadm.md": Place("fleet", ("cp1",), "kubelet"),
     "tutorials/lab.md": Place("local", ("lab",)),
+    "tutorials/unreachable.md": Place("local", ("web1",)),
     "tutorials/nomad.md": Place("fleet", ("client1",), "nomad"),
     "validation.md": Place("none"),
 }
@@ -105,7 +106,7 @@ def as_the_page_assumes(page: str, roots: t.Sequence[pathlib.Path], reader: Read
         (roots[0] / "var/lib/prometheus/node-exporter").mkdir(parents=True)
     if page == "validation.md":
         write_faulty_networks(reader)
-    if page == "tutorials/firewall-reload.md":
+    if page in ("tutorials/firewall-reload.md", "tutorials/unreachable.md"):
         with web_server(reader):
             yield
     else:

@@ -20,7 +20,8 @@ _IFF_UP, _IFF_PROMISC, _IFF_ALLMULTI, _IFF_LOWER_UP = 0x1, 0x100, 0x200, 0x10000
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINK, _IFLA_MASTER, _IFLA_TXQLEN = 1, 3, 4, 5, 10, 13
 _IFLA_LINKINFO, _IFLA_LINK_NETNSID, _IFLA_PERM_ADDRESS = 18, 37, 54
 _IFLA_INFO_KIND, _IFLA_INFO_DATA, _IFLA_INFO_SLAVE_KIND, _IFLA_INFO_SLAVE_DATA = 1, 2, 4, 5
-_IFLA_BR_VLAN_FILTERING, _IFLA_BR_VLAN_DEFAULT_PVID, _IFLA_BRPORT_MODE, _IFLA_BRPORT_ISOLATED = 7, 39, 4, 33
+_IFLA_BR_VLAN_FILTERING, _IFLA_BR_VLAN_DEFAULT_PVID, _IFLA_BRPORT_STATE = 7, 39, 1
+_IFLA_BRPORT_MODE, _IFLA_BRPORT_ISOLATED, _BR_STATE_FORWARDING = 4, 33, 3
 _IFLA_VRF_TABLE = 1
 _IFLA_VLAN_ID = 1
 _INFO_MODE = 1
@@ -59,6 +60,7 @@ class Link(t.NamedTuple):
         mode: The mode of a macvlan or an ipvlan; empty for other kinds.
         vlan: The VLAN ID of a link of kind ``vlan``, or 0.
         has_carrier: Whether it can send.
+        is_blocked: Whether a port of a bridge forwards nothing now, for example because of spanning tree.
         permanent_mac: The MAC of a device that cannot be changed; empty for virtual links.
     """
 
@@ -83,6 +85,7 @@ class Link(t.NamedTuple):
     has_carrier: bool = True
     vlan: int = 0
     permanent_mac: str = ""
+    is_blocked: bool = False
 
     @property
     def is_peer_elsewhere(self) -> bool:
@@ -135,6 +138,7 @@ def decode(answer: bytes, start: int, end: int) -> Link:
         has_carrier=bool(flags & _IFF_LOWER_UP),
         vlan=_integer(answer, data, _IFLA_VLAN_ID) if kind == VLAN else 0,
         permanent_mac=answer[slice(*places[_IFLA_PERM_ADDRESS])].hex(":") if _IFLA_PERM_ADDRESS in places else "",
+        is_blocked=_IFLA_BRPORT_STATE in port and _integer(answer, port, _IFLA_BRPORT_STATE) != _BR_STATE_FORWARDING,
     )
 
 

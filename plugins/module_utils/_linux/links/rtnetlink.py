@@ -284,13 +284,14 @@ def decode_route(answer: bytes, start: int, end: int) -> Route | None:
     destination = answer[slice(*places[_RTA_DST])] if _RTA_DST in places else unspecified
     return Route(
         destination=ipaddress.ip_network((destination, length)),
-        gateway=_gateway(answer, places),
+        gateway=decode_gateway(answer, places),
         link=number(answer, places, _RTA_OIF),
         table=number(answer, places, _RTA_TABLE) or table,
     )
 
 
-def _gateway(answer: bytes, places: t.Mapping[int, tuple[int, int]]) -> IpAddress | None:
+def decode_gateway(answer: bytes, places: t.Mapping[int, tuple[int, int]]) -> IpAddress | None:
+    """Return the next hop in the attributes of a route; None if the destination itself is the next hop."""
     if _RTA_GATEWAY in places:
         return ipaddress.ip_address(answer[slice(*places[_RTA_GATEWAY])])
     if _RTA_VIA in places:  # a gateway of the other family, after two bytes with the family

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Remove entries of the connection tracking."""
+"""Find and remove entries of the connection tracking."""
 
 from __future__ import annotations
 
@@ -15,22 +15,84 @@ import socket
 import struct
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._linux.links import netlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import attribute, attributes
 
-_UDP = 17
+_PROTOCOLS = {("tcp", 4): 6, ("tcp", 6): 6, ("udp", 4): 17, ("udp", 6): 17, ("icmp", 4): 1, ("icmp", 6): 58}
+_UDP = _PROTOCOLS["udp", 4]
 
 # linux/netlink.h, linux/netfilter/nfnetlink_conntrack.h
 _NESTED = 0x8000
 _GET, _DELETE = 0x101, 0x102
 _ORIGINAL, _REPLY, _ID, _ZONE, _FILTER = 1, 2, 12, 18, 25
 _IP, _PROTOCOL = 1, 2
-_SOURCES = {4: 1, 6: 3}
-_NUMBER, _DESTINATION_PORT = 1, 3
+_SOURCES, _DESTINATIONS = {4: 1, 6: 3}, {4: 2, 6: 4}
+_NUMBER, _SOURCE_PORT, _DESTINATION_PORT = 1, 2, 3
+# The attributes of an echo request, identifier, type and code, and its type.
+_ECHO = {4: (4, 5, 6, 8), 6: (7, 8, 9, 128)}
 _FILTER_ORIGINAL, _FILTER_NUMBER, _FILTER_DESTINATION_PORT = 1, 1 << 3, 1 << 5
 
 _PORT = struct.Struct("!H")
 _FLAGS = struct.Struct("=I")
+
+
+class Flow(t.NamedTuple):
+    """A flow, seen from its first packet.
+
+    Attributes:
+        protocol: ``tcp``, ``udp`` or ``icmp``; the latter stands for ICMPv6, too.
+        source_port: The identifier for ``icmp``.
+        port: The destination port; 0 for ``icmp``.
+    """
+
+    protocol: str
+    source: IpAddress
+    destination: IpAddress
+    source_port: int
+    port: int
+
+
+class Translation(t.NamedTuple):
+    """Where the packets of a flow go, and the address and port that they seem to come from."""
+
+    destination: IpAddress
+    port: int
+    source: IpAddress
+    source_port: int
+
+
+def find(flow: Flow) -> Translation | None:
+    """Return what becomes of a flow in this thread's network namespace; None if the kernel does not track it."""
+    version, number = flow.source.version, _PROTOCOLS[flow.protocol, flow.source.version]
+    addresses = attribute(_SOURCES[version], flow.source.packed) + attribute(
+        _DESTINATIONS[version], flow.destination.packed
+    )
+    protocol = attribute(_NUMBER, bytes((number,)))
+    if flow.protocol == "icmp":
+        identifier, kind, code, request = _ECHO[version]
+        protocol += attribute(identifier, _PORT.pack(flow.source_port)) + attribute(kind, bytes((request,)))
+        protocol += attribute(code, bytes(1))
+    else:
+        protocol += attribute(_SOURCE_PORT, _PORT.pack(flow.source_port))
+        protocol += attribute(_DESTINATION_PORT, _PORT.pack(flow.port))
+    original = attribute(_IP | _NESTED, addresses) + attribute(_PROTOCOL | _NESTED, protocol)
+    family = socket.AF_INET if version == 4 else socket.AF_INET6
+    body = netlink.NETFILTER_HEADER.pack(family, 0, 0) + attribute(_ORIGINAL | _NESTED, original)
+    try:
+        with netlink.Connection(netlink.NETFILTER) as connection:
+            answer, start, end = connection.get(_GET, body)
+        places = attributes(answer, start + netlink.NETFILTER_HEADER.size, end)
+        reply = _find_nested(answer, places, _REPLY, _IP)
+        ports = _find_nested(answer, places, _REPLY, _PROTOCOL)
+        source, destination = (answer[slice(*reply[kind[version]])] for kind in (_SOURCES, _DESTINATIONS))
+    except (OSError, KeyError):
+        return None
+    port, source_port = (
+        _PORT.unpack_from(answer, ports[kind][0])[0] if kind in ports else 0
+        for kind in (_SOURCE_PORT, _DESTINATION_PORT)
+    )
+    return Translation(ipaddress.ip_address(source), port, ipaddress.ip_address(destination), source_port)
 
 
 def forget_udp(family: int, ports: t.Collection[int], addresses: t.Iterable[str] | None = None) -> None:

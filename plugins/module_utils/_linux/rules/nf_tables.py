@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.links import netlink
 
 # linux/netfilter.h, linux/netfilter/nf_tables.h
-_FAMILIES = {1: "inet", 2: "ip", 7: "bridge", 10: "ip6"}
+FAMILIES = {1: "inet", 2: "ip", 7: "bridge", 10: "ip6"}
 _GET_CHAIN, _GET_GENERATION = 10 << 8 | 4, 10 << 8 | 16
 _TABLE, _NAME = 1, 3
 _GENERATION_ID = 1
@@ -74,7 +74,7 @@ def generation() -> int | None:
 
 
 def _decode(answer: bytes, start: int, end: int) -> Chain | None:
-    family = _FAMILIES.get(answer[start], "")
+    family = FAMILIES.get(answer[start], "")
     places = netlink.attributes(answer, start + netlink.NETFILTER_HEADER.size, end)
     if not family or not {_TABLE, _NAME} <= places.keys():
         return None

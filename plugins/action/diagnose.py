@@ -1,0 +1,15 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The controller's part of `diagnose`: it refuses unknown variables of a role."""
+
+from __future__ import annotations
+
+from ansible.plugins.action.normal import ActionModule as NormalAction
+
+from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
+
+
+class ActionModule(RoleAction, NormalAction):
+    """Refuse unknown variables of a role, then run the module."""

@@ -1,0 +1,437 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Follow a packet through the network namespaces of a node (layer 3)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import any_case
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.route_lookup import RouteAnswer
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import (
+    Container,
+    NodePlaces,
+    list_addresses,
+    list_ips,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, Packet
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import REFUSED, Drop, Evidence
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment import (
+    Arrival,
+    Outside,
+    Segment,
+    describe_child,
+    is_child,
+    require_usable,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step, broken, ok, unknown
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import port_mapping
+
+# A packet that passes more network namespaces goes round in circles.
+_MOST_HOPS = 16
+_REPAIR = "run cni.node.repair"
+BRIDGED_RULES = {4: "net/bridge/bridge-nf-call-iptables", 6: "net/bridge/bridge-nf-call-ip6tables"}
+
+
+class Delivery(t.NamedTuple):
+    """Where a packet has come.
+
+    Attributes:
+        packet: As it arrived, after translation.
+        place: The network namespace that it is for; None if it left the node.
+        passed: The network namespaces whose routing it has passed, by inode number.
+        link: The link by which it left the node or arrived; None if it never left its network namespace.
+    """
+
+    packet: Packet
+    place: Place | None
+    passed: frozenset[int]
+    link: Link | None
+
+
+Walk = t.Generator[Step, None, "Delivery | None"]
+
+
+class Way:
+    """The way of a packet, or of its answer.
+
+    Args:
+        evidence: What a probe found out; None if none was sent.
+        answered: For the way of an answer, the packet that it answers: as it was sent, and as it was delivered.
+    """
+
+    def __init__(
+        self, places: NodePlaces, evidence: Evidence | None, answered: tuple[Packet, Packet] | None = None
+    ) -> None:
+        self._places, self._evidence, self._answered = places, evidence, answered
+        self._is_back = answered is not None
+        self._pending: tuple[Step, ...] = ()
+
+    def from_process(self, place: Place, packet: Packet) -> Walk:
+        """Yield the steps of a packet that a process sends, and return where it comes; None if it is lost."""
+        answer = place.route(packet.destination, packet.source)
+        if not answer.kind:
+            yield self._no_route(place, packet, answer)
+            return None
+        if answer.kind == "local":
+            loopback = place.link("lo")
+            yield from require_usable(place, loopback) if loopback is not None else ()
+            yield from self._check_rules(place, None)
+            return Delivery(packet, place, frozenset(), None)
+        link = place.links.get(answer.link)
+        if link is None:
+            yield broken(
+                Check.ROUTE, place.name, f"the route to {packet.destination} has no link", "a route with a link"
+            )
+            return None
+        yield ok(Check.ROUTE, place.name, _describe_route(packet.destination, answer, link))
+        yield from self._check_rules(place, None)
+        yield from self._check_link_to_container(place, packet, link)
+        end = yield from self._cross(place, link, answer.gateway or packet.destination)
+        return (yield from self._go_on(end, packet, frozenset())) if end is not None else None
+
+    def from_link(self, place: Place, link: Link, packet: Packet) -> Walk:
+        """Yield the steps of a packet that arrives from outside."""
+        return (yield from self._go_on(Arrival(place, link), packet, frozenset()))
+
+    def _go_on(self, end: Arrival | Outside | None, packet: Packet, passed: frozenset[int]) -> Walk:
+        for dummy in range(_MOST_HOPS):
+            if end is None:
+                return None
+            if isinstance(end, Outside):
+                yield from self._pending
+                return Delivery(packet, None, passed, end.link)
+            place, link = end.place, end.link
+            passed |= {place.inode}
+            yield from self._check_rules(place, is_routed=False)
+            received = packet
+            packet = yield from self._translate(place, packet)
+            answer = place.route(packet.destination, packet.source, link.ifindex)
+            if not answer.kind:
+                yield self._not_routed(place, link, packet, answer)
+                return None
+            yield from self._pending
+            if answer.kind == "local":
+                yield from self._check_rules(place, is_routed=True)
+                return Delivery(packet, place, passed, link)
+            out = place.links.get(answer.link)
+            if out is None:
+                yield broken(
+                    Check.ROUTE, place.name, f"the route to {packet.destination} has no link", "a route with a link"
+                )
+                return None
+            yield from self._check_forwarding(place, link, packet)
+            yield ok(Check.ROUTE, place.name, _describe_route(packet.destination, answer, out))
+            yield from self._check_rules(place, is_routed=True)
+            yield from self._check_link_to_container(place, packet, out)
+            packet = yield from self._masquerade(place, out, packet)
+            next_hop = answer.gateway or packet.destination
+            stays = out == link and packet.destination != received.destination and filters_bridges(place, next_hop)
+            end = yield from self._cross(place, out, next_hop, end if stays else None)
+        yield broken(
+            Check.ROUTE, "node", f"the packet goes round in circles after {_MOST_HOPS} hops", "routes without a loop"
+        )
+        return None
+
+    def _cross(
+        self, place: Place, link: Link, next_hop: IpAddress, entered: Arrival | None = None
+    ) -> t.Generator[Step, None, Arrival | Outside | None]:
+        """Yield the steps from a link to the next hop.
+
+        Args:
+            entered: How the packet came to a bridge, if the rules of iptables for bridges have translated it, so that it stays in
+                the bridge and leaves it by a port.
+        """
+        segment = Segment(self._places, next_hop, self._evidence, is_back=self._is_back)
+        if entered is not None:
+            end = yield from segment.reenter_bridge(place, link, entered.port)
+        else:
+            end = yield from segment.cross(place, link)
+        # A receiver that would refuse the packet does not even answer ARP, so its reason comes first.
+        self._pending = tuple(segment.check_neighbour(place, link, end)) if end is not None else ()
+        if isinstance(end, Arrival) and not end.place.has_address(next_hop):
+            yield from self._pending
+        return end
+
+    def _check_rules(self, place: Place, is_routed: bool | None) -> t.Iterator[Step]:
+        if self._evidence is None:
+            return
+        drop = self._evidence.drop(place, is_reply=self._is_back, is_routed=is_routed)
+        if drop is not None:
+            yield self._describe_drop(place, drop)
+
+    def _describe_drop(self, place: Place, drop: Drop) -> Step:
+        needed, command = "a rule that accepts the packet before it", drop.command
+        if place.is_node:
+            drift = [message for record in self._list_ends() for message in self._places.find_drift(record)]
+            if drift:
+                needed, command = f"what the attachment has lost: {drift[0]}", _REPAIR
+        if drop.is_firewalld:
+            needed = "a zone or policy of firewalld that accepts the packet"
+        return broken(Check.FIREWALL, place.name, f"dropped by: {drop.text}", needed, command)
+
+    def _list_ends(self) -> t.Iterator[Record]:
+        assert self._evidence is not None
+        packet, translation = self._evidence.packet, self._evidence.translation
+        addresses = {packet.source, packet.destination, translation.destination if translation else None}
+        return (record for record in self._places.records if addresses.intersection(list_addresses(record)))
+
+    def _translate(self, place: Place, packet: Packet) -> t.Generator[Step, None, Packet]:
+        """Yield what the node does with a port of its own, or with an answer, and return the packet after that."""
+        if not place.is_node:
+            return packet
+        translation = self._evidence.translation if self._evidence is not None else None
+        if self._answered is not None:
+            sent, delivered = self._answered
+            # The source is replaced after the routing decision.
+            back = packet._replace(destination=t.cast(IpAddress, sent.source), port=sent.source_port)
+            return back if packet.destination == delivered.source else packet
+        if translation is not None and (translation.destination, translation.port) != (packet.destination, packet.port):
+            changed = packet._replace(destination=translation.destination, port=translation.port)
+            yield ok(Check.HOST_PORT, place.name, f"{packet} is forwarded to {changed}")
+            return changed
+        if not place.has_address(packet.destination) or self._is_listening(place, packet):
+            return packet
+        record, mapping = self._find_mapping(packet)
+        if record is None or mapping is None:
+            return packet
+        drift = self._places.find_drift(record)
+        address = next((each for each in list_addresses(record) if each.version == packet.destination.version), None)
+        where = f"port {packet.port}/{packet.protocol} is mapped to {record.attachment.container_id}"
+        if drift or translation is not None:
+            found = f"{where}, but not forwarded: {drift[0] if drift else 'another rule comes before those of portmap'}"
+            yield broken(Check.HOST_PORT, place.name, found, "the rules of portmap", _REPAIR)
+        if address is None:
+            return packet
+        yield unknown(Check.HOST_PORT, place.name, f"{where}, and its rules exist; no packet shows that they apply")
+        return packet._replace(destination=address, port=mapping.container_port)
+
+    def _find_mapping(self, packet: Packet) -> tuple[Record | None, port_mapping.Mapping | None]:
+        for record in self._places.records:
+            try:
+                mappings = port_mapping.read_mappings(Keys(dict(record.attachment.capability_args)))
+            except CniError:
+                continue
+            for mapping in mappings:
+                is_here = mapping.host in ("", str(packet.destination))
+                if (mapping.host_port, mapping.protocol) == (packet.port, packet.protocol) and is_here:
+                    return record, mapping
+        return None, None
+
+    def _masquerade(self, place: Place, link: Link, packet: Packet) -> t.Generator[Step, None, Packet]:
+        """Yield whether the node replaces the source address of what it forwards, and return the packet after that."""
+        if not place.is_node or packet.source is None:
+            return packet
+        if self._answered is not None:
+            sent, delivered = self._answered
+            is_answer = packet.destination == sent.source and packet.source == delivered.destination
+            return sent.answer if is_answer else packet
+        translation = self._evidence.translation if self._evidence is not None else None
+        if translation is not None and translation.source != packet.source:
+            yield ok(Check.MASQUERADE, place.name, f"leaves by {link.name} with the address {translation.source}")
+            return packet._replace(source=translation.source, source_port=translation.source_port)
+        record = next((each for each in self._places.records if _masquerades(each, packet)), None)
+        if record is None:
+            return packet
+        lost = [each for each in self._places.find_drift(record) if "masquerade" in each]
+        if lost or translation is not None:
+            found = (
+                lost[0] if lost else f"the address {packet.source} is not replaced, because another rule comes first"
+            )
+            yield broken(Check.MASQUERADE, place.name, found, "the masquerade rules of ipMasq", _REPAIR)
+            return packet
+        if self._evidence is None:
+            yield unknown(Check.MASQUERADE, place.name, "the masquerade rules exist; no packet shows that they apply")
+            return packet._replace(source=place.route(packet.destination, None).source)
+        return packet
+
+    def _no_route(self, place: Place, packet: Packet, answer: RouteAnswer) -> Step:
+        child = next(filter(is_child, self._places.containers(packet.destination)), None)
+        if place.is_node and child is not None:
+            return describe_child(place, child)
+        container = self._find_container(place)
+        gateways = (
+            _gateways(container.record, packet.destination.version)
+            if container is not None and container.record
+            else []
+        )
+        word = os.strerror(answer.error)
+        if gateways:
+            command = place.command("ip", "route", "add", "default", "via", gateways[0])
+            return broken(
+                Check.ROUTE,
+                place.name,
+                f"no route to {packet.destination} ({word})",
+                f"default via {gateways[0]}",
+                command,
+            )
+        return broken(
+            Check.ROUTE, place.name, f"no route to {packet.destination} ({word})", f"a route to {packet.destination}"
+        )
+
+    def _not_routed(self, place: Place, link: Link, packet: Packet, answer: RouteAnswer) -> Step:
+        """Return the step for a packet that the kernel refuses when it arrives."""
+        if answer.error == errno.EXDEV:
+            setting = f"net/ipv4/conf/{link.name}/rp_filter"
+            reverse = place.route(t.cast(IpAddress, packet.source), None)
+            out = place.links.get(reverse.link)
+            return broken(
+                Check.REVERSE_PATH,
+                place.name,
+                f"rp_filter drops packets from {packet.source} on {link.name}: the way back goes "
+                f"{'through ' + out.name if out is not None else 'nowhere'}",
+                f"a route to {packet.source} through {link.name}, or rp_filter 2 on {link.name}",
+                place.set(setting, 2),
+            )
+        if answer.error == errno.EINVAL:
+            return broken(
+                Check.REVERSE_PATH,
+                place.name,
+                f"the kernel does not accept packets from {packet.source} to {packet.destination} on {link.name}",
+                "a source address that is not the receiver's own, and no 127.0.0.0/8 unless route_localnet is 1",
+            )
+        for step in self._check_forwarding(place, link, packet):
+            return step
+        container = next(iter(self._places.containers(packet.destination)), None)
+        if place.is_node and container is not None and not is_child(container):
+            return self._wrong_link(place, packet, None, container)
+        return self._no_route(place, packet, answer)
+
+    def _check_forwarding(self, place: Place, link: Link, packet: Packet) -> t.Iterator[Step]:
+        if packet.destination.version == 4:
+            setting, globally = f"net/ipv4/conf/{link.name}/forwarding", "net/ipv4/ip_forward"
+        else:
+            setting = globally = "net/ipv6/conf/all/forwarding"
+        if place.setting(setting) != "0":
+            return
+        if place.setting(globally) == "0":
+            setting = globally
+        yield broken(Check.FORWARDING, place.name, f"{setting.replace('/', '.')} is 0", "1", place.set(setting, 1))
+
+    def _check_link_to_container(self, place: Place, packet: Packet, link: Link) -> t.Iterator[Step]:
+        """Yield a broken step if the node would send a packet for a container somewhere else."""
+        containers = [
+            container for container in self._places.containers(packet.destination) if container.host_end is not None
+        ]
+        if (
+            not place.is_node
+            or not containers
+            or any(link.ifindex in _links_to(place, container) for container in containers)
+        ):
+            return
+        # A link that the attachment names is right, even if it has lost its port.
+        if any(container.record and link.name in container.record.node_interfaces for container in containers):
+            return
+        yield self._wrong_link(place, packet, link, containers[0])
+
+    def _wrong_link(self, place: Place, packet: Packet, link: Link | None, container: Container) -> Step:
+        record, end = container.record, container.host_end
+        bridge = place.links.get(end.master) if end is not None else None
+        names = record.node_interfaces if record is not None else []
+        expected = bridge.name if bridge is not None else next(iter(names), end.name if end is not None else "")
+        found = (
+            f"{packet.destination} of {container.place.name} is sent through {link.name}"
+            if link
+            else (f"no route to {packet.destination} of {container.place.name}")
+        )
+        drift = self._places.find_drift(record) if record is not None else ()
+        command = place.command("ip", "route", "add", str(packet.destination), "dev", expected)
+        return broken(Check.ROUTE, place.name, found, f"a route through {expected}", _REPAIR if drift else command)
+
+    def _find_container(self, place: Place) -> Container | None:
+        for record in self._places.records:
+            container = self._places.container(record)
+            if container is not None and container.place is place:
+                return container
+        return None
+
+    def _is_listening(self, place: Place, packet: Packet) -> bool:
+        return bool(find_listeners(place, packet))
+
+
+def filters_bridges(node: Place, address: IpAddress) -> bool:
+    """Return whether the rules of iptables apply to what passes a bridge."""
+    return node.setting(BRIDGED_RULES[address.version]) == "1"
+
+
+def check_delivery(delivery: Delivery, evidence: Evidence | None) -> t.Iterator[Step]:
+    """Yield whether something accepts a packet in the network namespace that it is for."""
+    place, packet = delivery.place, delivery.packet
+    if place is None:
+        return
+    if packet.protocol == ICMP:
+        version = packet.destination.version
+        setting = "net/ipv4/icmp_echo_ignore_all" if version == 4 else "net/ipv6/icmp/echo_ignore_all"
+        if place.setting(setting) == "1":
+            yield broken(Check.LISTENER, place.name, f"{setting.replace('/', '.')} is 1", "0", place.set(setting, 0))
+        return
+    sockets = find_listeners(place, packet)
+    is_refused = evidence is not None and evidence.answer == REFUSED
+    if sockets and not (is_refused and all(each.address.version != packet.destination.version for each in sockets)):
+        yield ok(Check.LISTENER, place.name, f"a process listens on port {packet.port}/{packet.protocol}")
+        return
+    others = [each for each in place.listeners if (each.protocol, each.port) == (packet.protocol, packet.port)]
+    if others:
+        found = (
+            f"port {packet.port}/{packet.protocol} is open on {others[0].address} only"  # for IPv6 only, if that is ::
+        )
+        yield broken(
+            Check.LISTENER, place.name, found, f"a process that listens on {packet.destination} or all addresses"
+        )
+        return
+    found = f"nothing listens on port {packet.port}/{packet.protocol}"
+    yield broken(Check.LISTENER, place.name, found, f"a process that listens on port {packet.port}")
+
+
+def find_listeners(place: Place, packet: Packet) -> list[t.Any]:
+    """Return the sockets of a namespace that accept a packet."""
+    return [
+        each
+        for each in place.listeners
+        if (each.protocol, each.port) == (packet.protocol, packet.port)
+        and (
+            each.address == packet.destination
+            or (
+                each.address.is_unspecified
+                and (each.address.version == packet.destination.version or each.address.version == 6)
+            )
+        )
+    ]
+
+
+def _links_to(place: Place, container: Container) -> set[int]:
+    """Return the indexes of the links of the node by which a container is reached."""
+    assert container.host_end is not None
+    return {container.host_end.ifindex, container.host_end.master}
+
+
+def _describe_route(destination: IpAddress, answer: RouteAnswer, link: Link) -> str:
+    return f"{destination} via {answer.gateway} dev {link.name}" if answer.gateway else f"{destination} dev {link.name}"
+
+
+def _gateways(record: Record, version: int) -> list[str]:
+    return [str(gateway) for dummy, gateway in list_ips(record) if gateway is not None and gateway.version == version]
+
+
+def _masquerades(record: Record, packet: Packet) -> bool:
+    """Return whether a network replaces the source address of a packet: ``ipMasq`` does unless it stays in the subnet."""
+    ips = [interface for interface, dummy in list_ips(record)]
+    if not any(each.ip == packet.source and packet.destination not in each.network for each in ips):
+        return False
+    try:
+        return any(any_case(plugin.keys).get("ipMasq") is True for plugin in record.network().plugins)
+    except CniError:
+        return False

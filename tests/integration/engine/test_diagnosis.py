@@ -1,0 +1,374 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A diagnosis names the step at which a packet is lost, and finds nothing broken on a way that works."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import pathlib
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.diagnosis import Diagnosis, diagnose
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.connections import NEIGHBOUR, NODE, listen, neighbour
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import (
+    inside,
+    spare_duplicate_address_detection,
+)
+from ansible_collections.cni.node.tests.support import ring
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+WEB_PORT, HOST_PORT, NODE_PORT, OUTSIDE_PORT = 80, 8080, 7000, 9000
+TIMEOUT = 0.4  # seconds
+SUBNETS = ("10.1.0.0/16", "fd00:1::/64")
+PORTS = [{"hostPort": HOST_PORT, "containerPort": WEB_PORT, "protocol": "tcp"}]
+NODE_ADDRESS = f"{NODE[4]}:{NODE_PORT}"
+MAPPED = f"{NODE[4]}:{HOST_PORT}"
+OUTSIDE = f"{NEIGHBOUR[4]}:{OUTSIDE_PORT}"
+
+
+class Site:
+    """A node with two containers, web and client, which are attached to one network, and a machine outside."""
+
+    def __init__(self, node: EngineNode, web: Namespace, client: Namespace, *plugins: JsonObject) -> None:
+        node.write(reference_networks.network(*plugins))
+        items = [
+            attachment("net", web, capability_args={"portMappings": PORTS} if len(plugins) > 1 else {}),
+            attachment("net", client),
+        ]
+        entries = node.attach(*items, builtin="always")
+        self.node, self.web, self.client = node, web, client
+        self.addresses = {
+            name: [ip["address"].partition("/")[0] for ip in entry["result"]["ips"]]
+            for name, entry in zip(("web", "client"), entries)
+        }
+        self.host_ends = {
+            name: next(each["name"] for each in entry["result"]["interfaces"] if each["name"].startswith("veth"))
+            for name, entry in zip(("web", "client"), entries)
+            if plugins[0]["type"] in ("bridge", "ptp")
+        }
+
+    def run(self, commands: str) -> None:
+        """Run commands on the node; words in braces are replaced."""
+        words: dict[str, str] = {f"{name}_end": end for name, end in self.host_ends.items()}
+        words.update({name: addresses[0] for name, addresses in self.addresses.items()})
+        words.update({f"{name}6": addresses[1] for name, addresses in self.addresses.items() if len(addresses) > 1})
+        for name, value in words.items():
+            commands = commands.replace(f"{{{name}}}", value)
+        subprocess.run(["sh", "-ec", commands], check=True, capture_output=True)
+
+    def diagnose(self, source: str, destination: str, *, dry_run: bool = False) -> Diagnosis:
+        return diagnose(NODE_PATHS, str(self.node.cache_dir), source, destination, TIMEOUT, dry_run=dry_run)
+
+
+@contextlib.contextmanager
+def site(node: EngineNode, *plugins: JsonObject) -> t.Iterator[Site]:
+    with contextlib.ExitStack() as stack:
+        outside = stack.enter_context(neighbour())
+        web, client = stack.enter_context(namespaces("web", "client"))
+        for each in (web, client):
+            with inside(each.path):
+                spare_duplicate_address_detection()
+        made = Site(node, web, client, *plugins)
+        for family in (4, 6):
+            stack.enter_context(listen(web.path, family, WEB_PORT))
+        stack.enter_context(listen(outside.path, 4, OUTSIDE_PORT))
+        stack.enter_context(listen(pathlib.Path("/proc/thread-self/ns/net"), 4, NODE_PORT))
+        yield made
+
+
+BRIDGE = (
+    reference_networks.bridge(
+        ipMasq=True, ipam=reference_networks.host_local(*SUBNETS, routes=reference_networks.DEFAULT_ROUTES)
+    ),
+    reference_networks.PORTMAP,
+)
+PTP = (
+    {
+        **reference_networks.PTP,
+        "ipam": reference_networks.host_local(*SUBNETS, routes=reference_networks.DEFAULT_ROUTES),
+    },
+    reference_networks.PORTMAP,
+)
+_BARE = reference_networks.host_local(*SUBNETS, routes=reference_networks.DEFAULT_ROUTES)
+NO_SNAT = (reference_networks.bridge(ipam=_BARE), {**reference_networks.PORTMAP, "snat": False})
+PLAIN = (reference_networks.bridge(ipam=_BARE), reference_networks.PORTMAP)
+SPOOF_CHECKED = (reference_networks.bridge(ipam=_BARE, macspoofchk=True), reference_networks.PORTMAP)
+ISOLATED = (reference_networks.bridge(ipam=_BARE, portIsolation=True), reference_networks.PORTMAP)
+MACVLAN = ({"type": "macvlan", "master": "lan0", "ipam": reference_networks.host_local(*SUBNETS)},)
+PRIVATE = ({**MACVLAN[0], "mode": "private"},)
+WAYS = {
+    "to a container": ("client", "web:80"),
+    "ping": ("client", "web"),
+    "to the node": ("client", NODE_ADDRESS),
+    "to a host port": ("client", MAPPED),
+    "outside": ("client", OUTSIDE),
+    "from the node": ("node", "web:80"),
+    "to the node from its container": ("web", NODE_ADDRESS),
+    "from the node to outside": ("node", OUTSIDE),
+    "by IPv6": ("client", "[{web6}]:80"),
+}
+
+
+def rule(hook: str, text: str, *, family: str = "ip", inside: str = "") -> str:
+    """Return the commands that add a rule of nftables in a chain of its own, on the node or in a network namespace."""
+    chain = f"{{ type filter hook {hook} priority 10; }}"
+    run = f"ip netns exec {inside} nft" if inside else "nft"
+    return f"{run} 'add table {family} zz; add chain {family} zz c {chain}; add rule {family} zz c {text}'"
+
+
+# What is broken, the way on which it is met, and what is named.
+class Break(t.NamedTuple):
+    """A way to break the network, and the step that is broken then.
+
+    Attributes:
+        commands: They break it; empty if it is missing from the start.
+        way: A key of `WAYS`.
+        check, place: What a diagnosis has to name.
+        plugins: Those of the network.
+    """
+
+    commands: str
+    way: str
+    check: Check
+    place: str
+    plugins: tuple[JsonObject, ...] = BRIDGE
+
+
+BREAKS: dict[str, tuple[t.Any, ...]] = {
+    "interface down": ("ip -n client link set eth0 down", "to a container", Check.LINK, "client"),
+    "no address": ("ip -n client address flush dev eth0", "to a container", Check.ADDRESS, "client"),
+    "no default route": ("ip -n client route delete default", "outside", Check.ROUTE, "client"),
+    "no connected route": (
+        "ip -n client route delete 10.1.0.0/16; ip -n client route delete default",
+        "to a container",
+        Check.ROUTE,
+        "client",
+    ),
+    "blackhole route": ("ip -n client route add blackhole 192.0.2.0/24", "outside", Check.ROUTE, "client"),
+    "sender's end down": ("ip link set {client_end} down", "to a container", Check.PAIR, "node"),
+    "sender's port": ("ip link set {client_end} nomaster", "to a container", Check.PORT, "node"),
+    "bridge down": ("ip link set cni0 down", "to a container", Check.BRIDGE, "node"),
+    "receiver's end down": ("ip link set {web_end} down", "to a container", Check.PAIR, "node"),
+    "receiver's port": ("ip link set {web_end} nomaster", "to a container", Check.PORT, "node"),
+    "receiver down": ("ip -n web link set eth0 down", "to a container", Check.LINK, "web"),
+    "receiver without address": ("ip -n web address flush dev eth0", "to a container", Check.ADDRESS, "web"),
+    "receiver without interface": ("ip -n web link delete eth0", "to a container", Check.LINK, "web"),
+    "receiver's way back": ("ip -n web route flush table main", "to a container", Check.ROUTE, "web"),
+    "isolated ports": (
+        "bridge link set dev {client_end} isolated on; bridge link set dev {web_end} isolated on",
+        "to a container",
+        Check.ISOLATION,
+        "node",
+    ),
+    "port blocked": (
+        "ip link set cni0 type bridge stp_state 1; ip link set {client_end} nomaster; ip link set {client_end} master cni0",
+        "to a container",
+        Check.PORT,
+        "node",
+    ),
+    "gateway's address": ("ip address flush dev cni0", "outside", Check.GATEWAY, "node"),
+    "forwarding off": ("sysctl -qw net.ipv4.ip_forward=0", "outside", Check.FORWARDING, "node"),
+    "forwarding off on the bridge": ("sysctl -qw net.ipv4.conf.cni0.forwarding=0", "outside", Check.FORWARDING, "node"),
+    "rp_filter": (
+        "sysctl -qw net.ipv4.conf.all.rp_filter=1; ip route add 10.1.0.0/17 via 192.0.2.2",
+        "outside",
+        Check.REVERSE_PATH,
+        "node",
+    ),
+    "node without route": ("ip route flush 192.0.2.0/24", "outside", Check.ROUTE, "node"),
+    "uplink down": (
+        "ip link set lan0 down; ip route add 192.0.2.0/24 via 10.1.255.1 dev cni0 onlink",
+        "outside",
+        Check.NEIGHBOUR,
+        "node",
+    ),
+    "neighbour silent": (
+        "ip -n neighbour address delete 192.0.2.2/24 dev eth0",
+        "outside",
+        Check.NEIGHBOUR,
+        "node",
+    ),
+    "outside closed": ("true", "outside closed", Check.LISTENER, "neighbour"),
+    "no masquerade": ("iptables -t nat -F POSTROUTING", "outside", Check.MASQUERADE, "node"),
+    "FORWARD policy": ("iptables -P FORWARD DROP", "outside", Check.FIREWALL, "node"),
+    "FORWARD rule": ("iptables -I FORWARD -s {client} -j REJECT", "outside", Check.FIREWALL, "node"),
+    "FORWARD in nftables": (rule("forward", "tcp dport 9000 drop"), "outside", Check.FIREWALL, "node"),
+    "answers dropped": (rule("forward", "tcp sport 9000 drop"), "outside", Check.FIREWALL, "node"),
+    "prerouting in nftables": (rule("prerouting", "tcp dport 9000 drop"), "outside", Check.FIREWALL, "node"),
+    "legacy rule": ("iptables-legacy -I FORWARD -s {client} -j DROP", "outside", Check.FIREWALL, "node"),
+    "legacy policy": ("iptables-legacy -P FORWARD DROP", "outside", Check.FIREWALL, "node"),
+    "rule in the container": (
+        rule("input", "tcp dport 80 drop", inside="web"),
+        "to a container",
+        Check.FIREWALL,
+        "web",
+    ),
+    "rule of the sender": (
+        rule("output", "tcp dport 80 drop", inside="client"),
+        "to a container",
+        Check.FIREWALL,
+        "client",
+    ),
+    "bridge rule": (
+        rule("forward", "ip saddr {client} drop", family="bridge"),
+        "to a container",
+        Check.SPOOF_CHECK,
+        "node",
+    ),
+    "INPUT": ("iptables -A INPUT -p tcp --dport 7000 -j DROP", "to the node", Check.FIREWALL, "node"),
+    "nothing listens": ("true", "closed", Check.LISTENER, "web"),
+    "nothing listens on the node": ("true", "closed on the node", Check.LISTENER, "node"),
+    "port mapping": ("iptables -t nat -F PREROUTING", "to a host port", Check.HOST_PORT, "node"),
+    "port mapping flushed": ("nft flush ruleset", "to a host port", Check.HOST_PORT, "node"),
+    "answer past the node": (
+        "sysctl -qw net.bridge.bridge-nf-call-iptables=0",
+        "to a host port",
+        Check.WAY_BACK,
+        "node",
+        NO_SNAT,
+    ),
+    "no way back from outside": ("true", "outside", Check.ROUTE, "neighbour", PLAIN),
+    "own host port without hairpin": ("true", "own host port", Check.PORT, "node", PLAIN),
+    "another MAC than macspoofchk expects": (
+        "ip -n client link set eth0 address 02:00:00:00:00:77",
+        "to a container",
+        Check.SPOOF_CHECK,
+        "node",
+        SPOOF_CHECKED,
+    ),
+    "ports isolated by the network": ("true", "to a container", Check.ISOLATION, "node", ISOLATED),
+    "node's route to a ptp": ("ip route delete {web}", "to a container", Check.ROUTE, "node", PTP),
+    "node's end of a ptp down": ("ip link set {web_end} down", "from the node", Check.LINK, "node", PTP),
+    "ptp's rp_filter": (
+        "sysctl -qw net.ipv4.conf.all.rp_filter=1; ip route replace {client} via 192.0.2.2",
+        "to a container",
+        Check.REVERSE_PATH,
+        "node",
+        PTP,
+    ),
+    "node and macvlan": ("true", "from the node", Check.MODE, "node", MACVLAN),
+    "private macvlans": ("true", "to a container", Check.MODE, "node", PRIVATE),
+    "macvlan's parent down": ("ip link set lan0 down", "to a container", Check.PAIR, "node", MACVLAN),
+    "macvlan without address": ("ip -n web address flush dev eth0", "to a container", Check.ADDRESS, "web", MACVLAN),
+    "MTU": ("ip link set {web_end} mtu 1200; ip link set cni0 mtu 1500", "to a container", Check.MTU, "node"),
+    "wrong neighbour": (
+        "ip -n client neighbour replace {web} lladdr 02:00:00:00:00:99 dev eth0 nud permanent",
+        "to a container",
+        Check.NEIGHBOUR,
+        "client",
+    ),
+    "ICMP ignored": ("ip netns exec web sysctl -qw net.ipv4.icmp_echo_ignore_all=1", "ping", Check.LISTENER, "web"),
+    "netns gone": ("ip netns delete client", "to a container", Check.NETNS, "client"),
+    "IPv6 forwarding": (
+        "sysctl -qw net.ipv6.conf.all.forwarding=0; ip -n neighbour -6 route add default via 2001:db8::1",
+        "outside by IPv6",
+        Check.FORWARDING,
+        "node",
+    ),
+    "IPv6 address": ("ip -n web -6 address flush dev eth0 scope global", "by IPv6", Check.ADDRESS, "web"),
+}
+WAYS.update(
+    {
+        "closed": ("client", "web:81"),
+        "closed on the node": ("client", f"{NODE[4]}:7001"),
+        "outside closed": ("client", f"{NEIGHBOUR[4]}:9999"),
+        "own host port": ("web", MAPPED),
+        "outside by IPv6": ("client", f"[{NEIGHBOUR[6]}]:{OUTSIDE_PORT}"),
+    }
+)
+
+
+def follow(made: Site, way: str, *, dry_run: bool = False) -> Diagnosis:
+    source, destination = WAYS[way]
+    return made.diagnose(source, destination.replace("{web6}", made.addresses["web"][1]), dry_run=dry_run)
+
+
+@pytest.mark.parametrize("plugins", [BRIDGE, PTP], ids=["bridge", "ptp"])
+@pytest.mark.parametrize("dry_run", [False, True], ids=["run", "check mode"])
+def test_nothing_is_broken_on_a_way_that_works(
+    node: EngineNode, plugins: t.Sequence[JsonObject], dry_run: bool
+) -> None:
+    with site(node, *plugins) as made:
+        for way in list(WAYS)[:9]:
+            done = follow(made, way, dry_run=dry_run)
+            assert done.broken is None, (way, "\n".join(done.lines))
+            assert done.is_reached is (None if dry_run else True), (way, "\n".join(done.lines))
+            assert (
+                subprocess.run(["nft", "list", "tables"], capture_output=True, text=True, check=True).stdout.count(
+                    "trace"
+                )
+                == 0
+            )
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_the_broken_step_is_named(node: EngineNode, name: str) -> None:
+    expected = Break(*BREAKS[name])
+    with site(node, *expected.plugins) as made:
+        made.run(expected.commands)
+        done = follow(made, expected.way)
+        text = "\n".join(done.lines)
+        assert done.broken is not None, text
+        assert (done.broken.check, done.broken.place) == (expected.check, expected.place), text
+        assert done.broken is done.steps[-1]
+
+
+def list_pairs() -> list[tuple[str, str]]:
+    """Return pairs of breaks that are met on the same way through the same network."""
+    breaks = {name: Break(*values) for name, values in BREAKS.items()}
+    return [
+        (first, second)
+        for first, second in itertools.combinations(breaks, 2)
+        if (breaks[first].way, breaks[first].plugins) == (breaks[second].way, breaks[second].plugins)
+        and "netns delete" not in breaks[first].commands + breaks[second].commands
+    ]
+
+
+@pytest.mark.parametrize("pair", list_pairs()[:: ring.repetitions(outer=1, inner=40)], ids=" and ".join)
+def test_one_of_two_broken_steps_is_named(node: EngineNode, pair: tuple[str, str]) -> None:
+    first, second = (Break(*BREAKS[name]) for name in pair)
+    with site(node, *first.plugins) as made:
+        for each in (first, second):
+            with contextlib.suppress(subprocess.CalledProcessError):  # the first has removed what the second changes
+                made.run(each.commands)
+        done = follow(made, first.way)
+        text = "\n".join(done.lines)
+        assert done.broken is not None, text
+        assert (done.broken.check, done.broken.place) in [(each.check, each.place) for each in (first, second)], text
+
+
+IN_VLANS = (reference_networks.bridge(ipam=_BARE, vlan=97),)
+
+
+@pytest.mark.parametrize(
+    ("commands", "place"),
+    [
+        ("bridge vlan delete dev {web_end} vid 97; bridge vlan add dev {web_end} vid 98 pvid untagged", "node"),
+        ("bridge vlan delete dev {client_end} vid 97", "node"),
+    ],
+    ids=["another VLAN", "no VLAN"],
+)
+@pytest.mark.parametrize("dry_run", [False, True], ids=["run", "check mode"])
+@pytest.mark.other_kernel
+def test_the_vlan_that_separates_containers_is_named(
+    node: EngineNode, commands: str, place: str, dry_run: bool
+) -> None:
+    with site(node, *IN_VLANS) as made:
+        assert follow(made, "to a container", dry_run=dry_run).broken is None
+        made.run(commands)
+        done = follow(made, "to a container", dry_run=dry_run)
+        assert done.broken is not None
+        assert (done.broken.check, done.broken.place) == (Check.VLAN, place)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Settings of the documentation site; tools/docs.py adds the reference of modules, filters and roles, and builds it.
+"""Settings of the documentation site; tools/docs.py adds the reference of modules, plugins and roles, and builds it.
 
 The pages are plain Markdown, so that they can also be read in a repository browser. What only the site needs is added
 here while the pages are read: the navigation, addresses of files outside of docs, and links to the reference.
@@ -43,6 +43,7 @@ NAVIGATION: t.Final = {
         "howto/take-over",
         "howto/leaks",
         "howto/fleet",
+        "howto/inside",
         "controllers",
     ),
     "Reference": (
@@ -50,6 +51,7 @@ NAVIGATION: t.Final = {
         "filters",
         "reference/modules",
         "reference/filters",
+        "reference/inside",
         "reference/roles",
         "runtimes",
         "validation",
@@ -91,7 +93,7 @@ _PARTICIPANT = re.compile(r"participant (\w+) as (.*)")
 _NOTE = re.compile(r"Note over (\w+): (.*)")
 _MESSAGE = re.compile(r"(\w+)--?>>(\w+): (.*)")
 _LINK = re.compile(r"(?<=\]\()\.\./[^)#\s]+")
-_REFERENCE = re.compile(r"reference/(\w+)_(module|filter|test|role)")
+_REFERENCE = re.compile(r"reference/(\w+)_(module|become|filter|inventory|test|role)")
 # Names that mean a module in one sentence and a playbook in the next.
 _AMBIGUOUS = ("gc", "preflight", "repair", "verify")
 

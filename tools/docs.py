@@ -4,7 +4,7 @@
 
 """Build the documentation site into dist/docs: python -m tools.docs.
 
-Its pages are docs/**.md, and the reference of modules, filters, tests and roles, which antsibull-docs makes of their
+Its pages are docs/**.md, and the reference of modules, plugins and roles, which antsibull-docs makes of their
 documentation. docs/conf.py has the settings and the navigation.
 """
 
@@ -25,6 +25,7 @@ HTML = ROOT / "dist" / "docs"
 OVERVIEWS = {
     "modules": ("Modules", ("module",)),
     "filters": ("Filters and a test", ("filter", "test")),
+    "inside": ("Become and inventory plugin", ("become", "inventory")),
     "roles": ("Roles", ("role",)),
 }
 _CONTENTS = re.compile(r"^\.\. contents::\n(?:   .*\n)*", re.MULTILINE)

@@ -22,7 +22,7 @@ ROOM_WIDTH = 220
 FLOOR_HEIGHT = 50
 
 # Floors that never travel to a node.
-CONTROLLER = ("action", "filter", "test", "plugin_utils")
+CONTROLLER = ("action", "become", "filter", "inventory", "test", "plugin_utils")
 # Directories of the rooms, by floor.
 DIRECTORIES = {
     "_node": ("plugins", "module_utils", "_node"),
@@ -30,7 +30,9 @@ DIRECTORIES = {
 }
 CAPTIONS = {
     "action": "tasks that begin on the controller",
+    "become": "tasks in a namespace",
     "filter": "findings, previews",
+    "inventory": "attachments as hosts",
     "test": "checks in expressions",
     "plugin_utils": "the controller's validation, in rooms of _validation",
     "modules": "documentation and arguments of each module",

@@ -32,7 +32,22 @@ STATES = {"met", "prepared", "open"}
 PATH = re.compile(r"`([\w.-]+/[\w./-]+|[\w.-]+\.\w+|[A-Z_.-]+[\w-]*)(?:::(\w+))?`")
 TARGET = re.compile(r"`make ([\w-]+)`")
 # The plugin directories that the requirements of the community permit, and that this collection uses.
-PERMITTED = {"action", "doc_fragments", "filter", "lookup", "module_utils", "modules", "plugin_utils", "test"}
+PERMITTED = {
+    *(
+        "action",
+        "become",
+        "doc_fragments",
+        "filter",
+        "inventory",
+        "lookup",
+        "module_utils",
+        "modules",
+        "plugin_utils",
+        "test",
+    ),
+}
+# Those whose files have documentation.
+DOCUMENTED = ("modules", "become", "filter", "inventory", "test")
 SECTIONS = {
     *("Description", "Requirements", "Installation", "Use cases", "Testing", "Contributing", "Communication"),
     *("Support", "Release notes", "Related information", "License"),
@@ -99,7 +114,7 @@ def test_the_directory_plugins_has_only_permitted_directories() -> None:
     assert {path.name for path in PLUGINS.iterdir() if path.name != "__pycache__"} <= PERMITTED
 
 
-@pytest.mark.parametrize("path", list_plugins("modules", "filter", "test"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", list_plugins(*DOCUMENTED), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_module_and_plugin_says_which_version_added_it(path: pathlib.Path) -> None:
     galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
     added = documentation(path)["version_added"]
@@ -148,13 +163,13 @@ def test_the_changelog_lists_all_new_content() -> None:
     version = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"]
     if version not in changelog["releases"]:
         pytest.skip(f"the changelog of {version} is written when it is released")
-    new: dict[str, set[str]] = {"modules": set(), "filter": set(), "test": set(), "role": set(), "playbook": set()}
+    new: dict[str, set[str]] = {kind: set() for kind in (*DOCUMENTED, "role", "playbook")}
     for release in changelog["releases"].values():
         new["modules"] |= {module["name"] for module in release.get("modules", [])}
         for kind, entries in {**release.get("plugins", {}), **release.get("objects", {})}.items():
             new[kind] |= {entry["name"] for entry in entries}
     assert new == {
-        **{kind: {path.stem for path in list_plugins(kind)} for kind in ("modules", "filter", "test")},
+        **{kind: {path.stem for path in list_plugins(kind)} for kind in DOCUMENTED},
         "role": {path.name for path in (ROOT / "roles").iterdir()},
         "playbook": {path.stem for path in (ROOT / "playbooks").glob("*.yml")},
     }

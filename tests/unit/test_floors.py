@@ -29,7 +29,7 @@ BANNER = (
 )
 
 NODE = tuple(f"module_utils.{floor}" for floor in ("_base", "_cni", "_linux", "_reference", "_node", "_module"))
-CONTROLLER = ("plugin_utils", "action", "filter", "test", "lookup")
+CONTROLLER = ("plugin_utils", "action", "become", "filter", "inventory", "test", "lookup")
 # The modules of the collection that each floor may import besides itself.
 MAY_IMPORT = {
     "module_utils._base": set(),

@@ -36,6 +36,7 @@ ONE = ("node1",)
 PLACES = {
     "howto/ci.md": Place("none"),
     "howto/fleet.md": Place("fleet", ("node1", "node2", "node3")),
+    "howto/inside.md": Place("fleet", ONE),
     "howto/leaks.md": Place("local", ONE),
     "howto/offline.md": Place("fleet", ONE),
     "howto/ports.md": Place("local", ONE),

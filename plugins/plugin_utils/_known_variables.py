@@ -60,10 +60,7 @@ def unknown_variables(names: t.Iterable[str], beginning_with: t.Iterable[str]) -
     """
     beginnings = tuple(beginning_with)
     unknown = sorted(name for name in set(names) if name.startswith(beginnings) and name not in known_variables())
-    return {
-        name: nearest(name, [known for known in known_variables() if _share_prefix(known, name, beginnings)])
-        for name in unknown
-    }
+    return {name: _find_meant(name, beginnings) for name in unknown}
 
 
 def refusal(unknown: t.Mapping[str, str]) -> str:
@@ -76,8 +73,14 @@ def refusal(unknown: t.Mapping[str, str]) -> str:
     )
 
 
-def _share_prefix(known: str, name: str, beginnings: tuple[str, ...]) -> bool:
-    return any(known.startswith(prefix) and name.startswith(prefix) for prefix in beginnings)
+def _find_meant(name: str, beginnings: tuple[str, ...]) -> str:
+    """Return the known variable that resembles a name after the prefix, which makes short names look alike; or ""."""
+    for prefix in filter(name.startswith, beginnings):
+        known = [each[len(prefix) :] for each in known_variables() if each.startswith(prefix)]
+        meant = nearest(name[len(prefix) :], known)
+        if meant:
+            return prefix + meant
+    return ""
 
 
 def _texts(*pattern: str) -> list[str]:

@@ -139,8 +139,9 @@ def _address(directory: str, link: str) -> str:
 
 def _link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Let the full name of a module, filter, test or role lead to its reference."""
-    matches = map(_REFERENCE.fullmatch, app.env.found_docs)
-    pages = {match[1]: match[0] for match in matches if match}
+    matches = filter(None, map(_REFERENCE.fullmatch, app.env.found_docs))
+    # A name that a module and another plugin have is that of the module.
+    pages = {match[1]: match[0] for match in sorted(matches, key=lambda match: match[2] == "module")}
     for literal in list(doctree.findall(nodes.literal)):
         name = literal.astext().removeprefix("cni.node.")
         is_known = name in pages and name not in _AMBIGUOUS and literal.astext() != name

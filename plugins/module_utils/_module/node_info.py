@@ -18,13 +18,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONFIGURATIONS_KEY, FINDINGS
 from ansible_collections.cni.node.plugins.module_utils._module.run import count_entries, summarize_actions, warn
-from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory
 from ansible_collections.cni.node.plugins.module_utils._node.info.node_links import list_links
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import find_runtimes
-from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_node_readiness
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -82,6 +80,9 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
 
 def _validate(conf_dir: str) -> tuple[list[Finding], list[JsonObject]]:
     """Return the findings of the level node about the files of a directory, and the files."""
+    # Loaded late: by default, nothing is validated, and no plugin is asked for its status.
+    from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
+
     planned = ConflistDirectory(conf_dir).as_planned()
     files = [
         {"file": network.source, "content": base64.b64encode(network.content).decode()} for network in planned.desired
@@ -90,6 +91,9 @@ def _validate(conf_dir: str) -> tuple[list[Finding], list[JsonObject]]:
 
 
 def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
+    # Loaded late, as the checks.
+    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_node_readiness
+
     return query_node_readiness(
         params["conf_dir"],
         params["plugin_dirs"],

@@ -69,14 +69,12 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
         CniError: A leak cannot be removed.
     """
     # A run without a DEL does not load them.
-    from ansible_collections.cni.node.plugins.module_utils._node.attachments import del_leaks, leaked_masquerading
+    from ansible_collections.cni.node.plugins.module_utils._node.attachments import del_leaks
 
     if error is None:
         remove_host_end(record, AllRecords(runtime.records, runtime.paths.state_dir))
-    leaked_rules = leaked_masquerading.remove_leaked_rules(record, runtime.records)
-    if error is None:
-        del_leaks.remove_del_leaks(record, runtime.records, runtime.paths)
-    return bool(leaked_rules) or (error is not None and should_repeat_del(error))
+    removed = del_leaks.remove_del_leaks(record, runtime.records, runtime.paths, is_deleted=error is None)
+    return bool(removed) or (error is not None and should_repeat_del(error))
 
 
 def _delete(runtime: Runtime, record: Record, successor: DesiredAttachment | None) -> None:

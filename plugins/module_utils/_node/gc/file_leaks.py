@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Ow
 from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease, LeaseDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import TuningFile
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_item import OwnedItem, own_file
 
 
 class LeaseFinder:
@@ -103,10 +103,11 @@ def _names_container(lease: Lease) -> bool:
     return is_name(lease.container_id) and is_ifname(lease.ifname or "eth0")
 
 
-class SavedValueFinder(FinderBase[TuningFile]):
+class SavedValueFinder(FinderBase):
     """Finds files in which the plugin tuning keeps the earlier values of lost containers' interfaces."""
 
     scope = Scope.ALL_NETWORKS
+    kind = Kind.SAVED_VALUES
 
     def __init__(self, run: GcRun) -> None:
         super().__init__(run)
@@ -115,18 +116,13 @@ class SavedValueFinder(FinderBase[TuningFile]):
             *(saved_values.directories(each, default, is_trusted=each in run.current) for each in run.configurations)
         )
 
-    def snapshot(self, view: NodeView) -> Items[TuningFile]:
+    def list_all(self, view: NodeView) -> t.Iterable[OwnedItem]:
         del view  # these are files
-        return {file: file for path in sorted(self._directories) for file in saved_values.listing(path)}
+        return (own_file(file) for path in sorted(self._directories) for file in saved_values.listing(path))
 
-    def find(self, items: Items[TuningFile], owners: Owners) -> t.Iterator[Suspect[TuningFile]]:
-        owned = {saved_values.owner(*names) for names in owners.names()} if items else set()
-        for file in items.values():
-            if file.owner not in owned:
-                evidence = f"no runtime has a record of {file.owner}, the container and interface in its name"
-                yield Suspect(Leak(Kind.SAVED_VALUES, "", file.path, evidence), (file,))
+    def owned_names(self, owners: Owners) -> set[t.Hashable]:
+        return {saved_values.owner(*names) for names in owners.names()}
 
-    def reason_to_keep(self, suspect: Suspect[TuningFile], owners: Owners) -> str:
-        file = suspect.items[0]
-        age = self._run.policy.reason_for_age(file.changed)
-        return age or owners.reason_to_keep_any(file.container_ids) or owners.add_in_progress
+    def reason_to_keep(self, suspect: Suspect[OwnedItem], owners: Owners) -> str:
+        age = self._run.policy.reason_for_age(suspect.items[0].content.changed)
+        return age or super().reason_to_keep(suspect, owners) or owners.add_in_progress

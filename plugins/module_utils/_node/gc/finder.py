@@ -20,15 +20,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
-
-
-class _Removable(t.Protocol):
-    def remove(self) -> None:
-        """Remove the item; errors as `Finder.remove`."""
-
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_item import OwnedItem, remove_groups
 
 Item = t.TypeVar("Item")
-RemovableItem = t.TypeVar("RemovableItem", bound=_Removable)
 # The items of one kind, by an identity that two listings have in common.
 Items = t.Mapping[t.Hashable, Item]
 
@@ -72,16 +66,14 @@ def read_node() -> NodeView:
 class Suspect(t.Generic[Item]):
     """Items without an owner that are reported and removed together."""
 
-    def __init__(self, leak: Leak, items: tuple[Item, ...], proof: str = "", container_id: str = "") -> None:
+    def __init__(self, leak: Leak, items: tuple[Item, ...], proof: str = "") -> None:
         """
         Args:
             proof: A second fact, which holds if there is no reason to keep them; or an empty string.
-            container_id: The container that the items name, or an empty string.
         """
         self.leak = leak
         self.items = items
         self.proof = proof
-        self.container_id = container_id
 
     def set_proofs(self, reason: str) -> None:
         """Set the facts that make the items a leak.
@@ -134,15 +126,52 @@ class Finder(t.Protocol[Item]):
         """
 
 
-class FinderBase(t.Generic[RemovableItem]):
-    """The common part of finders whose items remove themselves."""
+class FinderBase:
+    """The common part of finders of items that attachments own by names.
+
+    Attributes:
+        proof: The second fact of a `Suspect`.
+    """
+
+    scope: Scope
+    kind = Kind.CHAIN
+    proof = ""
 
     def __init__(self, run: GcRun) -> None:
         self._run = run
 
-    def remove(self, suspect: Suspect[RemovableItem]) -> None:
-        for item in suspect.items:
-            item.remove()
+    def list_all(self, view: NodeView) -> t.Iterable[OwnedItem]:
+        """Yield all items of this kind that the node has."""
+        raise NotImplementedError
+
+    def owned_names(self, owners: Owners) -> t.Collection[t.Hashable]:
+        """Return the names under which attachments own items."""
+        raise NotImplementedError
+
+    def names(self, item: OwnedItem) -> t.Iterable[t.Hashable]:
+        """Return the names of an item. If an attachment owns one of them, it owns the item."""
+        return (item.owner,)
+
+    def snapshot(self, view: NodeView) -> Items[OwnedItem]:
+        return {item.key: item for item in self.list_all(view)}
+
+    def find(self, items: Items[OwnedItem], owners: Owners) -> t.Iterator[Suspect[OwnedItem]]:
+        owned = self.owned_names(owners) if items else ()
+        leaks: dict[tuple[str, t.Hashable], list[OwnedItem]] = {}
+        for item in items.values():
+            is_checked = self.scope is not Scope.NETWORK or item.network == owners.network
+            if is_checked and not any(name in owned for name in self.names(item)):
+                leaks.setdefault((item.subject, item.owner), []).append(item)
+        for (subject, dummy), own in leaks.items():
+            yield Suspect(Leak(self.kind, own[0].network, subject, own[0].evidence), tuple(own), self.proof)
+
+    def reason_to_keep(self, suspect: Suspect[OwnedItem], owners: Owners) -> str:
+        addresses = [address for item in suspect.items for address in item.addresses]
+        return owners.reason_to_keep_any(suspect.items[0].container_ids, addresses)
+
+    def remove(self, suspect: Suspect[OwnedItem]) -> None:
+        for error in remove_groups([suspect.items], NodeView(with_handles=True)).values():
+            raise error
 
 
 ReadAgain = t.Callable[[], tuple[Owners, NodeView]]

@@ -24,37 +24,35 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Ow
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_item import OwnedItem
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
 
-class IfbLinkFinder:
+class IfbLinkFinder(FinderBase):
     """Finds links to which the plugin bandwidth redirects the traffic of lost containers."""
 
     scope = Scope.ALL_NETWORKS
+    kind = Kind.LINK
+    proof = "no link redirects traffic to it"
 
-    def __init__(self, dummy: GcRun) -> None:
-        pass
+    def list_all(self, view: NodeView) -> t.Iterable[OwnedItem]:
+        evidence = "no recorded attachment has a link of this name"
+        names = filter(firewall_names.is_ifb, sorted(view.link_names))
+        return (OwnedItem(name, name, evidence, name, name, _remove_ifb_links, name) for name in names)
 
-    def snapshot(self, view: NodeView) -> Items[str]:
-        return {name: name for name in sorted(view.link_names) if firewall_names.is_ifb(name)}
-
-    def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[str]]:
+    def owned_names(self, owners: Owners) -> set[t.Hashable]:
         # Their names contain only a digest of network and container.
-        owned = {firewall_names.ifb(*record.attachment.key[:2]) for record in owners.records} if items else set()
-        unowned = [name for name in items.values() if name not in owned]
-        if not unowned:
-            return
-        for name in (name for name in ifb.names() if name in unowned):
-            leak = Leak(Kind.LINK, "", name, "no recorded attachment has a link of this name")
-            yield Suspect(leak, (name,), proof="no link redirects traffic to it")
+        return {firewall_names.ifb(*record.attachment.key[:2]) for record in owners.records}
 
-    def reason_to_keep(self, suspect: Suspect[str], owners: Owners) -> str:
-        return owners.reason_to_keep("", ()) or owners.add_in_progress or self._reason_by_traffic(suspect.leak.subject)
+    def find(self, items: Items[OwnedItem], owners: Owners) -> t.Iterator[Suspect[OwnedItem]]:
+        suspects = list(super().find(items, owners))
+        links = ifb.names() if suspects else ()
+        return (suspect for suspect in suspects if suspect.leak.subject in links)
 
-    def remove(self, suspect: Suspect[str]) -> None:
-        for name in suspect.items:
-            ifb.remove(name)
+    def reason_to_keep(self, suspect: Suspect[OwnedItem], owners: Owners) -> str:
+        reason = super().reason_to_keep(suspect, owners)
+        return reason or owners.add_in_progress or self._reason_by_traffic(suspect.leak.subject)
 
     def _reason_by_traffic(self, name: str) -> str:
         if self._targets is None:
@@ -70,6 +68,11 @@ class IfbLinkFinder:
         return ifb.targets()
 
 
+def _remove_ifb_links(names: t.Sequence[str], dummy: NodeView) -> None:
+    for name in names:
+        ifb.remove(name)
+
+
 class BridgePort(t.NamedTuple):
     """A port of a bridge.
 
@@ -82,11 +85,8 @@ class BridgePort(t.NamedTuple):
     netns: str
     netns_error: CniError | None
 
-    def remove(self) -> None:
-        veth.remove(self.veth)
 
-
-class BridgePortFinder(FinderBase[BridgePort]):
+class BridgePortFinder:
     """Finds ports of the networks' bridges whose other end is unreachable.
 
     The kernel removes a pair with the network namespace of either end. A namespace without a name and without a process
@@ -96,7 +96,6 @@ class BridgePortFinder(FinderBase[BridgePort]):
     scope = Scope.NODE
 
     def __init__(self, run: GcRun) -> None:
-        super().__init__(run)
         self._bridges = _bridges(run.configurations)
 
     def snapshot(self, view: NodeView) -> Items[str]:
@@ -124,6 +123,10 @@ class BridgePortFinder(FinderBase[BridgePort]):
             return reason or f"its other end is in the network namespace {port.netns}"
         where = "its other end may be in a network namespace that cannot be inspected"
         return f"{where}: {port.netns_error}" if port.netns_error else ""
+
+    def remove(self, suspect: Suspect[BridgePort]) -> None:
+        for port in suspect.items:
+            veth.remove(port.veth)
 
     def _ports(self, names: t.Collection[str]) -> list[BridgePort]:
         ports = [port for port in veth.veths() if port.master in self._bridges and port.name in names]

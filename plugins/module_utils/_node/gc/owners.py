@@ -118,9 +118,9 @@ class Owners:
             return f"there is a network namespace named {container_id}"
         return self._reason_by_address(list(addresses))
 
-    def reason_to_keep_any(self, container_ids: t.Iterable[str]) -> str:
-        """Return the first reason to keep an item that names one of these containers, or an empty string."""
-        reasons = (self.reason_to_keep(container_id, ()) for container_id in container_ids)
+    def reason_to_keep_any(self, container_ids: t.Sequence[str], addresses: t.Iterable[str] = ()) -> str:
+        """Return the first reason to keep an item of one of these containers, or of an unknown one, or an empty string."""
+        reasons = (self.reason_to_keep(container_id, addresses) for container_id in container_ids or ("",))
         return next(filter(None, reasons), "")
 
     def _reason_by_address(self, addresses: t.Sequence[str]) -> str:

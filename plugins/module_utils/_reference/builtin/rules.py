@@ -20,6 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import r
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import nftables
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_item import remove_groups
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import (
     firewall_names,
     firewall_removal,
@@ -113,10 +114,9 @@ def remove_spoof_checks(attachment: Attachment) -> None:
 
 def _remove_spoof_checks(owners: t.Sequence[str]) -> dict[int, Exception]:
     """Remove the checks of several containers by their owners, and return the errors by their numbers."""
-    numbers = {owner: number for number, owner in enumerate(owners)}
-    own = [check for check in spoof_checks.listing(NodeView(with_handles=True)) if check.owner in numbers]
-    errors = spoof_checks.remove(own)
-    return {numbers[own[position].owner]: error for position, error in errors.items()}
+    view = NodeView(with_handles=True)
+    items = {item.owner: [item] for item in spoof_checks.list_owned(view, owners)}
+    return remove_groups([items.get(owner, ()) for owner in owners], view)
 
 
 def _write_missing(groups: t.Sequence[t.Sequence[FirewallPart]]) -> dict[int, Exception]:

@@ -25,7 +25,7 @@ class NftablesView:
         self.tables = tuple(tables)
         self._tables = {table.family: table for table in self.tables}
         self._reached: dict[tuple[str, str], frozenset[str]] = {}
-        self._by_owner: dict[str, list[NftRule]] = {}
+        self._by_owner: dict[t.Hashable, list[NftRule]] = {}
         for rule in self.commented:
             self._by_owner.setdefault(rule.comment.partition(",")[0], []).append(rule)
 
@@ -48,7 +48,7 @@ class NftablesView:
         own = self.find_owned(rule.owner.partition(",")[0])
         return (present for present in own if present.family == family and _is_same(rule, present))
 
-    def find_owned(self, owner: str) -> list[NftRule]:
+    def find_owned(self, owner: t.Hashable) -> list[NftRule]:
         """Return the rules of an owner: those whose comment, up to the first comma, is this text."""
         return self._by_owner.get(owner, [])
 

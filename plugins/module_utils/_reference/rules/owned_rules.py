@@ -21,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rules import connt
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables import Table
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_item import OwnedItem
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import ContainerAddress
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.forwarding import address_rules
@@ -33,128 +34,96 @@ _UDP = "udp"
 _FAMILIES = {"ip": 4, "ip6": 6}
 
 
-class ContainerJump(t.NamedTuple):
-    """A rule of iptables, as iptables-save prints it, that jumps to the chain of a container, which its comment names.
+class ContainerChain(t.NamedTuple):
+    """The chain of a container in iptables, with a rule that jumps to it.
 
     Attributes:
-        target: The chain of the container.
-        source: The address or network that the rule matches, or an empty string.
-        destination: The address to which the chain maps ports, or an empty string.
+        line: The rule, as iptables-save prints it; an empty string if no rule jumps to the chain.
+        destinations: The addresses to which the chain maps ports.
         udp_ports: The UDP ports of the node that the chain forwards there.
     """
 
-    network: str
-    container_id: str
-    family: int
-    line: str
-    target: str
-    source: str
-    destination: str = ""
-    udp_ports: frozenset[int] = frozenset()
-
-    @property
-    def address(self) -> str:
-        return str(ipaddress.ip_interface(self.source).ip) if self.source else self.destination
-
-    def remove(self) -> None:
-        """Remove the rule as often as it is there, and the chain unless another rule jumps there too.
-
-        The flows to UDP ports that the chain forwarded are forgotten.
-
-        Raises:
-            CniError: ``IO_FAILURE``.
-        """
-        table = iptables.table(self.family, NAT) or Table({}, {})
-        times = max(1, table.jumps.get(self.target, []).count(self.line))
-        iptables.restore(self.family, {NAT: plan_removal(table, [self.line] * times, [self.target])})
-        conntrack.forget_udp(self.family, self.udp_ports, [self.destination] if self.destination else ())
-
-
-class OrphanChain(t.NamedTuple):
-    """A chain of iptables with the name of a container's chain, to which no rule jumps."""
-
     family: int
     name: str
-    rules: t.Sequence[str]
-
-    @property
-    def owner(self) -> tuple[str, str]:
-        """The network and the container in a comment if the digest in the chain's name confirms them, or empty strings."""
-        for rule in self.rules:
-            named = firewall_names.owner(iptables.value(iptables.words(rule), "--comment"))
-            if named and firewall_names.masquerade_chain(*named) == self.name:
-                return named
-        return "", ""
-
-    @property
-    def addresses(self) -> list[str]:
-        """The addresses to which the chain maps ports."""
-        return _destinations(self.rules)
-
-    def remove(self) -> None:
-        """Remove the chain, and forget the flows to UDP ports that it forwarded.
-
-        Raises:
-            CniError: ``IO_FAILURE``.
-        """
-        iptables.restore(self.family, {NAT: plan_removal(Table({}, {}), (), [self.name])})
-        conntrack.forget_udp(self.family, _udp_ports(self.rules), self.addresses)
+    line: str
+    destinations: tuple[str, ...]
+    udp_ports: frozenset[int]
 
 
 class AddressRules(t.NamedTuple):
     """The two rules that the plugin firewall makes for an address, each as often as it is there."""
 
-    address: str
     family: int
     rules: tuple[str, ...]
 
-    def remove(self) -> None:
-        """Remove the rules in one transaction.
 
-        Raises:
-            CniError: ``IO_FAILURE``.
-        """
-        iptables.restore(self.family, {FILTER: map(iptables.deletion, self.rules)})
+def list_jumps(
+    view: NodeView,
+    owners: t.Container[t.Hashable] | None = None,
+    *,
+    family: int,
+    hooks: t.Sequence[str] = firewall_names.ENTRANCES,
+) -> t.Iterator[OwnedItem]:
+    """Yield the rules whose comments name the container to whose chain they jump, by default those of all containers.
 
-
-def list_jumps(view: NodeView) -> t.Iterator[ContainerJump]:
-    """Yield the rules that jump to the chains of containers, of the families that can be listed."""
-    for family, table in view.list_tables(NAT):
-        for chain in firewall_names.ENTRANCES:
-            for jump in find_jumps(family, table, chain):
-                if jump.target.startswith(firewall_names.CHAIN_PREFIX):
-                    rules = table.rules.get(jump.target, ())
-                    destination = next(iter(_destinations(rules)), "")
-                    yield jump._replace(destination=destination, udp_ports=_udp_ports(rules))
-
-
-def find_jumps(
-    family: int, table: Table, chain: str, owners: t.Container[tuple[str, str]] | None = None
-) -> t.Iterator[ContainerJump]:
-    """Yield the rules of a chain whose comments name one of these owners, by default any, without what their targets do.
+    A rule belongs to the network and the container, and is removed with its chain, unless another rule jumps there too.
 
     Args:
         owners: Pairs of a network and a container.
+        hooks: The chains with the rules.
+
+    Raises:
+        CniError: ``IO_FAILURE``: they cannot be listed.
     """
-    for line in table.rules.get(chain, ()):
+    table = _nat(view, family)
+    for line in (line for hook in hooks for line in table.rules.get(hook, ())):
         if owners is not None and firewall_names.owner_in(line) not in owners:
             continue
         words = iptables.words(line)
         source, target, comment = (iptables.value(words, option) for option in ("-s", "-j", "--comment"))
         named = firewall_names.owner(comment)
         if named is not None and (owners is None or named in owners):
-            yield ContainerJump(*named, family, line, target, source)
+            chain = _chain(family, target, line, table)
+            addresses = (source.partition("/")[0],) if source else chain.destinations
+            yield _chain_item(chain, named, *named, addresses, _explain_comment(named[1]))
 
 
-def list_orphan_chains(view: NodeView) -> t.Iterator[OrphanChain]:
-    """Yield the chains of containers to which no rule jumps, of the families that can be listed."""
-    for family, table in view.list_tables(NAT):
-        for name, rules in table.rules.items():
-            if firewall_names.is_container_chain(name) and name not in table.jumps:
-                yield OrphanChain(family, name, rules)
+def list_orphans(
+    view: NodeView, owners: t.Container[t.Hashable] | None = None, *, family: int
+) -> t.Iterator[OwnedItem]:
+    """Yield the chains of containers to which no rule jumps; they belong to the attachments that have chains of these names.
+
+    Args:
+        owners: The names of chains; all by default.
+
+    Raises:
+        CniError: ``IO_FAILURE``: they cannot be listed.
+    """
+    table = _nat(view, family)
+    for name in table.rules if owners is None else (name for name in table.rules if name in owners):
+        if firewall_names.is_container_chain(name) and name not in table.jumps:
+            chain = _chain(family, name, "", table)
+            evidence = "no rule jumps to it, and no recorded attachment has a chain of this name"
+            yield _chain_item(chain, name, *_find_owner(name, table), chain.destinations, evidence)
 
 
-def list_address_rules(view: NodeView) -> t.Iterator[AddressRules]:
+def list_chains(view: NodeView, owners: t.AbstractSet[t.Hashable], *, family: int) -> t.Iterator[OwnedItem]:
+    """Yield the chains with these names, each once for every rule that jumps to it, or once if none does.
+
+    Raises:
+        CniError: ``IO_FAILURE``: they cannot be listed; ``NOT_AVAILABLE``: the kernel has one, but the node lacks the tool.
+    """
+    present = view.require_iptables(family, NAT)
+    if present is None:
+        iptables.require_no_chain(family, NAT, owners.__contains__)
+        return
+    for name in owners:
+        if name in present.table.rules:
+            for line in present.table.jumps.get(name) or ("",):
+                yield _chain_item(ContainerChain(family, name, line, (), frozenset()), name, "", "", (), "")
+
+
+def list_address_rules(view: NodeView) -> t.Iterator[OwnedItem]:
     """Yield the two rules of each address that has both. A single rule may have been added by hand."""
     for family, table in view.list_tables(FILTER):
         present = collections.Counter(table.rules.get(firewall_names.FORWARD_CHAIN, ()))
@@ -166,7 +135,52 @@ def list_address_rules(view: NodeView) -> t.Iterator[AddressRules]:
             host = ContainerAddress(str(address), "", family, address.max_prefixlen)
             to, from_ = (rule.line for rule in address_rules(host))
             if to in present and from_ in present:
-                yield AddressRules(host.address, family, (to,) * present[to] + (from_,) * present[from_])
+                rules = AddressRules(family, (to,) * present[to] + (from_,) * present[from_])
+                tool = iptables.tool(family)
+                yield OwnedItem(
+                    host.address,
+                    f"{tool} {FILTER} {firewall_names.FORWARD_CHAIN}: {host.address}",
+                    "no runtime has a record of an attachment with this address",
+                    rules,
+                    rules,
+                    _remove_address_rules,
+                    tool,
+                    addresses=(host.address,),
+                )
+
+
+def list_nftables(view: NodeView, owners: t.Iterable[t.Hashable] | None = None, *, table: str) -> t.Iterator[OwnedItem]:
+    """Yield the rules with comments, which name their containers, in the tables of nftables with a name.
+
+    Args:
+        owners: The first words of comments, up to the first comma; all by default.
+
+    Raises:
+        CniError: ``IO_FAILURE``: they cannot be listed.
+    """
+    present = view.require_nftables("", table)
+    if present is None:
+        return
+    rules = present.commented if owners is None else [rule for owner in owners for rule in present.find_owned(owner)]
+    if not all(rule.handle for rule in rules):  # written in this run
+        yield from list_nftables(NodeView(with_handles=True), owners, table=table)
+        return
+    for rule in rules:
+        named = firewall_names.parse_instance(rule.comment) if table == firewall_names.MASQUERADE_TABLE else None
+        dummy, network, container_id = named or ("", "", rule.comment)
+        yield OwnedItem(
+            rule.comment.partition(",")[0],
+            f"nft {rule.family} {rule.table}: {rule.comment}",
+            _explain_comment(container_id),
+            rule,
+            # Without counters.
+            (rule.family, rule.table, rule.chain, rule.handle, rule.comment, rule.addresses),
+            _remove_nftables,
+            "nft",
+            network,
+            (container_id,),
+            rule.addresses,
+        )
 
 
 def plan_removal(table: Table, lines: t.Collection[str], chains: t.Iterable[str]) -> list[str]:
@@ -175,36 +189,69 @@ def plan_removal(table: Table, lines: t.Collection[str], chains: t.Iterable[str]
     return [*map(iptables.deletion, lines), *(f"{option} {chain}" for chain in unused for option in ("-F", "-X"))]
 
 
-def list_nftables(view: NodeView, table: str) -> list[NftRule]:
-    """Return the rules with comments, which name their containers, in the tables of nftables with a name.
+def _nat(view: NodeView, family: int) -> Table:
+    present = view.require_iptables(family, NAT)
+    return present.table if present else Table({}, {})
 
-    Raises:
-        CniError: ``IO_FAILURE``: they cannot be listed.
+
+def _chain(family: int, name: str, line: str, table: Table) -> ContainerChain:
+    rules = table.rules.get(name, ())
+    destinations = (match[1] for match in map(_DESTINATION.fullmatch, rules) if match)
+    forwarding = (iptables.words(rule) for rule in rules if _DESTINATION.fullmatch(rule))
+    ports = (iptables.value(words, "--dport") for words in forwarding if iptables.value(words, "-p") == _UDP)
+    udp_ports = frozenset(int(port) for port in ports if port.isdecimal())
+    return ContainerChain(family, name, line, tuple(dict.fromkeys(destinations)), udp_ports)
+
+
+def _chain_item(
+    chain: ContainerChain,
+    owner: t.Hashable,
+    network: str,
+    container_id: str,
+    addresses: tuple[str, ...],
+    evidence: str,
+) -> OwnedItem:
+    tool = iptables.tool(chain.family)
+    subject, ids = f"{tool} {NAT} {chain.name}", (container_id,) if container_id else ()
+    return OwnedItem(owner, subject, evidence, chain, chain, _remove_chains, tool, network, ids, addresses)
+
+
+def _explain_comment(container_id: str) -> str:
+    return f"no runtime has a record of container {container_id}, which its comment names"
+
+
+def _find_owner(chain: str, table: Table) -> tuple[str, str]:
+    """Return the network and the container in a comment if the digest in the chain's name confirms them, or empty strings."""
+    for rule in table.rules[chain]:
+        named = firewall_names.owner(iptables.value(iptables.words(rule), "--comment"))
+        if named and firewall_names.masquerade_chain(*named) == chain:
+            return named
+    return "", ""
+
+
+def _remove_chains(chains: t.Sequence[ContainerChain], view: NodeView) -> None:
+    """Remove each rule as often as it is there, and the chains to which no other rule jumps.
+
+    The flows to UDP ports that the chains forwarded are forgotten.
     """
-    present = view.require_nftables("", table)
-    return present.commented if present else []
+    family = chains[0].family
+    jumps = {chain.line: chain.name for chain in chains if chain.line}
+    table = _nat(view, family) if jumps else Table({}, {})
+    lines = [line for line, name in jumps.items() for _ in range(max(1, table.jumps.get(name, []).count(line)))]
+    own = dict.fromkeys(chain.name for chain in chains if firewall_names.is_container_chain(chain.name))
+    iptables.restore(family, {NAT: plan_removal(table, lines, own)})
+    for chain in chains:
+        conntrack.forget_udp(family, chain.udp_ports, chain.destinations)
 
 
-def remove_nftables(rules: t.Sequence[NftRule]) -> None:
-    """Remove rules of containers in one transaction, and forget the flows to UDP ports that they forwarded.
+def _remove_address_rules(pairs: t.Sequence[AddressRules], dummy: NodeView) -> None:
+    iptables.restore(pairs[0].family, {FILTER: [iptables.deletion(rule) for pair in pairs for rule in pair.rules]})
 
-    Raises:
-        CniError: ``IO_FAILURE``, and nothing is removed.
-    """
+
+def _remove_nftables(rules: t.Sequence[NftRule], dummy: NodeView) -> None:
+    """Remove rules, and forget the flows to UDP ports that they forwarded."""
     nftables.remove(*rules)
     for rule in (rule for rule in rules if rule.table == firewall_names.PORTS_TABLE and _UDP in rule.values):
         # The ports of the node and of the container; no other flow leads to the container's address.
         ports = [value for value in rule.values if isinstance(value, int)]
         conntrack.forget_udp(_FAMILIES.get(rule.family, 4), ports, rule.addresses)
-
-
-def _destinations(rules: t.Iterable[str]) -> list[str]:
-    """Return the DNAT addresses of rules."""
-    return [match[1] for match in map(_DESTINATION.fullmatch, rules) if match]
-
-
-def _udp_ports(rules: t.Iterable[str]) -> frozenset[int]:
-    """Return the UDP ports of the node that the rules of a chain forward."""
-    forwarding = (iptables.words(rule) for rule in rules if _DESTINATION.fullmatch(rule))
-    ports = (iptables.value(words, "--dport") for words in forwarding if iptables.value(words, "-p") == _UDP)
-    return frozenset(int(port) for port in ports if port.isdecimal())

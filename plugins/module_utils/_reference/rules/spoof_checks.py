@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.group_commit import commit_together
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule, NftTable
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_item import OwnedItem, name_in_evidence
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 
 
@@ -47,18 +47,6 @@ class SpoofCheck(t.NamedTuple):
         """Return the values that the jumps to the chains match, such as the name of a link of the node."""
         return frozenset(value for rule in self.jumps for value in rule.values)
 
-    def is_same(self, other: SpoofCheck) -> bool:
-        """Return whether both have the same chains and the same rules, compared by handle as well."""
-        return (self.owner, self.chains, self.rules) == (other.owner, other.chains, other.rules)
-
-    def remove(self) -> None:
-        """Remove the chains, their rules and the jumps to them in one transaction.
-
-        Raises:
-            CniError: ``IO_FAILURE``.
-        """
-        nftables.remove_chains(self.table, self.chains, self.jumps)
-
     @property
     def jumps(self) -> list[NftRule]:
         """The rules that jump to the chains from elsewhere."""
@@ -80,16 +68,23 @@ def listing(view: NodeView) -> list[SpoofCheck]:
     return [check for table in present.tables for check in _checks(table)] if present else []
 
 
-def remove(checks: t.Sequence[SpoofCheck]) -> dict[int, Exception]:
-    """Remove checks of a listing in one transaction; if that fails, each half, until the failing ones are known.
+def list_owned(view: NodeView, owners: t.Container[t.Hashable] | None = None) -> t.Iterator[OwnedItem]:
+    """Yield the checks of these owners, by default of all, as items; arguments and errors as `listing`."""
+    for check in listing(view):
+        if owners is None or check.owner in owners:
+            yield OwnedItem(
+                check.owner,
+                check.name,
+                name_in_evidence(check.owner),
+                check,
+                (check.owner, check.chains, check.rules),
+                _remove,
+                "nft",
+                container_ids=tuple(check.container_ids),
+            )
 
-    Returns:
-        The errors of those that could not be removed, by their numbers.
-    """
-    return commit_together(_remove, checks)
 
-
-def _remove(checks: t.Sequence[SpoofCheck]) -> None:
+def _remove(checks: t.Sequence[SpoofCheck], dummy: NodeView) -> None:
     chains = dict.fromkeys(chain for check in checks for chain in check.chains)
     jumps = {rule.handle: rule for check in checks for rule in check.jumps}
     nftables.remove_chains(checks[0].table, list(chains), list(jumps.values()))

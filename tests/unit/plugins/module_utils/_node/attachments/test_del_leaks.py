@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import pathlib
+import typing as t
 
 import pytest
 
@@ -19,7 +20,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.workers import Work
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import (
+    remove_del_leaks as remove_leaks,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
@@ -49,6 +52,9 @@ def paths(tmp_path: pathlib.Path) -> NodePaths:
 @pytest.fixture
 def records(tmp_path: pathlib.Path) -> RecordStore:
     return RecordStore(str(tmp_path / "results"))
+
+
+remove_del_leaks = functools.partial(remove_leaks, is_deleted=True)
 
 
 def record(plugin: JsonObject, netns: str = "/nothing") -> Record:
@@ -116,7 +122,8 @@ def test_records_and_rules_are_read_once_for_several_attachments_with_leaks(
         return read(store)
 
     monkeypatch.setattr(RecordStore, "read_all", read_all)
-    Workers(1, 3).run([functools.partial(remove_del_leaks, each, records, paths) for each in made])
+    removals = [functools.partial(remove_del_leaks, each, records, paths) for each in made]
+    Workers(1, 3).run(t.cast("list[t.Callable[[], None]]", removals))
     assert count == [records]
     written = log.read_text(encoding="utf-8").splitlines()
     assert written[:3] == ["-j list tables", "-j list table inet cni_plugins_masquerade", "-f -"]

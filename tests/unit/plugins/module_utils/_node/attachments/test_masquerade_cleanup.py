@@ -14,12 +14,13 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._base.workers import Workers
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.leaked_masquerading import remove_leaked_rules
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
@@ -33,6 +34,11 @@ def record(*addresses: str, ifname: str = "eth0", netns: str = "/run/netns/blue"
     """Return a record of blue; without addresses, an intent."""
     result = Result("1.0.0", {"cniVersion": "1.0.0", "ips": [{"address": address} for address in addresses]})
     return Record(Attachment("net", "blue", ifname, netns), CONFIG, result if addresses else None)
+
+
+def remove_leaked_rules(record: Record, records: RecordStore) -> int:
+    """Remove leaks as after a DEL that failed."""
+    return remove_del_leaks(record, records, NODE_PATHS, is_deleted=False)
 
 
 @pytest.fixture

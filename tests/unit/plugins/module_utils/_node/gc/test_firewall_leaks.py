@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
-from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule, NftTable
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, collect_leaks, read_node
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
@@ -31,7 +31,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks impor
     NftMasqueradeFinder,
     OrphanChainFinder,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.nftables_rules import NftablesView
 
 DRY = GcPolicy(0, dry_run=True)
 RUN = GcRun(DRY, NODE_PATHS, [], frozenset(["net"]))
@@ -178,14 +180,16 @@ def masquerade(network: str, container_id: str) -> NftRule:
     return NftRule("inet", firewall_names.MASQUERADE_TABLE, "masq_checks", 1, comment, (), frozenset())
 
 
-def test_nftables_rules_of_other_networks_and_of_owners_are_not_leaks() -> None:
-    rules: dict[t.Hashable, NftRule] = {
-        number: masquerade(*names) for number, names in enumerate((("net", "lost"), ("net", "blue"), ("x", "lost")))
-    }
-    known = dataclasses.replace(owners("blue"), network="net")
-    (suspect,) = NftMasqueradeFinder(RUN).find(rules, known)
-    assert (suspect.items, suspect.container_id) == ((rules[0],), "lost")
-    assert list(NftMasqueradeFinder(RUN).find(rules, dataclasses.replace(known, network="y"))) == []
+def test_nftables_rules_of_other_networks_and_of_owners_are_not_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = [masquerade(*names) for names in (("net", "lost"), ("net", "blue"), ("x", "lost"))]
+    present = NftablesView([NftTable("inet", firewall_names.MASQUERADE_TABLE, {}, rules)])
+    monkeypatch.setattr(NodeView, "require_nftables", lambda *dummy: present)
+    known, finder = dataclasses.replace(owners("blue"), network="net"), NftMasqueradeFinder(RUN)
+    items = finder.snapshot(NodeView())
+    assert len(items) == 3
+    (suspect,) = finder.find(items, known)
+    assert [(item.content, item.container_ids) for item in suspect.items] == [(rules[0], ("lost",))]
+    assert list(finder.find(items, dataclasses.replace(known, network="y"))) == []
 
 
 def test_an_attachment_without_a_result_may_have_any_address(tools: PrintingTools) -> None:

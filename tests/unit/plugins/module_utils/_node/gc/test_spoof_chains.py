@@ -22,6 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Gc
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks import SpoofChainFinder
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_item import remove_groups
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import spoof_checks
 
 NO_OWNERS = Owners()
@@ -102,7 +103,8 @@ def test_a_spoof_check_consists_of_its_chains_and_the_rules_in_them_and_to_them(
     first, second = spoof_checks.listing(read_node())
     assert (first.container_ids, second.container_ids) == (["a", "a-b"], ["blue"])
     assert "vethblue" in second.words
-    second.remove()
+    view = read_node()
+    assert remove_groups([spoof_checks.list_owned(view, {second.owner})], view) == {}
     names = [{"chain": {**TABLE, "name": name}} for name in ("cni-br-iface-blue-eth0", "cni-br-iface-blue-eth0-mac")]
     assert table.commands() == [
         {"delete": {"rule": {**TABLE, "chain": "PREROUTING", "handle": 4}}},

@@ -92,6 +92,6 @@ def test_a_record_leads_to_no_directory_outside_of_those_of_plugins(
         configurations=(network,),
         current=(network,) if is_current else (),
     )
-    files = {file.path for file in SavedValueFinder(run).snapshot(read_node()).values()}
+    files = {item.content.path for item in SavedValueFinder(run).snapshot(read_node()).values()}
     default = f"{tmp_path}/run/cni/tuning/blue_eth0.json"
     assert files == {default, *([f"{tmp_path}/{data_dir}/blue_eth0.json"] if is_followed else [])}

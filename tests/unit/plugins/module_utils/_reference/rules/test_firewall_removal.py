@@ -116,6 +116,20 @@ def test_each_jump_is_removed_with_the_chain_that_no_other_jump_needs(
     assert chain not in node.tables[4, "nat"]
 
 
+def test_a_container_with_the_name_of_a_chain_loses_no_rules_of_that_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = SimulatedIptables()
+    node.install(monkeypatch)
+    for name in (CHAIN, "CNI-HOSTPORT-DNAT"):
+        node.tables[4, "nat"] = {
+            CHAIN: [],
+            "CNI-HOSTPORT-DNAT": [f"-A {JUMP}"],
+            "OUTPUT": ["-A OUTPUT -j CNI-HOSTPORT-DNAT"],
+        }
+        before = node.rules()
+        assert firewall_removal.remove([removal(name), removal(name, kind=MASQUERADE)]) == {}
+        assert node.rules() == before
+
+
 OTHERS = [Chain("ip", "nat", "POSTROUTING"), Chain("ip", "nat", firewall_names.container_chains("net", "other")[1])]
 OWN = Chain("ip", "nat", firewall_names.container_chains("net", "blue")[1])
 

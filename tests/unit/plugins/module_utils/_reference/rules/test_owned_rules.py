@@ -12,11 +12,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables
-from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule, NftTable
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.owned_item import OwnedItem, remove_groups
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import owned_rules
-from ansible_collections.cni.node.plugins.module_utils._reference.rules.owned_rules import ContainerJump
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.nftables_rules import NftablesView
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
 HOOK = "POSTROUTING"
@@ -40,12 +40,17 @@ COMMIT
 Tools = t.Callable[..., pathlib.Path]
 
 
-def jumps() -> list[ContainerJump]:
-    return list(owned_rules.list_jumps(NodeView(all_tables=True)))
+def jumps() -> list[OwnedItem]:
+    return list(owned_rules.list_jumps(NodeView(all_tables=True), family=4))
 
 
-def masquerade_jumps() -> list[ContainerJump]:
-    return list(owned_rules.find_jumps(4, (iptables.tables(4) or {})["nat"], HOOK))
+def masquerade_jumps(*owners: tuple[str, str]) -> list[OwnedItem]:
+    view = NodeView(all_tables=True)
+    return list(owned_rules.list_jumps(view, set(owners) or None, family=4, hooks=(HOOK,)))
+
+
+def remove(*items: OwnedItem) -> None:
+    assert remove_groups([items], NodeView(with_handles=True)) == {}
 
 
 @pytest.fixture
@@ -69,11 +74,11 @@ def tools(program_dir: pathlib.Path) -> Tools:
 def test_jumps_from_a_chain_are_read_with_the_owners_in_their_comments(tools: Tools) -> None:
     tools()
     first, second = masquerade_jumps()
-    assert (first.address, first.target, first.network, first.container_id) == ("10.1.0.2", CHAIN, "net", "blue")
-    assert (second.source, second.family) == ("10.1.0.3/32", 4)
-    table = (iptables.tables(4) or {})["nat"]
-    assert list(owned_rules.find_jumps(4, table, HOOK, {("net", "blue")})) == [first, second]
-    assert list(owned_rules.find_jumps(4, table, HOOK, {("net", "red")})) == []
+    assert (first.addresses, first.content.name, first.owner) == (("10.1.0.2",), CHAIN, ("net", "blue"))
+    assert (first.network, first.container_ids) == ("net", ("blue",))
+    assert (second.addresses, second.content.family) == (("10.1.0.3",), 4)
+    assert masquerade_jumps(("net", "blue")) == [first, second]
+    assert masquerade_jumps(("net", "red")) == []
 
 
 COMMANDS = f"""\
@@ -89,11 +94,11 @@ def test_a_chain_is_removed_together_with_its_last_jump(tools: Tools) -> None:
     log = tools()
     jump = jumps()[0]
     log.unlink()
-    jump.remove()
+    remove(jump)
     assert log.read_text(encoding="utf-8") == f"{COMMANDS}COMMIT\n"
     tools(saved=f"*nat\n{FIRST}\nCOMMIT\n")
     log.unlink()
-    jump.remove()
+    remove(jump)
     assert log.read_text(encoding="utf-8") == f"{COMMANDS}-F {CHAIN}\n-X {CHAIN}\nCOMMIT\n"
 
 
@@ -101,36 +106,38 @@ def test_a_chain_to_which_a_rule_of_another_chain_jumps_is_kept(tools: Tools) ->
     log = tools(saved=f"*nat\n{FIRST}\n-A OUTPUT -j {CHAIN}\nCOMMIT\n")
     jump = jumps()[0]
     log.unlink()
-    jump.remove()
+    remove(jump)
     assert log.read_text(encoding="utf-8") == f"{COMMANDS}COMMIT\n"
 
 
 def test_a_rule_that_is_there_twice_is_removed_twice(tools: Tools) -> None:
     log = tools(saved=f"*nat\n{FIRST}\n{FIRST}\nCOMMIT\n")
-    jumps()[0].remove()
+    remove(*jumps())
     written = log.read_text(encoding="utf-8")
     assert (written.count("-D "), written.count("-X ")) == (2, 1)
 
 
 MAPPED = """\
 *nat
--A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \\"net\\" id: \\"red\\"" -m multiport --dports 8080 -j CNI-DN-1
--A CNI-DN-1 -s 10.1.0.0/16 -p tcp -m tcp --dport 8080 -j CNI-HOSTPORT-SETMARK
--A CNI-DN-1 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 10.1.0.9:80
--A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \\"net\\" id: \\"six\\"" -m multiport --dports 8080 -j CNI-DN-2
--A CNI-DN-2 -p tcp -m tcp --dport 8080 -j DNAT --to-destination [fd00:1::9]:80
+-A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \\"net\\" id: \\"red\\"" -m multiport --dports 8080 -j CNI-DN-0123456789abcdef01234
+-A CNI-DN-0123456789abcdef01234 -s 10.1.0.0/16 -p tcp -m tcp --dport 8080 -j CNI-HOSTPORT-SETMARK
+-A CNI-DN-0123456789abcdef01234 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 10.1.0.9:80
+-A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \\"net\\" id: \\"six\\"" -m multiport --dports 8080 -j CNI-DN-fedcba9876543210fedcb
+-A CNI-DN-fedcba9876543210fedcb -p tcp -m tcp --dport 8080 -j DNAT --to-destination [fd00:1::9]:80
 COMMIT
 """
 
 
 def test_jumps_to_the_chains_of_containers_have_the_containers_address(tools: Tools) -> None:
     tools(saved=SAVED + MAPPED)
-    found = [(jump.line.split(" ")[1], jump.target, jump.address, jump.container_id) for jump in jumps()]
+    found = [
+        (jump.content.line.split(" ")[1], jump.content.name, *jump.addresses, *jump.container_ids) for jump in jumps()
+    ]
     assert found == [
         ("POSTROUTING", CHAIN, "10.1.0.2", "blue"),
         ("POSTROUTING", CHAIN, "10.1.0.3", "blue"),
-        ("CNI-HOSTPORT-DNAT", "CNI-DN-1", "10.1.0.9", "red"),
-        ("CNI-HOSTPORT-DNAT", "CNI-DN-2", "fd00:1::9", "six"),
+        ("CNI-HOSTPORT-DNAT", "CNI-DN-0123456789abcdef01234", "10.1.0.9", "red"),
+        ("CNI-HOSTPORT-DNAT", "CNI-DN-fedcba9876543210fedcb", "fd00:1::9", "six"),
     ]
 
 
@@ -138,7 +145,7 @@ def test_a_chain_of_port_mappings_is_removed_with_its_last_rule(tools: Tools) ->
     log = tools(saved=MAPPED)
     jump = jumps()[0]
     log.unlink()
-    jump.remove()
+    remove(jump)
     options = [line.split()[0] for line in log.read_text(encoding="utf-8").splitlines() if line[0] == "-"]
     assert options == ["-D", "-F", "-X"]
 
@@ -162,8 +169,8 @@ def test_foreign_rules_are_skipped_and_their_comments_are_not_parsed(tools: Tool
 def test_a_table_that_cannot_be_listed_has_no_jumps_and_the_error_has_the_output_of_the_tool(tools: Tools) -> None:
     tools(status=4)
     view = NodeView()
-    assert list(owned_rules.list_jumps(view)) == []
-    error = error_of(view.require_iptables, 4, "nat")
+    assert list(view.list_tables("nat")) == []
+    error = error_of(lambda: list(owned_rules.list_jumps(view, family=4)))
     assert (error.code, error.msg, error.details) == (Code.IO_FAILURE, "iptables-save -t nat failed", "no")
 
 
@@ -173,12 +180,14 @@ def test_a_tool_that_cannot_be_run_is_an_error(tools: Tools) -> None:
     assert error_of(NodeView().require_iptables, 4, "nat").msg.startswith("iptables-save cannot be run: ")
 
 
-def test_rules_of_nftables_are_removed_in_one_transaction(tools: Tools) -> None:
+def test_rules_of_nftables_are_removed_in_one_transaction(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tools()
     path = log.with_name("nft")
     path.write_text(f'#!/bin/sh\necho "nft $*" >>{log}\ncat >>{log}\n', encoding="utf-8")
     path.chmod(0o755)
     rules = [NftRule("ip", "cni_hostport", "hostports", handle, "blue", (), frozenset()) for handle in (7, 8)]
-    owned_rules.remove_nftables(rules)
+    present = NftablesView([NftTable("ip", "cni_hostport", {}, rules)])
+    monkeypatch.setattr(NodeView, "require_nftables", lambda *dummy: present)
+    remove(*owned_rules.list_nftables(NodeView(), table="cni_hostport"))
     deletions = "".join(f"delete rule ip cni_hostport hostports handle {handle}\n" for handle in (7, 8))
     assert log.read_text(encoding="utf-8") == f"nft -f -\n{deletions}"

@@ -39,22 +39,17 @@ class ActionModule(ComparingAction, AttachmentsArguments):
 
     def _run_in_calls(self, task_vars: JsonObject) -> JsonObject:
         started = time.monotonic()
-        result = self._call({}, task_vars)
+        result = self.call_with({}, self._task.args, task_vars)
         if CONTROLLER_KEY not in result:
             return result
         calls = MergedCalls(result, predicted=bool(self._task.check_mode))
         while calls.continuation:
             self._show(calls.progress(time.monotonic() - started, names=not self._task.no_log), task_vars)
             try:
-                calls.take(self._call(calls.continuation, task_vars))
+                calls.take(self.call_with(calls.continuation, self._task.args, task_vars))
             except AnsibleConnectionFailure as exc:
                 calls.take({"unreachable": True, "msg": str(exc)})
         return calls.result()
-
-    def _call(self, continuation: JsonObject, task_vars: JsonObject) -> JsonObject:
-        result: JsonObject = self._execute_module(module_args=self.task_arguments(continuation), task_vars=task_vars)
-        result.get("invocation", {}).get("module_args", {}).pop(CONTROLLER_KEY, None)
-        return result
 
     def _show(self, progress: str, task_vars: JsonObject) -> None:
         host = task_vars.get("inventory_hostname", "")

@@ -12,12 +12,12 @@ from ansible.errors import AnsibleActionFail
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
-from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
+from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import RequiredConflistsAction
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 from ansible_collections.cni.node.plugins.plugin_utils._packages import PackagesAction
 
 
-class ActionModule(ComparingAction, PackagesAction, ConflistItemsAction):
+class ActionModule(ComparingAction, PackagesAction, RequiredConflistsAction):
     """Prepare network configurations, check `sysctls` given as text, and install packages that the node lacks."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
@@ -35,10 +35,3 @@ class ActionModule(ComparingAction, PackagesAction, ConflistItemsAction):
             return result
         programs = [command["name"] for command in result["commands"] if not command["path"]]
         return self.complete(result, programs, result["missing_libraries"], task_vars or {})
-
-    def task_arguments(self) -> dict[str, t.Any]:
-        """Return the arguments. With state absent, leave out networks: their templates may no longer exist."""
-        arguments = super().task_arguments()
-        if plain(arguments.get("state")) == "absent":
-            arguments.pop("conflists", None)
-        return arguments

@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-from ansible.plugins.action.normal import ActionModule as NormalAction
-
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
-from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
+from ansible_collections.cni.node.plugins.plugin_utils._role_action import ModuleAction
 
 
-class ActionModule(RoleAction, NormalAction):
+class ActionModule(ModuleAction):
     """Install the library, or run the module without it, to remove it."""
 
     def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:

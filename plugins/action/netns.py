@@ -6,11 +6,9 @@
 
 from __future__ import annotations
 
-from ansible.plugins.action.normal import ActionModule as NormalAction
-
 from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
-from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
+from ansible_collections.cni.node.plugins.plugin_utils._role_action import ModuleAction
 
 
-class ActionModule(ComparingAction, RoleAction, NormalAction):
+class ActionModule(ComparingAction, ModuleAction):
     """Refuse unknown variables of a role, then run the module."""

@@ -10,17 +10,16 @@ import base64
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONFIGURATIONS_KEY, FINDINGS
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_list
-from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
+from ansible_collections.cni.node.plugins.plugin_utils._role_action import ModuleAction
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import validate
 
 
-class ActionModule(RoleAction, NormalAction):
+class ActionModule(ModuleAction):
     """Refuse unknown variables of a role, run the module, and validate the network configurations that it read."""
 
     def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:

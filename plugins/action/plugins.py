@@ -19,7 +19,6 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._node.files import digest as file_digest
 from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive, sources
@@ -79,11 +78,11 @@ class ActionModule(ComparingAction, PluginsArguments):
     ) -> JsonObject:
         """Run the module with the digests of the sources, and send those contents that the module needs."""
         known: JsonObject = {name: {"digest": source.digest} for name, source in found.items()}
-        result = self._call(arguments, task_vars, known)
+        result = self.call_with(known, arguments, task_vars)
         sent = {name: self._send(name, found[name], what) for name, what in (result.get("needed") or {}).items()}
         if not sent:
             return result
-        return self._call(arguments, task_vars, {name: {**known[name], **sent.get(name, {})} for name in known})
+        return self.call_with({name: {**known[name], **sent.get(name, {})} for name in known}, arguments, task_vars)
 
     def _send(self, name: str, source: _Source, what: str) -> dict[str, t.Any]:
         """Return what the module gets of a source; its content is sent to the node first."""
@@ -91,12 +90,6 @@ class ActionModule(ComparingAction, PluginsArguments):
             return {"listing": source.listing}
         with source.pack() as path:
             return {"archive": self.send_file(path, f"source-{name}")}
-
-    def _call(self, arguments: JsonObject, task_vars: JsonObject | None, controller: JsonObject) -> JsonObject:
-        arguments = {**arguments, CONTROLLER_KEY: controller}
-        result: JsonObject = self._execute_module(module_args=arguments, task_vars=task_vars)
-        result.get("invocation", {}).get("module_args", {}).pop(CONTROLLER_KEY, None)
-        return result
 
 
 def _require_text_versions(arguments: JsonObject, variables: JsonObject) -> None:

@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-from ansible.plugins.action.normal import ActionModule as NormalAction
-
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._packages import PackagesAction, with_packages
+from ansible_collections.cni.node.plugins.plugin_utils._role_action import ModuleAction
 
 
-class ActionModule(PackagesAction, NormalAction):
+class ActionModule(PackagesAction, ModuleAction):
     """Run the module. If it lacks a library, install its package and repair what was left."""
 
     def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:

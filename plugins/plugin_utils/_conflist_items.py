@@ -141,6 +141,17 @@ class ConflistItemsAction(RoleAction):
         return f"{where}: template {path}, rendered", str(text)
 
 
+class RequiredConflistsAction(ConflistItemsAction):
+    """The controller's part of a module that prepares a node for networks."""
+
+    def task_arguments(self) -> JsonObject:
+        """Return the arguments. With state absent, leave out networks: their templates may no longer exist."""
+        arguments = super().task_arguments()
+        if plain(arguments.get("state")) == "absent":
+            arguments.pop("conflists", None)
+        return arguments
+
+
 def _check_keys(item: JsonObject, where: str) -> None:
     """Refuse unknown keys. The error names the item, which Ansible's own error on the node does not.
 

@@ -13,9 +13,11 @@ import shlex
 import typing as t
 
 from ansible.errors import AnsibleActionFail
+from ansible.plugins.action.normal import ActionModule as NormalAction
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import prefixes, refusal, unknown_variables
 from ansible_collections.cni.node.plugins.plugin_utils._library_action import LibraryAction
 from ansible_collections.cni.node.plugins.plugin_utils._python_version import PROGRAM, too_old
@@ -54,6 +56,13 @@ class RoleAction(LibraryAction):
         """
         return dict(self._task.args)
 
+    def call_with(self, controller: JsonObject, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
+        """Run the module with values of the controller, which its result does not show."""
+        arguments = {**arguments, CONTROLLER_KEY: controller}
+        result = self._execute_module(module_args=arguments, task_vars=task_vars)
+        result.get("invocation", {}).get("module_args", {}).pop(CONTROLLER_KEY, None)
+        return result
+
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         """Run a module. If it fails without an error of its own, check whether the node's Python is too old."""
         result: JsonObject = super()._execute_module(*arguments, **keywords)
@@ -72,6 +81,10 @@ class RoleAction(LibraryAction):
         answer = self._low_level_execute_command(f"{interpreter} -c {shlex.quote(PROGRAM)}")
         host = self._task.delegate_to or variables.get("inventory_hostname") or "the node"
         return too_old(str(answer.get("stdout", "")), interpreter, str(host))
+
+
+class ModuleAction(RoleAction, NormalAction):
+    """Refuses unknown variables of a role, then runs the module."""
 
 
 def _name_host_in_warnings(result: JsonObject, variables: JsonObject) -> None:

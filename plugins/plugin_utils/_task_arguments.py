@@ -17,7 +17,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import release
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
-from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
+from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import (
+    ConflistItemsAction,
+    RequiredConflistsAction,
+)
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, as_list, plain
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 
@@ -46,15 +49,11 @@ class ConflistsArguments(ConflistItemsAction):
         return {**options, **read}
 
 
-class PluginsArguments(ConflistItemsAction):
+class PluginsArguments(RequiredConflistsAction):
     """Those of `plugins`."""
 
     def task_arguments(self) -> JsonObject:
-        """Return the arguments. With state absent, leave out networks: their templates may no longer exist."""
-        arguments = {key: value for key, value in super().task_arguments().items() if key != CONTROLLER_KEY}
-        if plain(arguments.get("state")) == "absent":
-            arguments.pop("conflists", None)
-        return arguments
+        return {key: value for key, value in super().task_arguments().items() if key != CONTROLLER_KEY}
 
     def arguments_to_compare(self, task_vars: JsonObject) -> JsonObject | None:
         arguments = super().arguments_to_compare(task_vars)
@@ -69,14 +68,10 @@ class PluginsArguments(ConflistItemsAction):
 class AttachmentsArguments(RoleAction):
     """Those of `attachments`."""
 
-    def task_arguments(self, continuation: JsonObject) -> JsonObject:
-        """Return the arguments with the state of earlier calls of the task."""
-        return {**self._task.args, CONTROLLER_KEY: continuation}
-
     def arguments_to_compare(self, task_vars: JsonObject) -> JsonObject | None:
         attachments = self._task.args.get("attachments")
         has_many = isinstance(attachments, list) and len(attachments) > _MANY_ATTACHMENTS
-        return None if has_many else self.task_arguments({})
+        return None if has_many else {**self._task.args, CONTROLLER_KEY: {}}
 
 
 def list_of_dicts(value: t.Any) -> list[JsonObject] | None:

@@ -6,10 +6,6 @@
 
 from __future__ import annotations
 
-from ansible.plugins.action.normal import ActionModule as NormalAction
+from ansible_collections.cni.node.plugins.plugin_utils._role_action import ModuleAction
 
-from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
-
-
-class ActionModule(RoleAction, NormalAction):
-    """Refuse unknown variables of a role, then run the module."""
+ActionModule = ModuleAction

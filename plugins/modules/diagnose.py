@@ -79,20 +79,20 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Find out why web does not reach the database
+- name: Find out why red does not reach the database in blue
   cni.node.diagnose:
-    from: web
-    to: 10.80.0.3:5432/tcp
+    from: red
+    to: blue:5432/tcp
   register: diagnosis
 
 - name: Show each step
-  ansible.builtin.debug:
-    var: diagnosis.lines
+  cni.node.show:
+    msg: "{{ diagnosis.lines }}"
 
-- name: Fail unless a container reaches a name server outside
+- name: Fail unless the node reaches a container
   cni.node.diagnose:
-    from: web
-    to: 192.0.2.53:53/udp
+    from: node
+    to: red
   register: diagnosis
   failed_when: diagnosis.broken is defined
 """

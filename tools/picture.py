@@ -46,6 +46,7 @@ CAPTIONS = {
     "runtimes": "what is known of each",
     "preflight": "what a runtime needs",
     "repair": "repair what was lost",
+    "watch": "repair at once",
     "boot": "restore after a reboot",
     "library": "the code on the node",
     "conflists": "the conf dir",

@@ -15,6 +15,8 @@ version_added: 1.0.0
 description:
   - Writes a file with metrics that node_exporter reads from the directory of its C(textfile) collector. They are the addresses of
     each pool, attachments and how many of them have drifted, leaks, files that cannot be read, and the time of the run.
+  - On a node that repairs its attachments by itself, with V(change) in O(cni.node.repair#module:repair_on), they also count its
+    repairs since it was booted.
   - No plugin is run, and nothing but the file is changed.
 
 extends_documentation_fragment:

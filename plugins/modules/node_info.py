@@ -43,6 +43,8 @@ options:
         container runtime of the node is run once.
       - V(links) and V(findings) are not among the defaults. For V(findings), the controller needs C(jsonschema).
       - V(status) runs the plugins of each network with STATUS, which changes nothing. It is not among the defaults.
+      - V(repairs) is what the node has repaired by itself, with V(change) in O(cni.node.repair#module:repair_on). It is not among the
+        defaults.
     type: list
     elements: str
     choices:
@@ -56,6 +58,7 @@ options:
       - links
       - findings
       - status
+      - repairs
     default:
       - plugins
       - releases
@@ -490,6 +493,45 @@ runtimes:
       description: Why its configuration cannot be read, or V(none). Its usual directories are then returned.
       type: dict
       returned: always
+repairs:
+  description:
+    - The last 20 repairs of attachments that the service C(cni-node-watch.service) has made since the node was booted, the newest last.
+  returned: when O(gather) has V(repairs)
+  type: list
+  elements: dict
+  contains:
+    time:
+      description: When it was repaired, in seconds of the epoch.
+      type: int
+      returned: always
+      sample: 1795849200
+    network:
+      description: The network's name.
+      type: str
+      returned: always
+      sample: dbnet
+    container_id:
+      description: The container ID.
+      type: str
+      returned: always
+      sample: blue
+    ifname:
+      description: The name of the interface.
+      type: str
+      returned: always
+      sample: eth0
+    lost:
+      description: What was missing or different.
+      type: list
+      elements: str
+      returned: always
+      sample: ["the masquerade rule of 10.1.0.2 is gone"]
+    by:
+      description: The processes that changed the node shortly before, where the kernel names them.
+      type: list
+      elements: str
+      returned: always
+      sample: ["nft (process 4711)"]
 links:
   description:
     - The links of the node's own network namespace, without the loopback.

@@ -91,13 +91,37 @@ options:
       - The journal has a line for each attachment that was repaired or could not be. Nothing stays in memory between two runs.
       - V(absent) stops the units, and removes them.
       - By default, the units stay as they are.
+      - V(present) is the same as O(repair_on=[boot, reload]), and V(absent) the same as O(repair_on=[]).
     type: str
     choices:
       - present
       - absent
+  repair_on:
+    description:
+      - When the node repairs its attachments itself, without a playbook, with O(networks), O(owners), O(resources) and
+        O(cache_dir) of this task. An empty list stops the units, and removes them. By default, the units stay as they are.
+      - With V(boot), C(cni-node-repair.service) runs at boot. With V(reload), it runs as described for O(on_reload), and every
+        O(interval).
+      - With V(change), C(cni-node-watch.service) stays in memory. It sleeps until the kernel notifies it of a change of links,
+        addresses, routes, routing rules or rules of C(nftables), in the node's network namespace or that of a container of this
+        collection, made by any program. When the change has settled, it compares and repairs. Lost rules are back within two
+        seconds. It compares all attachments when it starts, at boot too. With V(change), there is no timer.
+      - The kernel does not notify of changes of the legacy tables of C(iptables). On a node that has such tables, the service
+        looks at them twice a second.
+      - The service does nothing while an ADD or DEL runs, of any runtime, for up to 30 seconds. What is removed for the third time
+        within a minute is left alone for 10 seconds, and longer each further time, up to 10 minutes. The journal has a line for each
+        repair, with the process that removed something where the kernel names it.
+      - Mutually exclusive with O(on_reload).
+    type: list
+    elements: str
+    choices:
+      - boot
+      - reload
+      - change
   interval:
     description:
-      - How often the units of O(on_reload) look for lost rules, as a time span of systemd such as V(30s), or V(never).
+      - How often the units of O(on_reload) and O(repair_on) look for lost rules, as a time span of systemd such as V(30s), or
+        V(never).
     type: str
     default: 1min
   packages:
@@ -137,6 +161,11 @@ EXAMPLES = r"""
   cni.node.repair:
     on_reload: present
     interval: 30s
+
+- name: Let the node repair what is lost within two seconds
+  cni.node.repair:
+    repair_on:
+      - change
 """
 
 RETURN = r"""
@@ -235,7 +264,7 @@ packages:
 files:
   description:
     - Changes of the units, their links and their program, made or, in check mode, predicted. Empty if nothing changes.
-  returned: when O(on_reload) is set
+  returned: when O(on_reload) or O(repair_on) is set
   type: list
   elements: dict
   contains:
@@ -279,6 +308,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.repair import repair
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._node.boot.repair_units import EVENTS
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import OWN
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
 
@@ -296,10 +326,12 @@ def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
             "resources": {"type": "list", "elements": "str", "choices": ["rules", "interfaces"]},
             "timeout": {"type": "float", "default": 60},
             "on_reload": {"type": "str", "choices": ["present", "absent"]},
+            "repair_on": {"type": "list", "elements": "str", "choices": list(EVENTS)},
             "interval": {"type": "str", "default": "1min"},
             "packages": {"type": "bool", "default": False},
             **arguments.CACHE_DIR,
         },
+        mutually_exclusive=[("on_reload", "repair_on")],
         supports_check_mode=True,
     )
     run(module, repair, paths)

@@ -25,6 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory, prometheus
+from ansible_collections.cni.node.plugins.module_utils._node.watch import watch_state
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -41,6 +42,7 @@ def write(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         inventory.list_attachments(params["cache_dir"], params["conf_dir"], paths.lease_dir, drift=True),
         address_pools.list_pools(params["conf_dir"], paths.lease_dir),
         _count_leaks(params, paths),
+        watch_state.read_if_present(paths.watch_state),
     )
     change = plan_change(params["path"], prometheus.format_text(described, time.time()).encode())
     # The file is always written, for the time in it; that alone is not a change.

@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.info import address
 from ansible_collections.cni.node.plugins.module_utils._node.info.node_links import list_links
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import find_runtimes
+from ansible_collections.cni.node.plugins.module_utils._node.watch.watch_state import WatchState
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -31,9 +32,9 @@ if t.TYPE_CHECKING:
 
 # What `gather` may name, in the order of the result.
 DEFAULT_PARTS = ["plugins", "releases", "networks", "attachments", "leases", "netns", "runtimes"]
-LINKS, STATUS = ("links", "status")
-OTHER_PARTS = (LINKS, FINDINGS, STATUS)
-_LISTED = (*DEFAULT_PARTS, LINKS)
+LINKS, STATUS, REPAIRS = ("links", "status", "repairs")
+OTHER_PARTS = (LINKS, FINDINGS, STATUS, REPAIRS)
+_LISTED = (*DEFAULT_PARTS, LINKS, REPAIRS)
 
 
 def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
@@ -56,6 +57,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         "netns": lambda: inventory.list_namespaces(paths),
         "runtimes": lambda: [runtime.as_dict() for runtime in find_runtimes(paths.root)],
         LINKS: list_links,
+        REPAIRS: lambda: WatchState(paths.watch_state).recent,
     }
     gathered = {name: gatherers[name]() for name in reversed(_LISTED) if name in params["gather"]}
     facts = {name: gathered[name] for name in _LISTED if name in gathered}

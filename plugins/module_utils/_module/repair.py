@@ -43,14 +43,23 @@ def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:
         None if resources is None else frozenset(Resource(name) for name in resources),
     )
     timeout = positive("timeout", params["timeout"])
-    settings = None if params["on_reload"] is None else _read_settings(params)
+    events = _read_events(params)
+    settings = None if events is None else _read_settings(params, events)
     repairs, unreadable = repair_node(paths, params["cache_dir"], timeout, selection, dry_run=module.check_mode)
     warn(module, (f"attachment not repaired: {error}" for error in unreadable))
     result = _report(repairs, predicted=module.check_mode)
     return result if settings is None else {**result, **_set_up_units(module, paths, settings, result)}
 
 
-def _read_settings(params: JsonObject) -> repair_units.RepairSettings:
+def _read_events(params: JsonObject) -> frozenset[str] | None:
+    """Return when the node repairs its attachments by itself; None to leave the units as they are."""
+    if params["on_reload"] is not None:
+        is_present = params["on_reload"] == "present"
+        return frozenset((repair_units.BOOT, repair_units.RELOAD) if is_present else ())
+    return None if params["repair_on"] is None else frozenset(params["repair_on"])
+
+
+def _read_settings(params: JsonObject, events: frozenset[str]) -> repair_units.RepairSettings:
     resources = params["resources"]
     return repair_units.RepairSettings(
         os.path.abspath(params["cache_dir"]),
@@ -58,6 +67,7 @@ def _read_settings(params: JsonObject) -> repair_units.RepairSettings:
         tuple(sorted(set(params["networks"]))),
         tuple(sorted(set(params["owners"]))),
         None if resources is None else tuple(sorted(set(resources))),
+        events,
     )
 
 
@@ -65,9 +75,11 @@ def _set_up_units(
     module: AnsibleModule, paths: NodePaths, settings: repair_units.RepairSettings, result: JsonObject
 ) -> JsonObject:
     """Install or remove the units that repair without a playbook, and return the keys of the result that this changes."""
-    wanted = settings if module.params["on_reload"] == "present" else None
+    wanted = settings if settings.events else None
+    option = "on_reload" if module.params["on_reload"] else "repair_on"
+    timeout = module.params["timeout"]
     try:
-        changes = repair_units.set_up(paths, wanted, module.params["timeout"], dry_run=module.check_mode)
+        changes = repair_units.set_up(paths, wanted, timeout, dry_run=module.check_mode, option=option)
     except CniError as exc:
         return {"failed": True, "msg": f"{result['msg']}\n{exc}", "error": exc.as_dict(), "files": []}
     files = [{"path": change.path, "action": change.action} for change in changes]

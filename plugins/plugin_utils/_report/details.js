@@ -85,6 +85,10 @@ const makeDetails = (() => {
         [{}, colored(isKept ? "none" : "bad", isKept ? `${kind}, kept` : kind)], text(network), code(subject),
         [{}, evidence, ...(error ? [makeElement("div", { class: "bad" }, error)] : [])],
       ])),
+    ...table("Repairs by the node itself", ["Time", "Network", "Container", "Interface", "Lost", "Removed by"], node.repairs.map(
+      ([time, network, container, ifname, lost, by]) => [
+        text(time), text(network), code(container), code(ifname), list(lost), list(by),
+      ])),
     ...table("Findings", ["Severity", "File", "Finding", "What to do"], node.findings.map(
       ([severity, file, line, path, message, findingCode, hint]) => [
         [{}, colored(severityClasses[severity] ?? "none", severity)],

@@ -59,6 +59,7 @@ def list_details(node: JsonMapping) -> JsonObject:
         "broken": [[record["path"], record["error"]] for record in node["broken_records"]],
         "leaks_error": node["leaks_error"],
         "leaks": [_leak_row(leak) for leak in node["leaks"]],
+        "repairs": [_repair_row(repair) for repair in reversed(node["repairs"])],
         "findings": [_finding_row(finding) for finding in node["findings"]],
         "networks": [_network_row(network) for network in node["networks"]],
         "runtimes": [
@@ -86,6 +87,10 @@ def _attachment_row(attachment: JsonMapping) -> list[t.Any]:
 def _leak_row(leak: JsonMapping) -> list[t.Any]:
     is_kept = leak["action"] == _KEPT
     return [leak["kind"], leak["network"], leak["subject"], leak["evidence"], is_kept, leak["error"]]
+
+
+def _repair_row(repair: JsonMapping) -> list[t.Any]:
+    return [repair[key] for key in ("time", "network", "container_id", "ifname", "lost", "by")]
 
 
 def _finding_row(finding: JsonMapping) -> list[t.Any]:

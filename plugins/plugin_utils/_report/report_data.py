@@ -100,6 +100,14 @@ _LEAK: t.Final[_Types] = {
     "proofs": list,
     "action": str,
 }
+_REPAIR: t.Final[_Types] = {
+    "time": int,
+    "network": str,
+    "container_id": str,
+    "ifname": str,
+    "lost": list,
+    "by": list,
+}
 _FINDING: t.Final[_Types] = {
     "level": str,
     "severity": str,
@@ -136,7 +144,7 @@ def build(
     Args:
         known: Since when problems are known, as `read_known` returns it of an earlier report.
     """
-    now = generated.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = _format_time(generated)
     described: list[JsonObject] = []
     parts: list[fleet.NodeParts] = []
     for node in nodes:
@@ -188,7 +196,7 @@ def _describe_node(node: NodeResults) -> tuple[JsonObject, fleet.NodeParts | Non
         # What is made of all nodes has to work for this one.
         details.list_details(described)
         return described, fleet.read_parts(described)
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as exc:
+    except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as exc:
         return _unread(node, f"its results have an unexpected form: {exc!r}"), None
 
 
@@ -217,6 +225,7 @@ def _describe(name: str, facts: JsonMapping, leaks: JsonMapping) -> JsonObject:
         "links": [_pick(link, _LINK) for link in facts.get("links", ())],
         "leaks": [_with_error(leak, _LEAK) for leak in leaks.get("findings", ())],
         "leaks_error": None if "findings" in leaks or leaks.get("skipped") else str(leaks.get("msg", "")) or None,
+        "repairs": [_describe_repair(repair) for repair in facts.get("repairs", ())],
         "findings": [_pick(finding, _FINDING) for finding in facts.get("findings", ())],
     }
     summary = _count(node, facts)
@@ -246,6 +255,16 @@ def _list_other_problems(node: JsonMapping, summary: JsonMapping) -> t.Iterator[
         yield NodeProblem("drift unknown", f"drift of {summary['drift_unknown']} unknown", is_error=False)
     if node["leaks_error"]:
         yield NodeProblem("leaks unknown", "leaks unknown", "gc --check", is_error=False)
+
+
+def _describe_repair(repair: JsonMapping) -> JsonObject:
+    """Return a repair that the node has made by itself, with its time in the format of the report."""
+    picked = _pick(repair, _REPAIR)
+    return {**picked, "time": _format_time(datetime.datetime.fromtimestamp(picked["time"], datetime.timezone.utc))}
+
+
+def _format_time(time: datetime.datetime) -> str:
+    return time.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _describe_attachment(facts: JsonMapping) -> JsonObject:

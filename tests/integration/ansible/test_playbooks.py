@@ -508,8 +508,15 @@ def test_lost_rules_are_repaired_and_the_units_for_that_are_installed_and_remove
     for playbook in (REPAIR, PROVISION, VERIFY):
         assert _changing(project.run(playbook, **by_itself)) == set(), playbook
 
+    units = (UNIT, UNIT.with_name("cni-node-watch.service"))
+    at_once = {**variables, "cni_node_repair_on": "change"}
+    assert _changing(project.run(REPAIR, **at_once)) == {"repair"}
+    assert [unit.exists() for unit in units] == [False, True]
+    for playbook in (PROVISION, VERIFY):
+        assert _changing(project.run(playbook, **at_once)) == set(), playbook
+
     assert _changing(project.run(REMOVE, **variables)) >= {*CONCERNS, "repair"}
-    assert not UNIT.exists()
+    assert [unit.exists() for unit in units] == [False, False]
 
 
 def test_a_repair_names_a_missing_library_and_continues_without_it(

@@ -11,8 +11,10 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import without_boot_files
 from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, Engine, EngineNode
+from ansible_collections.cni.node.tests.integration.engine.firewall_rules import NETWORK, map_port
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import (
     empty_node,
     inside,
@@ -104,3 +106,12 @@ def libcni(node: EngineNode) -> Libcni:
 def path_without_ip6tables(tmp_path_factory: pytest.TempPathFactory) -> str:
     programs: pathlib.Path = tmp_path_factory.mktemp("programs")
     return path_without({"ip6tables"}, programs)
+
+
+@pytest.fixture
+def attached(node: EngineNode, blue: Namespace) -> JsonObject:
+    """Return an attachment of the node with a mapped port, whose plugins write rules of iptables."""
+    node.write(NETWORK)
+    item = map_port(blue)
+    node.attach(item)
+    return item

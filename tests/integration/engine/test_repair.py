@@ -36,14 +36,6 @@ in_both_modes = pytest.mark.parametrize("node", ["never", "always"], indirect=Tr
 
 
 @pytest.fixture
-def attached(node: EngineNode, blue: Namespace) -> JsonObject:
-    node.write(NETWORK)
-    item = map_port(blue)
-    node.attach(item)
-    return item
-
-
-@pytest.fixture
 def green() -> t.Iterator[Namespace]:
     with namespace("green") as made:
         yield made

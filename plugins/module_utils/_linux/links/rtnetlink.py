@@ -36,12 +36,14 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.routing_rule
 
 # linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h, linux/net_namespace.h
 _RTM_GETLINK, _RTM_GETADDR, _RTM_GETROUTE, _RTM_GETNSID = 18, 22, 26, 90
+_RTM_NEWNSID = 88
 _IFLA_IFNAME, _IFLA_IFALIAS, _IFLA_EXT_MASK = 3, 20, 29
 _RTEXT_FILTER_SKIP_STATS = 0x8
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_TABLE, _RTA_VIA = 1, 4, 5, 15, 18
 _RTN_UNICAST, _RTPROT_BOOT = 1, 3
 _NETNSA_NSID, _NETNSA_FD = 1, 3
+_ANY_NUMBER = b"\xff\xff\xff\xff"
 
 _ADDRESS = struct.Struct("=BBBBI")
 _ROUTE = struct.Struct("=BBBBBBBBI")
@@ -206,6 +208,28 @@ def netns_id(path: str) -> int:
             os.close(descriptor)
         places = attributes(answer, start + _FAMILY_ONLY, end)
         return int.from_bytes(answer[slice(*places[_NETNSA_NSID])], sys.byteorder, signed=True)
+
+
+def assign_netns_id(path: str) -> int:
+    """Return the number by which this thread's network namespace knows another one, which the kernel gives out if there is none.
+
+    The kernel notifies of changes inside namespaces with a number only.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    number = netns_id(path)
+    if number >= 0:
+        return number
+    with wrap_errors("the number of the network namespace", path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            wanted = attribute(_NETNSA_NSID, _ANY_NUMBER) + attribute(_NETNSA_FD, _NUMBER.pack(descriptor))
+            with connect("") as connection:
+                connection.change(_RTM_NEWNSID, bytes(_FAMILY_ONLY) + wanted)
+        finally:
+            os.close(descriptor)
+    return netns_id(path)
 
 
 def alias(ifindex: int) -> str:

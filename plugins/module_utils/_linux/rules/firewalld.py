@@ -9,18 +9,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table, program
 
 _PROGRAM = "firewall-cmd"
+_SERVICE = ("org.fedoraproject.FirewallD1", "/org/fedoraproject/FirewallD1")
+_PING = ("org.freedesktop.DBus.Peer", "Ping")
 _SOURCES = "  sources:"
 
 
 def is_running() -> bool:
     """Return whether firewalld is running in the node's network namespace."""
     return bool(process_table.find_by_name("firewalld", "/proc/self/ns/net"))
+
+
+def await_rules() -> None:
+    """Wait until firewalld, if it runs, has written its rules.
+
+    For systemd, it has started or reloaded before that. It answers when it is done.
+    """
+    busctl = program.find("busctl")
+    if busctl:
+        with contextlib.suppress(CniError):  # it does not run, or there is no message bus
+            program.output([busctl, "--system", "--auto-start=no", "call", *_SERVICE, *_PING])
 
 
 def list_sources() -> frozenset[str]:

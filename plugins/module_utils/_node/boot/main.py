@@ -5,85 +5,43 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The program that the units of systemd run: `python3 -I LIBRARY CACHE_DIR...` restores attachments, `repair` repairs them."""
+"""The program that the units of systemd run: `python3 -I LIBRARY CACHE_DIR...` restores attachments, `repair` repairs them.
+
+`watch` repairs them whenever they lose something. It stays in memory, so each command is imported only if it runs.
+"""
 
 from __future__ import annotations
 
-import functools
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.library import hold_current
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
-from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
-from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
-from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_command
 from ansible_collections.cni.node.plugins.module_utils._node.boot.journal import write_line
-from ansible_collections.cni.node.plugins.module_utils._node.boot.repair_units import REPAIR
-from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf import ResolvConfFiles
-from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import read_restorable, restore
 
-T = t.TypeVar("T")
+# The commands of the program.
+REPAIR, WATCH = "repair", "watch"
 
 
 def main(arguments: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
     """Run a command, print a line for each attachment that it changes, and return 0 if nothing failed.
 
-    The command ``repair`` has options; without a command, the arguments are cache directories to restore from.
+    The commands ``repair`` and ``watch`` have options; without a command, the arguments are cache directories to restore from.
     """
     try:
         hold_current()
     except CniError as exc:
         write_line(f"failed: {exc}")
         return 1
-    if arguments and arguments[0] == REPAIR:
+    command = arguments[0] if arguments else ""
+    if command == WATCH:
+        from ansible_collections.cni.node.plugins.module_utils._node.boot import watch_command
+
+        return watch_command.main(arguments[1:], paths)
+    if command == REPAIR:
+        from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_command
+
         return repair_command.main(arguments[1:], paths)
-    return _restore_all(arguments, paths)
+    from ansible_collections.cni.node.plugins.module_utils._node.boot import restore_command
 
-
-def _restore_all(cache_dirs: t.Sequence[str], paths: NodePaths) -> int:
-    successes = [_attempt(functools.partial(_restore, paths), path) for path in cache_dirs]
-    write_resolv_conf = functools.partial(_write_resolv_conf, ResolvConfFiles(paths))
-    return 0 if all([*successes, _attempt(write_resolv_conf, cache_dirs)]) else 1
-
-
-def _attempt(step: t.Callable[[T], bool], argument: T) -> bool:
-    try:
-        return step(argument)
-    except Exception as exc:
-        write_line(f"failed: {as_error(exc)}")
-        return False
-
-
-def _restore(paths: NodePaths, cache_dir: str) -> bool:
-    results, broken = restore(cache_dir, default_workers(), paths)
-    for line in (*map(_format, results), *(f"not restored: {error}" for error in broken)):
-        write_line(line)
-    return not any(result.error for result in results)
-
-
-def _write_resolv_conf(files: ResolvConfFiles, cache_dirs: t.Sequence[str]) -> bool:
-    changes, warnings = files.plan_changes(record for path in cache_dirs for record in read_restorable(path))
-    for warning in warnings:
-        write_line(warning)
-    for change in changes:
-        files.carry_out(change)
-    return True
-
-
-def _format(result: AttachmentResult) -> str:
-    if result.error:
-        return f"failed: the {result.attachment}: {result.error}"
-    keys = result.result or {}
-    addresses = Result(str(keys["cniVersion"]), keys).addresses if keys else ()
-    restoration = result.after.restoration if result.after else None
-    previous_addresses = restoration.addresses if restoration else ()
-    lost_addresses = [address for address in previous_addresses if address not in addresses]
-    return "".join(
-        [
-            f"{result.action.value}: the {result.attachment}",
-            f", {' '.join(addresses)}" if addresses else "",
-            f", instead of {' '.join(lost_addresses)}" if lost_addresses and addresses else "",
-        ]
-    )
+    return restore_command.main(arguments, paths)

@@ -13,12 +13,14 @@ import os
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library, require_library
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
+from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files, watch_unit
+from ansible_collections.cni.node.plugins.module_utils._node.boot.main import REPAIR, WATCH
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
     FileChange,
     apply,
@@ -31,16 +33,18 @@ from ansible_collections.cni.node.plugins.module_utils._node.library.users impor
 FIREWALLS = tuple(
     f"{name}.service" for name in ("firewalld", "ip6tables", "iptables", "netfilter-persistent", "nftables")
 )
-# The command of the program that the service runs.
-REPAIR = "repair"
 SERVICE = "cni-node-repair.service"
 RELOAD_SERVICE = "cni-node-repair-reload.service"
 NEVER = "never"
+# When the node repairs its attachments by itself.
+BOOT, RELOAD, CHANGE = EVENTS = ("boot", "reload", "change")
+# What may start the service.
+_TARGETS = ("multi-user.target", *FIREWALLS)
 TIMER = "cni-node-repair.timer"
 _SECONDS = r"(?:s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?)"
 _INTERVAL = re.compile(rf"(?=.*[1-9])[0-9]+ ?{_SECONDS}?(?: ?[0-9]+ ?{_SECONDS})*")
 
-_BANNER = "# Written by cni.node for on_reload of cni.node.repair: changes are overwritten, use a drop-in instead.\n"
+_BANNER = "# Written by cni.node.repair: changes are overwritten, use a drop-in instead.\n"
 # Without RemainAfterExit=, each start runs it again: Wants= of a firewall that starts or restarts, and the timer.
 # The lines of the program are notices; without LogLevelMax=, each run of the timer would add lines of systemd.
 _SERVICE_TEXT = """\
@@ -58,7 +62,7 @@ SyslogLevel=notice
 LogLevelMax=notice
 
 [Install]
-WantedBy=multi-user.target {firewalls}
+WantedBy={wanted_by}
 """
 # systemd passes a reload on to active units only, and a timer does not start an active unit: hence two services.
 _RELOAD_TEXT = """\
@@ -96,6 +100,7 @@ class RepairSettings(t.NamedTuple):
     Attributes:
         interval: A time span of systemd, or `NEVER` for no timer.
         networks, owners, resources: As `Selection`; sorted.
+        events: Of `EVENTS`. With `CHANGE`, nothing has to look at an interval.
     """
 
     cache_dir: str
@@ -103,6 +108,16 @@ class RepairSettings(t.NamedTuple):
     networks: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     resources: tuple[str, ...] | None = None
+    events: frozenset[str] = frozenset((BOOT, RELOAD))
+
+    @property
+    def targets(self) -> list[str]:
+        """The units that start the service of the repair."""
+        return [*(_TARGETS[:1] if BOOT in self.events else ()), *(FIREWALLS if RELOAD in self.events else ())]
+
+    @property
+    def has_timer(self) -> bool:
+        return RELOAD in self.events and CHANGE not in self.events and self.interval != NEVER
 
 
 def check_interval(interval: str) -> str:
@@ -113,10 +128,13 @@ def check_interval(interval: str) -> str:
     return interval
 
 
-def set_up(paths: NodePaths, settings: RepairSettings | None, timeout: float, *, dry_run: bool) -> list[FileChange]:
+def set_up(
+    paths: NodePaths, settings: RepairSettings | None, timeout: float, *, dry_run: bool, option: str = "on_reload"
+) -> list[FileChange]:
     """Install the units as described, or remove them if `settings` is None.
 
     Args:
+        option: The option of the task that requires the units, for errors.
         timeout: Seconds to wait for another run that prepares files for boot.
 
     Returns:
@@ -127,9 +145,9 @@ def set_up(paths: NodePaths, settings: RepairSettings | None, timeout: float, *,
     """
     library: Library | None = None
     if settings is not None:
-        purpose = "on_reload requires systemd on the node, which starts the repair"
-        unit_files.require_systemd(paths.systemd_dir, purpose, "leave out on_reload, and run this task when needed")
-        library = require_library("on_reload", dry_run=dry_run)
+        purpose = f"{option} requires systemd on the node, which starts the repair"
+        unit_files.require_systemd(paths.systemd_dir, purpose, f"leave out {option}, and run this task when needed")
+        library = require_library(option, dry_run=dry_run)
     units = RepairUnits(paths, library)
     changes = units.plan_changes(settings)
     if dry_run:
@@ -137,9 +155,12 @@ def set_up(paths: NodePaths, settings: RepairSettings | None, timeout: float, *,
     if changes:
         with hold_lock(paths.restore_lock, exclusive=True, timeout=timeout, what="the set-up of the repair units"):
             changes = units.plan_changes(settings)
+            if settings is not None and CHANGE in settings.events:
+                durable.make_directory(settings.cache_dir, mode=0o700)  # the service cannot make it
             units.carry_out(changes)
     if library is not None:
-        register(library, [os.path.join(paths.unit_dir, SERVICE)])
+        written = (os.path.join(paths.unit_dir, name) for name in (SERVICE, watch_unit.SERVICE))
+        register(library, filter(os.path.exists, written))
     return changes
 
 
@@ -158,15 +179,17 @@ class RepairUnits:
         """Plan all changes, in the order in which to apply them."""
         files = self._files(settings, self._library) if settings and self._library else {}
         changes = [
-            plan_change(self._path(name), files.get(self._path(name))) for name in (SERVICE, RELOAD_SERVICE, TIMER)
+            plan_change(self._path(name), files.get(self._path(name)))
+            for name in (SERVICE, RELOAD_SERVICE, TIMER, watch_unit.SERVICE)
         ]
-        changes += [unit_files.plan_link(link, unit if unit in files else None) for link, unit in self._links().items()]
+        enabled = self._links(settings) if files else {}
+        changes += [unit_files.plan_link(link, enabled.get(link)) for link in self._links()]
         return [change for change in (changes if files else changes[::-1]) if change.changed]
 
     def carry_out(self, changes: t.Sequence[FileChange]) -> None:
         """Apply changes. If systemd is running, it loads them, and starts or stops the units."""
         removed = {change.path for change in changes if change.after is None}
-        stopped = [name for name in (TIMER, RELOAD_SERVICE) if self._path(name) in removed]
+        stopped = [name for name in (TIMER, RELOAD_SERVICE, watch_unit.SERVICE) if self._path(name) in removed]
         if stopped:
             unit_files.systemctl(self._paths, "stop", *stopped)
         links = self._links()
@@ -181,7 +204,7 @@ class RepairUnits:
     def _start(self, changes: t.Sequence[FileChange]) -> None:
         written = {change.path for change in changes if change.after is not None}
         # A timer counts from its start, so the service runs immediately.
-        started = [name for name in (RELOAD_SERVICE, TIMER) if self._path(name) in written]
+        started = [name for name in (RELOAD_SERVICE, TIMER, watch_unit.SERVICE) if self._path(name) in written]
         if started:
             unit_files.systemctl(self._paths, "restart", *started)
 
@@ -193,31 +216,43 @@ class RepairUnits:
     def _files(self, settings: RepairSettings, library: Library) -> dict[str, bytes]:
         """Return the content of each unit by its path."""
         firewalls = " ".join(FIREWALLS)
-        texts = {
-            SERVICE: _SERVICE_TEXT.format(
+        mounts = unit_files.mounts(library.top, settings.cache_dir)
+        texts = {}
+        if settings.targets:
+            texts[SERVICE] = _SERVICE_TEXT.format(
                 firewalls=firewalls,
-                mounts=unit_files.mounts(library.top, settings.cache_dir),
+                mounts=mounts,
                 command=unit_files.python_command(library.path, REPAIR, *_arguments(settings)),
-            ),
-            RELOAD_SERVICE: _RELOAD_TEXT.format(
+                wanted_by=" ".join(settings.targets),
+            )
+        if RELOAD in settings.events:
+            texts[RELOAD_SERVICE] = _RELOAD_TEXT.format(
                 firewalls=firewalls,
                 true=program.find("true") or "/bin/true",
                 systemctl=program.find("systemctl") or "/bin/systemctl",
                 service=SERVICE,
-            ),
-        }
-        if settings.interval != NEVER:
+            )
+        if settings.has_timer:
             texts[TIMER] = _TIMER_TEXT.format(interval=settings.interval)
+        if CHANGE in settings.events:
+            texts[watch_unit.SERVICE] = watch_unit.describe(
+                unit_files.python_command(library.path, WATCH, *_arguments(settings)),
+                mounts,
+                unit_files.mounts(*dict.fromkeys((f"-{self._paths.state_dir}", f"-{settings.cache_dir}"))),
+                self._paths.watch_state,
+            )
         return {self._path(name): (_BANNER + text).encode() for name, text in texts.items()}
 
-    def _links(self) -> dict[str, str]:
-        """Return the unit that each link enables."""
-        wanted_by = [
-            *((target, SERVICE) for target in ("multi-user.target", *FIREWALLS)),
-            ("multi-user.target", RELOAD_SERVICE),
-            ("timers.target", TIMER),
+    def _links(self, settings: RepairSettings | None = None) -> dict[str, str]:
+        """Return every link that may enable a unit, or those of the settings, with the unit."""
+        events, targets = (EVENTS, _TARGETS) if settings is None else (settings.events, settings.targets)
+        units = [
+            *((target, SERVICE) for target in targets),
+            *([("multi-user.target", RELOAD_SERVICE)] if RELOAD in events else []),
+            *([("timers.target", TIMER)] if settings is None or settings.has_timer else []),
+            *([("multi-user.target", watch_unit.SERVICE)] if CHANGE in events else []),
         ]
-        return {self._path(f"{target}.wants/{name}"): self._path(name) for target, name in wanted_by}
+        return {self._path(f"{target}.wants/{name}"): self._path(name) for target, name in units}
 
     def _path(self, name: str) -> str:
         return os.path.join(self._paths.unit_dir, name)

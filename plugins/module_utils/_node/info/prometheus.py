@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
 from ansible_collections.cni.node.plugins.module_utils._node.info.address_pools import Pool
+from ansible_collections.cni.node.plugins.module_utils._node.watch.watch_state import WatchState
 
 _PREFIX = "cni_node"
 _LAST_RUN = "last_run_timestamp_seconds"
@@ -23,11 +24,12 @@ _Labels = tuple[tuple[str, str], ...]
 
 
 class Metric(t.NamedTuple):
-    """A gauge with its values by labels."""
+    """A gauge, or another kind of metric, with its values by labels."""
 
     name: str
     help: str
     values: t.Mapping[_Labels, int]
+    kind: str = "gauge"
 
 
 def describe(
@@ -35,12 +37,14 @@ def describe(
     attachments: t.Sequence[JsonMapping],
     pools: t.Sequence[Pool],
     leaks: t.Mapping[str, int],
+    watch: WatchState | None = None,
 ) -> list[Metric]:
     """Return the metrics of a node.
 
     Args:
         networks, attachments: As `inventory` describes them.
         leaks: The number of leaks of each kind.
+        watch: What the service has repaired; None on a node without it.
     """
     readable = [attachment for attachment in attachments if not attachment["error"]]
     by_pool = {(("network", pool.network), ("range", pool.text)): pool for pool in pools}
@@ -73,6 +77,20 @@ def describe(
                 (("kind", "record"),): len(attachments) - len(readable),
             },
         ),
+        *(_describe_watch(watch) if watch else ()),
+    ]
+
+
+def _describe_watch(watch: WatchState) -> list[Metric]:
+    counts: dict[_Labels, int] = {
+        (("network", network), ("owner", owner)): number
+        for network, numbers in watch.counts.items()
+        for owner, number in numbers.items()
+    }
+    held: dict[_Labels, int] = {(): len(watch.held)}
+    return [
+        Metric("watch_repairs_total", "Repairs of attachments since the node was booted.", counts, "counter"),
+        Metric("watch_held", "Resources that are left alone because they are removed again and again.", held),
     ]
 
 
@@ -82,7 +100,7 @@ def format_text(metrics: t.Iterable[Metric], now: float) -> str:
     lines: list[str] = []
     for metric in [*metrics, last]:
         name = f"{_PREFIX}_{metric.name}"
-        lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} gauge"]
+        lines += [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.kind}"]
         lines += [f"{name}{_format_labels(labels)} {value}" for labels, value in metric.values.items()]
     return "\n".join([*lines, ""])
 

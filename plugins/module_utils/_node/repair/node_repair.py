@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.repair.eligibility import find_rivals
@@ -36,11 +37,17 @@ class Selection(t.NamedTuple):
         networks: Names of networks; empty for all.
         owners: `OWN`, and names of runtimes; empty for all.
         resources: What is repaired; None for everything of this collection's attachments and the firewall rules of others.
+        held: What is left alone nevertheless.
     """
 
     networks: frozenset[str] = frozenset()
     owners: frozenset[str] = frozenset()
     resources: frozenset[Resource] | None = None
+    held: frozenset[tuple[Key, Resource]] = frozenset()
+
+    def without(self, held: t.Iterable[tuple[Key, Resource]]) -> Selection:
+        """Return the selection without some resources of some attachments."""
+        return self._replace(held=frozenset(held))
 
     def has(self, record: Record) -> bool:
         """Return whether an attachment is selected. Another runtime's is if any runtime that may have made it is."""
@@ -54,7 +61,10 @@ class Selection(t.NamedTuple):
 
     def resources_of(self, record: Record) -> frozenset[Resource]:
         default = _EVERYTHING if record.is_own else _OF_OTHERS
-        return default if self.resources is None else self.resources
+        selected = default if self.resources is None else self.resources
+        if not self.held:
+            return selected
+        return frozenset(resource for resource in selected if (record.attachment.key, resource) not in self.held)
 
 
 def repair_node(

@@ -121,3 +121,10 @@ class Repair(t.NamedTuple):
     def repaired(self) -> tuple[str, ...]:
         """The drift that is repaired."""
         return tuple(message for message in self.drift if message not in self.left)
+
+
+def describe(repair: Repair) -> str:
+    """Return the line of an attachment in the journal, or an empty string if nothing happened to it."""
+    if repair.error:
+        return f"failed: the {repair.record.attachment}: {repair.error}"
+    return f"repaired: the {repair.record.attachment}: {'; '.join(repair.repaired)}" if repair.changed else ""

@@ -19,7 +19,7 @@ pytest.importorskip("ansible.errors", reason="filters run on the controller")
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.fleet_report import fleet_report
-from ansible_collections.cni.node.plugins.plugin_utils._report import page
+from ansible_collections.cni.node.plugins.plugin_utils._report import details, page
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report import example_fleet
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report.example_fleet import (
     FINDING,
@@ -210,6 +210,28 @@ def test_the_page_of_a_large_fleet_has_a_hundred_bytes_for_each_attachment() -> 
     }
     # Names of containers and network namespaces are random, so half of them cannot be compressed.
     assert len(page.render(fleet(nodes))) - len(page.render(fleet({}))) < 100 * 5000
+
+
+REPAIR: dict[str, t.Any] = {
+    "time": 1795849200,
+    "network": "dbnet",
+    "container_id": "blue",
+    "ifname": "eth0",
+    "lost": ["the masquerade rule of 10.1.0.2 is gone"],
+    "by": ["nft (process 4711)"],
+}
+
+
+def test_repairs_by_the_node_itself_are_listed_with_the_newest_first() -> None:
+    (node,) = fleet({"one": facts(repairs=[REPAIR, {**REPAIR, "time": REPAIR["time"] + 60, "by": []}])})["nodes"]
+    assert node["repairs"][0] == {**REPAIR, "time": "2026-11-28T07:00:00Z"}
+    assert [row[0] for row in details.list_details(node)["repairs"]] == ["2026-11-28T07:01:00Z", "2026-11-28T07:00:00Z"]
+
+
+@pytest.mark.parametrize("time", [2**80, -(2**80), True, "now", None])
+def test_a_node_that_answers_with_another_time_is_not_read(time: object) -> None:
+    (node,) = fleet({"one": facts(repairs=[{**REPAIR, "time": time}])})["nodes"]
+    assert node["read"] is (time is True)
 
 
 def test_texts_from_a_node_are_escaped() -> None:

@@ -121,6 +121,72 @@ def test_another_release_changes_the_service_alone(units: RepairUnits, paths: No
     assert systemctl == ["daemon-reload"]
 
 
+WATCH = "cni-node-watch.service"
+
+
+def list_wants(paths: NodePaths) -> set[str]:
+    return {f"{path.parent.name}/{path.name}" for path in pathlib.Path(paths.unit_dir).glob("*.wants/*")}
+
+
+@pytest.mark.parametrize(
+    ("events", "names"),
+    [
+        ({"boot"}, {SERVICE}),
+        ({"reload"}, {SERVICE, RELOAD_SERVICE, TIMER}),
+        ({"boot", "reload"}, {SERVICE, RELOAD_SERVICE, TIMER}),
+        ({"change"}, {WATCH}),
+        ({"boot", "change"}, {SERVICE, WATCH}),
+        ({"boot", "reload", "change"}, {SERVICE, RELOAD_SERVICE, WATCH}),
+    ],
+)
+def test_each_event_has_its_units(
+    root: pathlib.Path, units: RepairUnits, paths: NodePaths, events: set[str], names: set[str]
+) -> None:
+    settings = SETTINGS._replace(events=frozenset(events))
+    assert set(settle(units, settings)) == names
+    wants = list_wants(paths)
+    assert ("multi-user.target.wants/cni-node-repair.service" in wants) == ("boot" in events)
+    assert ("firewalld.service.wants/cni-node-repair.service" in wants) == ("reload" in events)
+    assert (f"multi-user.target.wants/{WATCH}" in wants) == ("change" in events)
+    settle(units, SETTINGS)
+    settle(units, settings)
+    assert list_wants(paths) == wants
+    settle(units, None)
+    assert files_below(root) == []
+
+
+def test_the_service_that_watches_is_restarted_when_its_unit_changes(units: RepairUnits, systemctl: list[str]) -> None:
+    settings = SETTINGS._replace(events=frozenset(("change",)))
+    settle(units, settings)
+    assert systemctl == ["daemon-reload", f"restart {WATCH}"]
+    systemctl.clear()
+    settle(units, settings._replace(owners=("podman",)))
+    assert systemctl == ["daemon-reload", f"restart {WATCH}"]
+    systemctl.clear()
+    settle(units, None)
+    assert systemctl == [f"stop {WATCH}", "daemon-reload"]
+
+
+def test_the_service_that_watches_gets_what_the_task_selects(units: RepairUnits, paths: NodePaths) -> None:
+    settings = SETTINGS._replace(
+        networks=("a",), owners=("podman",), resources=("rules",), cache_dir="/var/a b", events=frozenset(("change",))
+    )
+    settle(units, settings)
+    text = lines(paths, WATCH)
+    (command,) = (line for line in text if line.startswith("ExecStart="))
+    assert command.endswith(f' -I {LIBRARY.path} watch --network a --owner podman --resource rules "/var/a b"')
+    (writable,) = (line for line in text if line.startswith("ReadWritePaths="))
+    assert writable == f'ReadWritePaths=-/run -{paths.state_dir} "-/var/a b"'
+
+
+def test_each_capability_has_a_reason(units: RepairUnits, paths: NodePaths) -> None:
+    settle(units, SETTINGS._replace(events=frozenset(("change",))))
+    text = lines(paths, WATCH)
+    (bounds,) = (line for line in text if line.startswith("CapabilityBoundingSet="))
+    reasons = [line.split()[1].rstrip(":") for line in text if line.startswith("# CAP_")]
+    assert sorted(bounds.partition("=")[2].split()) == sorted(reasons)
+
+
 def test_restoration_and_repair_are_independent(unit: SystemdUnit, units: RepairUnits) -> None:
     unit.carry_out(unit.plan_changes(["/var/lib/cni"], LIBRARY))
     settle(units, SETTINGS)

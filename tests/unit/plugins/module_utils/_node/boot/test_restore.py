@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     AttachmentResult,
     DesiredAttachment,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.boot import journal
+from ansible_collections.cni.node.plugins.module_utils._node.boot import journal, restore_command
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
 from ansible_collections.cni.node.plugins.module_utils._node.boot import restore as boot_restore
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
@@ -190,6 +190,6 @@ def test_an_unexpected_error_is_a_line_of_the_journal(
     def breaks(*dummy: t.Any) -> t.NoReturn:
         raise ValueError("never foreseen")
 
-    monkeypatch.setattr(boot_main, "restore", breaks)
+    monkeypatch.setattr(restore_command, "restore", breaks)
     assert boot_main.main([str(node.cache_dir)], node.paths) == 1
     assert capsys.readouterr().out.startswith("failed: unexpected ValueError: never foreseen; in breaks")

@@ -10,6 +10,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.info import prometheus
 from ansible_collections.cni.node.plugins.module_utils._node.info.address_pools import Pool
+from ansible_collections.cni.node.plugins.module_utils._node.watch.watch_state import WatchState
 
 ERROR = {"code": 6, "msg": "no", "details": ""}
 
@@ -68,3 +69,14 @@ def test_two_runs_differ_in_their_time_only() -> None:
     one, two = (prometheus.format_text(prometheus.describe((), (), (), {}), now) for now in (1.0, 2.0))
     assert one != two
     assert prometheus.without_time(one) == prometheus.without_time(two)
+
+
+def test_repairs_of_the_node_itself_are_a_counter() -> None:
+    watch = WatchState("/nonexistent")
+    watch.note_repair({"network": "dbnet"}, is_own=True)
+    text = prometheus.format_text(prometheus.describe((), (), (), {}, watch), 1.0)
+    assert "# TYPE cni_node_watch_repairs_total counter\n" in text
+    assert 'cni_node_watch_repairs_total{network="dbnet",owner="cni.node"} 1\n' in text
+    assert 'cni_node_watch_repairs_total{network="dbnet",owner="other"} 0\n' in text
+    assert "cni_node_watch_held 0\n" in text
+    assert "watch" not in prometheus.format_text(prometheus.describe((), (), (), {}), 1.0)

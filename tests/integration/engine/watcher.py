@@ -1,0 +1,133 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The service that repairs what attachments lose, as its unit starts it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._node.boot import watch_unit
+from ansible_collections.cni.node.tests.support import libraries
+
+STATE = pathlib.Path("/run/cni-node-watch/state.json")
+_READY = pathlib.Path("/run/watch-ready")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Watcher:
+    """The service, with the lines that it writes to the journal."""
+
+    def __init__(self, *arguments: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            _READY.unlink()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+            ready.bind(str(_READY))
+            ready.settimeout(30)
+            self._process = subprocess.Popen(
+                [*_limit_capabilities(), sys.executable, "-I", libraries.describe_checkout().path, "watch", *arguments],
+                stdout=subprocess.PIPE,
+                cwd="/",
+                env={"NOTIFY_SOCKET": str(_READY)},
+            )
+            assert ready.recv(100) == b"READY=1"
+        assert self._process.stdout is not None
+        os.set_blocking(self._process.stdout.fileno(), False)
+        self._output = b""
+        self.lines: list[str] = []
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def await_line(self, *fragments: str, seconds: float = 20) -> str:
+        """Return the first new line that has all fragments."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            for line in self.read():
+                if all(fragment in line for fragment in fragments):
+                    return line
+            time.sleep(0.02)
+        raise TimeoutError(f"no line with {fragments} within {seconds} s: {self.lines}")
+
+    def read(self) -> list[str]:
+        """Return the lines written since the last call."""
+        assert self._process.stdout is not None
+        self._output += self._process.stdout.read() or b""
+        *lines, self._output = self._output.split(b"\n")
+        new = [line.decode() for line in lines]
+        self.lines += new
+        return new
+
+    def await_idle(self) -> None:
+        """Wait until it has no child process and has slept for a second."""
+        quiet = time.monotonic()
+        before = self.switches()
+        while time.monotonic() - quiet < 1:
+            time.sleep(0.05)
+            if self.switches() != before or self.children():
+                before, quiet = self.switches(), time.monotonic()
+
+    def children(self) -> str:
+        return pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii")
+
+    def switches(self) -> int:
+        """Return how often it has gone to sleep."""
+        return int(self._status("voluntary_ctxt_switches"))
+
+    def resident(self) -> int:
+        """Return the memory that it uses, in KiB."""
+        return int(self._status("VmRSS").split()[0])
+
+    def seconds(self) -> tuple[float, float]:
+        """Return the seconds of processor time that it has taken, and those of its ended child processes."""
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        own, of_children = (sum(map(int, fields[start : start + 2])) / _TICKS for start in (11, 13))
+        return own, of_children
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self._process.send_signal(number)
+        status = self._process.wait(20)
+        self.read()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return status
+
+    def _status(self, key: str) -> str:
+        lines = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="ascii").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith(f"{key}:"))
+
+
+def _limit_capabilities() -> list[str]:
+    """Return the start of a command that has the capabilities of the unit only."""
+    (line,) = (line for line in watch_unit._TEXT.splitlines() if line.startswith("CapabilityBoundingSet="))
+    names = [name[len("CAP_") :].lower() for name in line.partition("=")[2].split()]
+    names = [name for name in names if name != os.environ.get("WITHOUT")]
+    bounds = ",".join(["-all", *(f"+{name}" for name in names)])
+    return ["setpriv", "--no-new-privs", f"--bounding-set={bounds}", "--inh-caps=-all", "--"]
+
+
+def show(figure: str) -> None:
+    """Write a figure of a test, which pytest shows with -s or -rP."""
+    sys.stdout.write(f"{figure}\n")
+
+
+@contextlib.contextmanager
+def watch(*arguments: str) -> t.Iterator[Watcher]:
+    """Run the service for the block."""
+    libraries.provide()
+    watcher = Watcher(*arguments)
+    try:
+        yield watcher
+    finally:
+        if watcher._process.poll() is None:
+            watcher.end(signal.SIGKILL)

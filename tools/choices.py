@@ -18,8 +18,10 @@ _TEMPLATES = "extensions/controller/config/job_templates.yml"
 # By file and the line of the option: its choices.
 PLACES: dict[tuple[str, str], t.Sequence[str]] = {
     **{(f"plugins/modules/{name}.py", "  runtime:"): NAMES for name in ("conflists", "kernel", "preflight_info")},
-    **{(f"plugins/modules/{name}.py", "  owners:"): OWNER_NAMES for name in ("gc", "metrics")},
+    **{(f"plugins/modules/{name}.py", "  owners:"): OWNER_NAMES for name in ("bundle", "gc", "metrics")},
     ("plugins/modules/repair.py", "  owners:"): _REPAIR_OWNERS,
+    ("plugins/modules/command.py", "  gc_owners:"): OWNER_NAMES,
+    ("plugins/modules/command.py", "  repair_owners:"): _REPAIR_OWNERS,
     ("plugins/filter/runtime_setup.py", "  _input:"): ('""', *NAMES),
     **{
         (f"roles/{role}/meta/argument_specs.yml", f"      {role}_runtime:"): _ROLE_NAMES

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    # Kept in step with plugins/module_utils/_module/conflist_items.py.
+    # Kept in step with plugins/module_utils/_module/items/conflist_items.py.
     DOCUMENTATION = r"""
 options:
   conflists:

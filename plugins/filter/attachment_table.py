@@ -60,50 +60,21 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
-from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._node.info.tables import format_attachments
 
-_HEADINGS: t.Final[Row] = ("NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "MAC", "ACTION")
+_EXPECTED = "expected a list of attachments, as cni.node.attachments returns it"
 
 
 def attachment_table(attachments: object) -> list[str]:
     if not isinstance(attachments, (list, tuple)) or not all(
         isinstance(entry, collections.abc.Mapping) for entry in attachments
     ):
-        raise AnsibleFilterError("attachment_table: expected a list of attachments, as cni.node.attachments returns it")
-    return lines(_HEADINGS, (_make_row(entry, f"attachments[{index}]") for index, entry in enumerate(attachments)))
-
-
-def _make_row(attachment: JsonMapping, where: str) -> Row:
+        raise AnsibleFilterError(f"attachment_table: {_EXPECTED}")
     try:
-        return _row(attachment)
-    except (AttributeError, KeyError, TypeError) as exc:
-        expected = "expected a list of attachments, as cni.node.attachments returns it"
-        raise AnsibleFilterError(f"attachment_table: {where} has an unexpected form; {expected}") from exc
-
-
-def _row(attachment: JsonMapping) -> Row:
-    result = attachment.get("result") or {}
-    error = attachment.get("error") or {}
-    return (
-        str(attachment.get("network", "?")),
-        str(attachment.get("container_id", attachment.get("path", "?"))),
-        str(attachment.get("ifname", "?")),
-        ",".join(_addresses(result)) or "-",
-        _mac(result, attachment) or "-",
-        str(attachment.get("action") or error.get("msg") or "-"),
-    )
-
-
-def _addresses(result: JsonMapping) -> list[str]:
-    families = [result[family]["ip"] for family in ("ip4", "ip6") if result.get(family)]
-    return [ip["address"] for ip in result.get("ips") or ()] + families
-
-
-def _mac(result: JsonMapping, attachment: JsonMapping) -> str:
-    inside = [interface for interface in result.get("interfaces") or () if interface.get("sandbox")]
-    named = [interface.get("mac", "") for interface in inside if interface.get("name") == attachment.get("ifname")]
-    return named[0] if named else ""
+        return format_attachments(attachments)
+    except CniError as exc:
+        raise AnsibleFilterError(f"attachment_table: {exc}; {_EXPECTED}") from exc
 
 
 class FilterModule:

@@ -117,8 +117,8 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
+from ansible_collections.cni.node.plugins.module_utils._base.table import Row, lines
 from ansible_collections.cni.node.plugins.plugin_utils._host_results import require_hosts
-from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
 _HEADINGS: t.Final[Row] = ("NODE", "CONTAINER", "INTERFACE", "NETWORK", "ACTION", "INTERRUPTED", "PORTS", "WHY")
 _KEYS = ("container_id", "ifname", "netns", "network", "action")

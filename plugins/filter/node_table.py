@@ -83,29 +83,21 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.cni.node.plugins.module_utils._base import printable
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
-from ansible_collections.cni.node.plugins.plugin_utils._report.problems import (
-    count_drift,
-    list_problems,
-    list_readable_attachments,
-    list_used_networks,
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._node.info.tables import (
+    ALL,
+    DRIFTED,
+    describe_unread,
+    format_nodes,
+    has_failed,
 )
-from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
-_HEADINGS: t.Final[Row] = ("NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "DRIFT", "TROUBLE")
-_ATTACHMENT_HEADINGS: t.Final[Row] = ("NODE", "NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "PORTS", "DRIFT")
-_ALL = "all"
-_DRIFTED = "drifted"
-# How many drifted attachments are listed.
-_LIMIT = 20
-
-_T = t.TypeVar("_T")
+_EXPECTED = "expected a dictionary of node names to results of cni.node.node_info"
 
 
 def node_table(
     nodes: object,
-    attachments: str = _DRIFTED,
+    attachments: str = DRIFTED,
     *,
     failed: t.Sequence[str] = (),
     hostvars: t.Mapping[t.Any, t.Any] | None = None,
@@ -114,26 +106,15 @@ def node_table(
     if not isinstance(nodes, collections.abc.Mapping) or not all(
         isinstance(facts, collections.abc.Mapping) for facts in nodes.values()
     ):
-        raise AnsibleFilterError("node_table: expected a dictionary of node names to results of cni.node.node_info")
-    if attachments not in (_ALL, _DRIFTED):
-        raise AnsibleFilterError(f"node_table: attachments: {attachments!r}; expected: {_ALL} or {_DRIFTED}")
+        raise AnsibleFilterError(f"node_table: {_EXPECTED}")
+    if attachments not in (ALL, DRIFTED):
+        raise AnsibleFilterError(f"node_table: attachments: {attachments!r}; expected: {ALL} or {DRIFTED}")
     named = {str(name): facts for name, facts in nodes.items()}
     failures = {str(name): _find_failure(hostvars or {}, name, steps or {}) for name in failed}
-    read = {**named, **{name: {} for name in failures if name not in named}}
-    table = lines(_HEADINGS, [_make_row(name, _row, facts, failures.get(name, [])) for name, facts in read.items()])
-    rows = [row for name, facts in named.items() for row in _make_row(name, _attachment_rows, facts, attachments)]
-    limit = len(rows) if attachments == _ALL else _LIMIT
-    more = [f"and {len(rows) - limit} more"] if len(rows) > limit else []
-    return [*table, "", *lines(_ATTACHMENT_HEADINGS, rows[:limit]), *more] if rows else table
-
-
-def _make_row(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
     try:
-        return make(name, *arguments)
-    except (AttributeError, KeyError, TypeError) as exc:
-        expected = "expected a dictionary of node names to results of cni.node.node_info"
-        escaped_name = printable.line(name)
-        raise AnsibleFilterError(f"node_table: the value of {escaped_name} has an unexpected form; {expected}") from exc
+        return format_nodes(named, attachments, failures)
+    except CniError as exc:
+        raise AnsibleFilterError(f"node_table: {exc}; {_EXPECTED}") from exc
 
 
 def _find_failure(hostvars: t.Mapping[t.Any, t.Any], name: str, steps: t.Mapping[str, str]) -> list[str]:
@@ -141,60 +122,9 @@ def _find_failure(hostvars: t.Mapping[t.Any, t.Any], name: str, steps: t.Mapping
     variables = hostvars.get(name, {})
     for variable, step in steps.items():
         result = variables.get(variable)
-        if isinstance(result, collections.abc.Mapping) and _has_failed(result):
-            return [_describe_unread(result)] if result.get("unreachable") else [f"failed at: {step}"]
+        if isinstance(result, collections.abc.Mapping) and has_failed(result):
+            return [describe_unread(result)] if result.get("unreachable") else [f"failed at: {step}"]
     return []
-
-
-def _has_failed(result: JsonMapping) -> bool:
-    return bool(result.get("failed") or result.get("unreachable"))
-
-
-def _describe_unread(result: JsonMapping) -> str:
-    lines_of_reason = str(result.get("msg") or "").strip().splitlines()
-    what = "not reached" if result.get("unreachable") else "not read"
-    return ": ".join([what, *lines_of_reason[:1]])
-
-
-def _row(name: str, facts: JsonMapping, failure: t.Sequence[str]) -> Row:
-    unread = [_describe_unread(facts)] if _has_failed(facts) and "attachments" not in facts else []
-    return (
-        name,
-        _plugins(facts),
-        ",".join(network["name"] for network in list_used_networks(facts)) or "-",
-        str(len(facts["attachments"])) if "attachments" in facts else "-",
-        _drift(facts),
-        ", ".join([*(failure or unread), *(problem.text for problem in list_problems(facts))]) or "-",
-    )
-
-
-def _plugins(facts: JsonMapping) -> str:
-    releases = [release["version"] for release in facts.get("releases", ()) if release["current"]]
-    if releases:
-        return ",".join(releases)
-    return f"{len(facts['plugins'])} found" if facts.get("plugins") else "-"
-
-
-def _drift(facts: JsonMapping) -> str:
-    live, drifted, unknown = count_drift(facts)
-    counted = [str(drifted or "none")] if live > unknown else []
-    return ", ".join([*counted, *([f"{unknown} unknown"] if unknown else [])]) or "-"
-
-
-def _attachment_rows(name: str, facts: JsonMapping, which: str) -> list[Row]:
-    return [
-        (
-            name,
-            str(attachment["network"]),
-            str(attachment["container_id"]),
-            str(attachment["ifname"]),
-            ",".join(attachment.get("addresses", ())) or "-",
-            ",".join(attachment.get("ports", ())) or "-",
-            "unknown" if attachment.get("drift") is None else "; ".join(attachment["drift"]) or "none",
-        )
-        for attachment in list_readable_attachments(facts)
-        if which == _ALL or attachment.get("drift")
-    ]
 
 
 class FilterModule:

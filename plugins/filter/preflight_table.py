@@ -61,7 +61,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
-from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
+from ansible_collections.cni.node.plugins.module_utils._base.table import Row, lines
 
 _HEADINGS: t.Final[Row] = ("NODE", "RUNTIME", "STATE", "WHAT", "NEEDED", "FOUND")
 _ORDER = ("missing", "warning", "ok")

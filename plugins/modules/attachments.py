@@ -500,7 +500,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.attachments import ensure
-from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import PLANNED
+from ansible_collections.cni.node.plugins.module_utils._module.items.conflist_items import PLANNED
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 
 _ITEM: t.Final[arguments.Spec] = {

@@ -280,8 +280,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.module_utils._module.conflists import VALIDATE, ensure
+from ansible_collections.cni.node.plugins.module_utils._module.items.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES
 

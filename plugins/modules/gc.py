@@ -337,37 +337,12 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
-from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import RETURNED
-from ansible_collections.cni.node.plugins.module_utils._module.gc import collect
+from ansible_collections.cni.node.plugins.module_utils._module.gc import ARGUMENTS, collect
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
-    attachment = {
-        "network": {"type": "str"},
-        "container_id": {"type": "str", "required": True},
-        "ifname": {"type": "str", "default": "eth0"},
-    }
-    module = AnsibleModule(
-        argument_spec={
-            "networks": {"type": "list", "elements": "str", "default": []},
-            "valid_attachments": {"type": "list", "elements": "dict", "options": attachment},
-            "min_age": {"type": "float", "default": 300},
-            "owners": {"type": "list", "elements": "str", "default": [], "choices": list(runtimes.OWNER_NAMES)},
-            "release": {"type": "list", "elements": "str", "default": []},
-            "confirm": {"type": "bool", "default": False},
-            "removed_conflists": RETURNED,
-            "removed_attachments": {"type": "list", "elements": "dict", "default": []},
-            **arguments.CONF_DIR,
-            **arguments.PLUGIN_DIRS,
-            **arguments.CACHE_DIR,
-            **arguments.TIMEOUT,
-        },
-        supports_check_mode=True,
-    )
-    run(module, collect, paths)
+    run(AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True), collect, paths)
 
 
 if __name__ == "__main__":

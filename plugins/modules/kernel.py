@@ -282,7 +282,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
+from ansible_collections.cni.node.plugins.module_utils._module.items.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.module_utils._module.kernel import ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import NAMES

@@ -635,26 +635,10 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
-from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.node_info import DEFAULT_PARTS, OTHER_PARTS, ensure
+from ansible_collections.cni.node.plugins.module_utils._module.node_info import ARGUMENTS, ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 
-SPEC: t.Final[dict[str, t.Any]] = {
-    "argument_spec": {
-        "gather": {
-            "type": "list",
-            "elements": "str",
-            "choices": [*DEFAULT_PARTS, *OTHER_PARTS],
-            "default": DEFAULT_PARTS,
-        },
-        "drift": {"type": "bool", "default": True},
-        **arguments.CONF_DIR,
-        **arguments.PLUGIN_DIRS,
-        **arguments.CACHE_DIR,
-        **arguments.TIMEOUT,
-    },
-    "supports_check_mode": True,
-}
+SPEC: t.Final[dict[str, t.Any]] = {"argument_spec": ARGUMENTS, "supports_check_mode": True}
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:

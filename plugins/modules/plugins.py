@@ -438,10 +438,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS, PLANNED
-from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import SETS
+from ansible_collections.cni.node.plugins.module_utils._module.items.conflist_items import CONFLISTS, PLANNED
 from ansible_collections.cni.node.plugins.module_utils._module.plugins import ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._module.sources.plugin_sources import SETS
 
 SPEC: t.Final[dict[str, t.Any]] = {
     "argument_spec": {

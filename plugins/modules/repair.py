@@ -305,34 +305,13 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
-from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.repair import repair
+from ansible_collections.cni.node.plugins.module_utils._module.repair import ARGUMENTS, repair
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
-from ansible_collections.cni.node.plugins.module_utils._node.boot.repair_units import EVENTS
-from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import OWN
-from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     module = AnsibleModule(
-        argument_spec={
-            "networks": {"type": "list", "elements": "str", "default": []},
-            "owners": {
-                "type": "list",
-                "elements": "str",
-                "choices": [OWN, *rows.OWNER_NAMES],
-                "default": [],
-            },
-            "resources": {"type": "list", "elements": "str", "choices": ["rules", "interfaces"]},
-            "timeout": {"type": "float", "default": 60},
-            "on_reload": {"type": "str", "choices": ["present", "absent"]},
-            "repair_on": {"type": "list", "elements": "str", "choices": list(EVENTS)},
-            "interval": {"type": "str", "default": "1min"},
-            "packages": {"type": "bool", "default": False},
-            **arguments.CACHE_DIR,
-        },
-        mutually_exclusive=[("on_reload", "repair_on")],
-        supports_check_mode=True,
+        argument_spec=ARGUMENTS, mutually_exclusive=[("on_reload", "repair_on")], supports_check_mode=True
     )
     run(module, repair, paths)
 

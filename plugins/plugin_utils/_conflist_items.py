@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
+from ansible_collections.cni.node.plugins.module_utils._module.items.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, plain
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import nearest

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
+from ansible_collections.cni.node.plugins.module_utils._module.items.attachments_result import complete_result
 
 _LISTS = ("warnings", "deprecations")
 _SUMS = ("total", "plugins")

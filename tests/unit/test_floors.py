@@ -4,7 +4,7 @@
 
 """Floors and rooms: imports go down only, rooms import permitted rooms only, and each floor has its own libraries.
 
-modules -> _module, _node -> _reference -> _cni, _linux -> _base. The rooms are the directories of _node and _validation.
+modules, _command -> _module, _node -> _reference -> _cni, _linux -> _base. The rooms are the directories of _node and _validation.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "module_utils._reference": set(NODE[:3]),
     "module_utils._node": set(NODE[:4]),
     "module_utils._module": set(NODE[:5]),
+    "module_utils._command": set(NODE),
     "modules": {"module_utils._base", "module_utils._module", "module_utils._node"},
     "doc_fragments": set(),
     **{floor: {"plugin_utils", *NODE} for floor in CONTROLLER},
@@ -57,6 +58,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "watch": {"repair"},
         "boot": {"attachments", "files", "library", "repair", "watch"},
         "info": {"plugins", "runtimes", "watch"},
+        "bundle": {"info"},
         "preflight": {"kernel", "plugins", "runtimes"},
         "trial": {"attachments"},
         "diagnosis": set(),

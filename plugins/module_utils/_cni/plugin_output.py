@@ -26,12 +26,12 @@ if t.TYPE_CHECKING:
 _GO_TRACE = b"\n\ngoroutine "
 _STDERR_LINES = 10
 # For values of arguments, which may be secrets, in messages.
-_HIDDEN = "***"
+HIDDEN = "***"
 # Keys of the specification's conventions. Their values are not secret, and the messages are useless without them.
 _OPEN = frozenset(("IgnoreUnknown", "IP", "MAC", "GATEWAY", "ips", "mac"))
 _OPEN_PREFIX = "K8S_POD_"
 # A shorter text would also match inside unrelated words.
-_SHORTEST = 6
+SHORTEST = 6
 # The standard error of a plugin that has reported its error is debugging output.
 _DEBUG_LINES, _DEBUG_WIDTH = 3, 160
 _SHORTAGES = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -126,21 +126,22 @@ def _without_trace(output: bytes) -> bytes:
 
 def _hide_values(text: str, args: t.Mapping[str, str], request: bytes) -> str:
     """Return a plugin's message with the values of CNI_ARGS and of its request's ``args.cni`` hidden."""
-    pairs = {key: value for key, value in args.items() if value and not _is_open(key)}
+    pairs = {key: value for key, value in args.items() if value and not is_open(key)}
     for key, value in pairs.items():
-        for form in _forms(value):
-            text = text.replace(f"{key}={form}", f"{key}={_HIDDEN}")
+        for form in quoted_forms(value):
+            text = text.replace(f"{key}={form}", f"{key}={HIDDEN}")
     values = {*pairs.values(), *_texts(_config_args(request))}
-    for form in sorted({form for value in values for form in _forms(value)}, key=len, reverse=True):
-        text = text.replace(form, _HIDDEN) if len(form) >= _SHORTEST else text
+    for form in sorted({form for value in values for form in quoted_forms(value)}, key=len, reverse=True):
+        text = text.replace(form, HIDDEN) if len(form) >= SHORTEST else text
     return text
 
 
-def _is_open(key: str) -> bool:
+def is_open(key: str) -> bool:
+    """Return whether an argument's value is not secret."""
     return key in _OPEN or key.startswith(_OPEN_PREFIX)
 
 
-def _forms(value: str) -> list[str]:
+def quoted_forms(value: str) -> list[str]:
     """Return a value and its quoted forms, the longest first."""
     quoted = (json.dumps(value, ensure_ascii=ensure_ascii)[1:-1] for ensure_ascii in (True, False))
     return sorted({value, *quoted}, key=len, reverse=True)
@@ -160,7 +161,7 @@ def _texts(value: object) -> t.Iterator[str]:
         yield value
     elif isinstance(value, dict):
         for key, entry in value.items():
-            yield from () if _is_open(key) else _texts(entry)
+            yield from () if is_open(key) else _texts(entry)
     elif isinstance(value, list):
         for entry in value:
             yield from _texts(entry)

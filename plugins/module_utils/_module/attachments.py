@@ -26,10 +26,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._module import attachments_result as report
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY, positive
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_batch import plan_batch
 from ansible_collections.cni.node.plugins.module_utils._module.engine import stderr_log, warn_of_omitted
+from ansible_collections.cni.node.plugins.module_utils._module.items import attachments_result as report
+from ansible_collections.cni.node.plugins.module_utils._module.items.attachments_batch import plan_batch
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import Journal, Sharing, reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.decision import (

@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import NotFound
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
+from ansible_collections.cni.node.plugins.module_utils._module.items.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import (
     as_failure,
     phrase_action,

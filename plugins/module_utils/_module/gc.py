@@ -26,15 +26,38 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
     with_planned,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import rule_cache
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.engine import make_runtime
+from ansible_collections.cni.node.plugins.module_utils._module.items.conflist_items import RETURNED
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, KEPT, GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
+
+_ATTACHMENT = {
+    "network": {"type": "str"},
+    "container_id": {"type": "str", "required": True},
+    "ifname": {"type": "str", "default": "eth0"},
+}
+ARGUMENTS: t.Final[arguments.Spec] = {
+    "networks": {"type": "list", "elements": "str", "default": []},
+    "valid_attachments": {"type": "list", "elements": "dict", "options": _ATTACHMENT},
+    "min_age": {"type": "float", "default": 300},
+    "owners": {"type": "list", "elements": "str", "default": [], "choices": list(rows.OWNER_NAMES)},
+    "release": {"type": "list", "elements": "str", "default": []},
+    "confirm": {"type": "bool", "default": False},
+    "removed_conflists": RETURNED,
+    "removed_attachments": {"type": "list", "elements": "dict", "default": []},
+    **arguments.CONF_DIR,
+    **arguments.PLUGIN_DIRS,
+    **arguments.CACHE_DIR,
+    **arguments.TIMEOUT,
+}
 
 # Between network, container ID and interface.
 _SLASHES = 2

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.printable import qu
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import router_advertisements, traffic_control
-from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
+from ansible_collections.cni.node.plugins.module_utils._module.items.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action, warn
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.planned_changes import Plan
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network, add_runtime

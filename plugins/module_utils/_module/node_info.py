@@ -35,6 +35,19 @@ DEFAULT_PARTS = ["plugins", "releases", "networks", "attachments", "leases", "ne
 LINKS, STATUS, REPAIRS = ("links", "status", "repairs")
 OTHER_PARTS = (LINKS, FINDINGS, STATUS, REPAIRS)
 _LISTED = (*DEFAULT_PARTS, LINKS, REPAIRS)
+ARGUMENTS: t.Final[arguments.Spec] = {
+    "gather": {
+        "type": "list",
+        "elements": "str",
+        "choices": [*DEFAULT_PARTS, *OTHER_PARTS],
+        "default": DEFAULT_PARTS,
+    },
+    "drift": {"type": "bool", "default": True},
+    **arguments.CONF_DIR,
+    **arguments.PLUGIN_DIRS,
+    **arguments.CACHE_DIR,
+    **arguments.TIMEOUT,
+}
 
 
 def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:

@@ -26,13 +26,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.all_records import A
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
-from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import (
+from ansible_collections.cni.node.plugins.module_utils._module.items.conflist_items import content_of
+from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
+from ansible_collections.cni.node.plugins.module_utils._module.sources.plugin_sources import (
     move_credentials,
     requested_sets,
     select_releases,
 )
-from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins

@@ -18,18 +18,32 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._linux.links.traffic_control import LIBRARY
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
-from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
+from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import OWN, Selection, repair_node
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import (
     LIBRARY_HINT,
     Repair,
     Resource,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
+
+ARGUMENTS: t.Final[arguments.Spec] = {
+    "networks": {"type": "list", "elements": "str", "default": []},
+    "owners": {"type": "list", "elements": "str", "choices": [OWN, *rows.OWNER_NAMES], "default": []},
+    "resources": {"type": "list", "elements": "str", "choices": [resource.value for resource in Resource]},
+    "timeout": {"type": "float", "default": 60},
+    "on_reload": {"type": "str", "choices": ["present", "absent"]},
+    "repair_on": {"type": "list", "elements": "str", "choices": list(repair_units.EVENTS)},
+    "interval": {"type": "str", "default": "1min"},
+    "packages": {"type": "bool", "default": False},
+    **arguments.CACHE_DIR,
+}
 
 
 def repair(module: AnsibleModule, paths: NodePaths) -> JsonObject:

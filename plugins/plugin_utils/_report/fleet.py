@@ -14,8 +14,8 @@ import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.module_utils._node.info.problems import list_used_networks
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, range_sets
-from ansible_collections.cni.node.plugins.plugin_utils._report.problems import list_used_networks
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, read
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks

@@ -21,8 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import DELETED, REMOVED
-from ansible_collections.cni.node.plugins.plugin_utils._report import details, fleet, topology
-from ansible_collections.cni.node.plugins.plugin_utils._report.problems import (
+from ansible_collections.cni.node.plugins.module_utils._node.info.problems import (
     NodeProblem,
     count_drift,
     list_attachment_problems,
@@ -30,6 +29,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._report.problems import (
     list_problems,
     list_readable_attachments,
 )
+from ansible_collections.cni.node.plugins.plugin_utils._report import details, fleet, topology
 
 # Changes when a key changes its meaning or goes; a new key does not change it.
 FORMAT = 1

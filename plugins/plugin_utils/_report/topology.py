@@ -13,9 +13,9 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE
+from ansible_collections.cni.node.plugins.module_utils._node.info.problems import list_used_networks
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
-from ansible_collections.cni.node.plugins.plugin_utils._report.problems import list_used_networks
 
 # How traffic gets from a segment to a link of the node.
 MASQUERADED, ROUTED, JOINED = "masquerade", "routed", "joined"

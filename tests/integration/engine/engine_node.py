@@ -32,7 +32,7 @@ from ansible_collections.cni.node.tests.support.scripted_plugins import Scripted
 from ansible_collections.cni.node.tests.support.until import until
 
 MODULES = "ansible_collections.cni.node.plugins.modules"
-RUN_PLUGINS = ("attachments", "conflists", "gc", "node_info", "verify")
+RUN_PLUGINS = ("attachments", "bundle", "command", "conflists", "gc", "node_info", "verify")
 PLUGIN_DIRS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
 
 

@@ -33,6 +33,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     DesiredAttachment,
     Policy,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf import ResolvConfFiles
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import (
     lease_files,
     recorded_directories,
@@ -69,6 +70,15 @@ def read_restorable(cache_dir: str) -> list[Record]:
     """Return the records and intents of all attachments that are restored at boot."""
     stores = (RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir))
     return [record for store in stores for record in store.read_to_restore()[0]]
+
+
+def write_resolv_conf(cache_dirs: t.Iterable[str], paths: NodePaths) -> list[str]:
+    """Write the ``resolv.conf`` of each restored network namespace, and return warnings; errors as `durable.write`."""
+    files = ResolvConfFiles(paths)
+    changes, warnings = files.plan_changes(record for path in cache_dirs for record in read_restorable(path))
+    for change in changes:
+        files.carry_out(change)
+    return warnings
 
 
 def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniError]]:

@@ -18,8 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import defa
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot.journal import write_line
-from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf import ResolvConfFiles
-from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import read_restorable, restore
+from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import restore, write_resolv_conf
 
 T = t.TypeVar("T")
 
@@ -27,8 +26,7 @@ T = t.TypeVar("T")
 def main(cache_dirs: t.Sequence[str], paths: NodePaths) -> int:
     """Restore attachments, and print a line for each that was changed or failed; return 0 if nothing failed."""
     successes = [_attempt(functools.partial(_restore, paths), path) for path in cache_dirs]
-    write_resolv_conf = functools.partial(_write_resolv_conf, ResolvConfFiles(paths))
-    return 0 if all([*successes, _attempt(write_resolv_conf, cache_dirs)]) else 1
+    return 0 if all([*successes, _attempt(functools.partial(_write_resolv_conf, paths), cache_dirs)]) else 1
 
 
 def _attempt(step: t.Callable[[T], bool], argument: T) -> bool:
@@ -46,12 +44,9 @@ def _restore(paths: NodePaths, cache_dir: str) -> bool:
     return not any(result.error for result in results)
 
 
-def _write_resolv_conf(files: ResolvConfFiles, cache_dirs: t.Sequence[str]) -> bool:
-    changes, warnings = files.plan_changes(record for path in cache_dirs for record in read_restorable(path))
-    for warning in warnings:
+def _write_resolv_conf(paths: NodePaths, cache_dirs: t.Sequence[str]) -> bool:
+    for warning in write_resolv_conf(cache_dirs, paths):
         write_line(warning)
-    for change in changes:
-        files.carry_out(change)
     return True
 
 

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
+from ansible_collections.cni.node.plugins.module_utils._module.items.attachments_result import complete_result
 from ansible_collections.cni.node.plugins.plugin_utils._merged_calls import MergedCalls
 
 ERROR: JsonObject = {"code": 7, "msg": "no", "details": "not at all"}

@@ -112,6 +112,16 @@ def _call(call: PluginCall) -> JsonObject:
 
 
 def _entry(outcome: AttachmentResult, plugin_seconds: float, executor: Stopwatch, log: StderrLog | None) -> JsonObject:
+    return {
+        **describe(outcome),
+        "plugin_seconds": round(plugin_seconds, 6),
+        "builtin_plugins": executor.list_builtin(outcome.attachment.key),
+        **({} if log is None else {"stderr": log.entries(outcome.attachment.key)}),
+    }
+
+
+def describe(outcome: AttachmentResult) -> JsonObject:
+    """Return the keys of an attachment's entry that its result has, without those of its plugins' calls."""
     attachment = outcome.attachment
     return {
         "network": attachment.network,
@@ -126,9 +136,6 @@ def _entry(outcome: AttachmentResult, plugin_seconds: float, executor: Stopwatch
         "error": outcome.error.as_dict() if outcome.error else None,
         "false_alarms": [error.msg for error in outcome.false_alarms],
         "seconds": round(outcome.seconds, 6),
-        "plugin_seconds": round(plugin_seconds, 6),
-        "builtin_plugins": executor.list_builtin(attachment.key),
-        **({} if log is None else {"stderr": log.entries(attachment.key)}),
     }
 
 

@@ -275,7 +275,7 @@ class _RequestedSource:
     def _open(self) -> t.IO[bytes]:
         """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""
         if is_url(self._path):
-            from ansible_collections.cni.node.plugins.module_utils._module.download import download
+            from ansible_collections.cni.node.plugins.module_utils._module.sources.download import download
 
             credentials = (self._options.url_username, self._options.url_password)
             limits = (self._module.params["timeout"], self._module.params["download_timeout"])

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import (
+from ansible_collections.cni.node.plugins.module_utils._module.items.attachments_result import (
     complete_result,
     entries_and_diff,
     timing,

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The work of the module `command`."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._module import arguments, gc, repair
+from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
+from ansible_collections.cni.node.plugins.module_utils._node.boot.command_file import set_up
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+# What the command uses.
+_SETTINGS: t.Final[arguments.Spec] = {
+    **{f"gc_{name}": gc.ARGUMENTS[name] for name in ("min_age", "owners")},
+    **{f"repair_{name}": repair.ARGUMENTS[name] for name in ("networks", "owners", "resources")},
+    **arguments.CONF_DIR,
+    **arguments.PLUGIN_DIRS,
+    **arguments.CACHE_DIR,
+}
+ARGUMENTS: t.Final[arguments.Spec] = {
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "path": {"type": "path", "default": "/usr/local/sbin/cni-node"},
+    **_SETTINGS,
+}
+
+
+def ensure(module: AnsibleModule) -> JsonObject:
+    """Run the module `command` and return its result."""
+    params = module.params
+    path = params["path"]
+    if not os.path.isabs(path):
+        raise CniError(Code.INVALID_CONFIG, f"path: {path!r}", "expected: an absolute path")
+    settings = {name: params[name] for name in _SETTINGS} if params["state"] == "present" else None
+    change = set_up(path, settings, dry_run=module.check_mode)
+    return {
+        "changed": change.changed,
+        "files": [{"path": path, "action": change.action}] if change.changed else [],
+        "diff": [change.as_diff()] if change.changed else [],
+        "msg": f"{path}: {phrase_action(change.action, predicted=module.check_mode)}",
+    }

@@ -206,22 +206,12 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
-from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.diagnose import diagnose
+from ansible_collections.cni.node.plugins.module_utils._module.diagnose import ARGUMENTS, diagnose
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 
 
 def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
-    module = AnsibleModule(
-        argument_spec={
-            "from": {"type": "str", "required": True},
-            "to": {"type": "str", "required": True},
-            "timeout": {"type": "float", "default": 0.8},
-            **arguments.CACHE_DIR,
-        },
-        supports_check_mode=True,
-    )
-    run(module, diagnose, paths)
+    run(AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True), diagnose, paths)
 
 
 if __name__ == "__main__":

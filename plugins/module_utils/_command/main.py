@@ -20,11 +20,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
 from ansible_collections.cni.node.plugins.module_utils._base.library import hold_current
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
-from ansible_collections.cni.node.plugins.module_utils._command import gc, repair, restore, status
+from ansible_collections.cni.node.plugins.module_utils._command import gc, repair, restore, status, why
 from ansible_collections.cni.node.plugins.module_utils._command.subcommand import Answer, Call
 from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure
 
-SUBCOMMANDS = (status.SUBCOMMAND, repair.SUBCOMMAND, gc.SUBCOMMAND, restore.SUBCOMMAND)
+SUBCOMMANDS = (status.SUBCOMMAND, why.SUBCOMMAND, repair.SUBCOMMAND, gc.SUBCOMMAND, restore.SUBCOMMAND)
 
 _NAME = "cni-node"
 _DESCRIPTION = "Look at the container networks of this node, and mend them, without the controller of cni.node."

@@ -13,17 +13,24 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis import diagnosis
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+ARGUMENTS: t.Final[arguments.Spec] = {
+    "from": {"type": "str", "required": True},
+    "to": {"type": "str", "required": True},
+    "timeout": {"type": "float", "default": 0.8},
+    **arguments.CACHE_DIR,
+}
+
 
 def diagnose(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Run the module `diagnose` and return its result."""
     params = module.params
-    timeout = positive("timeout", params["timeout"])
+    timeout = arguments.positive("timeout", params["timeout"])
     done = diagnosis.diagnose(
         paths, params["cache_dir"], params["from"], params["to"], timeout, dry_run=module.check_mode
     )

@@ -124,6 +124,25 @@ def test_status_shows_drift_and_is_the_result_of_node_info(
     assert printed == {key: value for key, value in gathered.result.items() if key != "invocation"}
 
 
+def test_why_names_the_broken_step_and_is_the_result_of_diagnose(
+    node: EngineNode, command: pathlib.Path, attached: JsonObject
+) -> None:
+    ends = ("node", attached["container_id"])
+    shown = cni_node("why", *ends)
+    assert (shown.status, shown.err) == (WELL, "")
+    assert shown.out.splitlines()[-1] == f"node -> {ends[1]}: reached"
+    subprocess.run(["ip", "link", "set", "cni0", "down"], check=True)
+    shown = cni_node("why", *ends, "--check")
+    assert shown.status == WRONG
+    assert "   to mend: ip link set cni0 up" in shown.out.splitlines()
+    expected = node.run("diagnose", **{"from": ends[0]}, to=ends[1], _ansible_check_mode=True).result
+    printed = cni_node("why", *ends, "--check", "--json").result
+    assert printed == {key: expected[key] for key in expected if key != "invocation"}
+    refused = cni_node("why", "nobody", ends[1])
+    assert refused.status == REFUSED
+    assert "from: 'nobody' is neither an attachment" in refused.err
+
+
 def test_repair_does_what_the_module_does(node: EngineNode, command: pathlib.Path, attached: JsonObject) -> None:
     before = rules()
     flush()
@@ -192,9 +211,9 @@ def test_an_unreadable_record_is_a_problem_without_control_characters(node: Engi
         assert "\x1b" not in shown.out + shown.err
 
 
-@pytest.mark.parametrize("name", ["status", "repair", "gc", "restore"])
-def test_a_python_without_ansible_is_enough(command: pathlib.Path, name: str) -> None:
-    argv = ["/usr/bin/python3", "-I", str(command), name, "--json"]
+@pytest.mark.parametrize("call", ["status", "why node 127.0.0.1", "repair", "gc", "restore"])
+def test_a_python_without_ansible_is_enough(command: pathlib.Path, call: str) -> None:
+    argv = ["/usr/bin/python3", "-I", str(command), *call.split(), "--json"]
     done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd="/", env={}, timeout=60)
     assert (done.returncode, done.stderr) == (WELL, "")
     assert "msg" in json.loads(done.stdout)

@@ -161,6 +161,8 @@ BREAKS: dict[str, tuple[t.Any, ...]] = {
     "sender's end down": ("ip link set {client_end} down", "to a container", Check.PAIR, "node"),
     "sender's port": ("ip link set {client_end} nomaster", "to a container", Check.PORT, "node"),
     "bridge down": ("ip link set cni0 down", "to a container", Check.BRIDGE, "node"),
+    "bridge down for the node": ("ip link set cni0 down", "from the node", Check.LINK, "node"),
+    "no route of the node": ("ip route flush dev cni0", "from the node", Check.ROUTE, "node"),
     "receiver's end down": ("ip link set {web_end} down", "to a container", Check.PAIR, "node"),
     "receiver's port": ("ip link set {web_end} nomaster", "to a container", Check.PORT, "node"),
     "receiver down": ("ip -n web link set eth0 down", "to a container", Check.LINK, "web"),

@@ -259,9 +259,9 @@ class Way:
         return packet
 
     def _no_route(self, place: Place, packet: Packet, answer: RouteAnswer) -> Step:
-        child = next(filter(is_child, self._places.containers(packet.destination)), None)
-        if place.is_node and child is not None:
-            return describe_child(place, child)
+        behind = next(iter(self._places.containers(packet.destination)), None) if place.is_node else None
+        if behind is not None:
+            return describe_child(place, behind) if is_child(behind) else self._wrong_link(place, packet, None, behind)
         container = self._find_container(place)
         gateways = (
             _gateways(container.record, packet.destination.version)
@@ -305,9 +305,6 @@ class Way:
             )
         for step in self._check_forwarding(place, link, packet):
             return step
-        container = next(iter(self._places.containers(packet.destination)), None)
-        if place.is_node and container is not None and not is_child(container):
-            return self._wrong_link(place, packet, None, container)
         return self._no_route(place, packet, answer)
 
     def _check_forwarding(self, place: Place, link: Link, packet: Packet) -> t.Iterator[Step]:
@@ -342,11 +339,16 @@ class Way:
         bridge = place.links.get(end.master) if end is not None else None
         names = record.node_interfaces if record is not None else []
         expected = bridge.name if bridge is not None else next(iter(names), end.name if end is not None else "")
+        # Without the link, its routes are gone.
+        for step in [*(require_usable(place, bridge) if bridge else ()), *(require_usable(place, end) if end else ())]:
+            return step
         found = (
             f"{packet.destination} of {container.place.name} is sent through {link.name}"
             if link
             else (f"no route to {packet.destination} of {container.place.name}")
         )
+        if not expected:
+            return broken(Check.ROUTE, place.name, found, f"a route to {packet.destination}")
         drift = self._places.find_drift(record) if record is not None else ()
         command = place.command("ip", "route", "add", str(packet.destination), "dev", expected)
         return broken(Check.ROUTE, place.name, found, f"a route through {expected}", _REPAIR if drift else command)

@@ -33,6 +33,7 @@ NAVIGATION: t.Final = {
         "tutorials/kubeadm",
         "tutorials/service",
         "tutorials/firewall-reload",
+        "tutorials/unreachable",
     ),
     "How-to": (
         "howto/ci",
@@ -48,6 +49,7 @@ NAVIGATION: t.Final = {
     ),
     "Reference": (
         "playbooks",
+        "command",
         "filters",
         "reference/modules",
         "reference/filters",

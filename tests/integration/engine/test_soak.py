@@ -93,7 +93,7 @@ def test_a_run_after_random_damage_establishes_exactly_the_requested_state(node:
         assert {(finding["kind"], finding["action"]) for finding in findings} <= {
             ("temporary file", "removed"),
             ("lock", "removed"),
-        }
+        }, findings
         again = node.attach(*desired, *unwanted)
         assert {(entry["action"], entry["changed"]) for entry in again} <= {("checked", False), ("unchanged", False)}
         assert sorted(path.name for path in (node.cache_dir / "results").iterdir()) == sorted(

@@ -23,6 +23,8 @@ ORDER: list[tuple[str, slice]] = [
     ("conflists", slice(2)),
     ("attachments", slice(4)),
     ("diagnose", slice(None)),
+    ("bundle", slice(None)),
+    ("command", slice(None)),
     ("attachments", slice(4, None)),
     ("repair", slice(None)),
     ("verify", slice(None)),

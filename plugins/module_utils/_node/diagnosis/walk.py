@@ -340,8 +340,9 @@ class Way:
         names = record.node_interfaces if record is not None else []
         expected = bridge.name if bridge is not None else next(iter(names), end.name if end is not None else "")
         # Without the link, its routes are gone.
-        for step in [*(require_usable(place, bridge) if bridge else ()), *(require_usable(place, end) if end else ())]:
-            return step
+        for needed in filter(None, (bridge, end)):
+            for step in require_usable(place, needed):
+                return step
         found = (
             f"{packet.destination} of {container.place.name} is sent through {link.name}"
             if link

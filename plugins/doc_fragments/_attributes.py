@@ -16,6 +16,9 @@ options: {}
 requirements:
   - python >= 3.9 on the node
 attributes:
+  action:
+    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
+    support: full
   action_group:
     description: Use C(group/cni.node.all) in C(module_defaults) to set defaults for this module.
     support: full

@@ -25,9 +25,6 @@ extends_documentation_fragment:
   - cni.node._attributes
 
 attributes:
-  action:
-    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
-    support: full
   check_mode:
     support: full
   diff_mode:

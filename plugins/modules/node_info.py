@@ -27,9 +27,6 @@ extends_documentation_fragment:
   - cni.node._paths.timeout
 
 attributes:
-  action:
-    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
-    support: full
   async:
     description: Supports being used with the C(async) keyword.
     support: partial

@@ -25,11 +25,6 @@ extends_documentation_fragment:
   - cni.node._attributes.info_module
   - cni.node._paths.conf_dir
 
-attributes:
-  action:
-    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
-    support: full
-
 options:
   runtime:
     description:

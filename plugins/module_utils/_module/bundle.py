@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._module import arguments, gc, node_info, repair
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONFIGURATIONS_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.call import call
-from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units
+from ansible_collections.cni.node.plugins.module_utils._node.boot import dhcp_units, repair_units, watch_unit
 from ansible_collections.cni.node.plugins.module_utils._node.bundle import archive, contents
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
 
@@ -39,7 +39,6 @@ ARGUMENTS: t.Final[arguments.Spec] = {
     **arguments.TIMEOUT,
 }
 _DIRECTORIES = ("conf_dir", "plugin_dirs", "allow_world_writable_plugins", "builtin", "cache_dir", "timeout")
-_OWN_UNITS = ("cni-node-restore", "cni-node-repair", "cni-node-repair-reload", "cni-node-dhcp")
 
 
 def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
@@ -70,9 +69,8 @@ def _write(module: AnsibleModule, path: str, paths: NodePaths) -> JsonObject:
     node, now = os.uname().nodename, time.time()
     files = contents.collect(_gather(module, paths), node)
     top = f"cni-node-bundle-{contents.safe_name(node)}"
-    # What is left out is known when everything is packed.
-    cut = archive.pack(top, files, now).cut
-    packed = archive.pack(top, {contents.README: contents.describe(node, now, files, cut), **files}, now)
+    readme = {contents.README: lambda cut: contents.describe(node, now, files, cut)}
+    packed = archive.pack(top, files, now, readme)
     durable.write(path, packed.content, mode=0o600)
     left_out = f"; a part is left out of {', '.join(packed.cut)}" if packed.cut else ""
     count = printable.quantity(len(packed.sizes), "file")
@@ -93,7 +91,9 @@ def _gather(module: AnsibleModule, paths: NodePaths) -> contents.Sources:
     info.pop(CONFIGURATIONS_KEY, None)
     repairable = {name: params[name] for name in ("cache_dir", "timeout")}
     leaks = {**given, "min_age": params["min_age"], "owners": params["owners"]}
-    units = [*_OWN_UNITS, *repair_units.FIREWALLS, *(unit for runtime in RUNTIMES for unit in runtime.units)]
+    restore_unit = os.path.basename(paths.restore_unit)
+    own = (restore_unit, repair_units.SERVICE, repair_units.RELOAD_SERVICE, watch_unit.SERVICE, dhcp_units.SERVICE)
+    units = [*own, *repair_units.FIREWALLS, *(unit for runtime in RUNTIMES for unit in runtime.units)]
     return contents.Sources(
         params["conf_dir"],
         params["cache_dir"],

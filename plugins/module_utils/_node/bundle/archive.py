@@ -20,6 +20,7 @@ SIZE_LIMIT = 5 * 1024 * 1024
 # Bytes of one file before it is compressed.
 _FILE_LIMIT = 2 * 1024 * 1024
 _MODE = 0o600
+_NONE: t.Mapping[str, t.Callable[[t.Sequence[str]], str]] = {}
 
 
 class Packed(t.NamedTuple):
@@ -35,20 +36,28 @@ class Packed(t.NamedTuple):
     cut: list[str]
 
 
-def pack(top: str, files: t.Mapping[str, str], now: float) -> Packed:
+def pack(
+    top: str,
+    files: t.Mapping[str, str],
+    now: float,
+    first: t.Mapping[str, t.Callable[[t.Sequence[str]], str]] = _NONE,
+) -> Packed:
     """Return an archive of files in a directory. The middle of a file is left out if the archive would be too large.
 
     Args:
         top: The directory that holds the files.
         files: Texts by their paths below it.
+        first: Files before these, whose texts depend on the names of files of which a part is left out.
     """
     limit = _FILE_LIMIT
     while True:
-        contents = {name: _cut(text, limit) for name, text in files.items()}
-        packed = _write(top, {name: content for name, (content, dummy) in contents.items()}, now)
+        parts = {name: _cut(text, limit) for name, text in files.items()}
+        cut = [name for name, (dummy, is_cut) in parts.items() if is_cut]
+        contents = {name: describe(cut).encode("utf-8", "backslashreplace") for name, describe in first.items()}
+        contents.update((name, content) for name, (content, dummy) in parts.items())
+        packed = _write(top, contents, now)
         if len(packed) <= SIZE_LIMIT:
-            sizes = {name: len(content) for name, (content, dummy) in contents.items()}
-            return Packed(packed, sizes, [name for name, (dummy, is_cut) in contents.items() if is_cut])
+            return Packed(packed, {name: len(content) for name, content in contents.items()}, cut)
         limit //= 2
 
 

@@ -19,7 +19,12 @@ import typing as t
 # linux/netlink.h
 _NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_DUMP, _NLM_F_DUMP_INTR = 0x1, 0x4, 0x300, 0x10
 _NLMSG_NOOP, _NLMSG_ERROR, _NLMSG_DONE, _NLMSG_OVERRUN = 1, 2, 3, 4
-_SOL_NETLINK, _NETLINK_GET_STRICT_CHK = 270, 12
+SOL_NETLINK = 270
+_NETLINK_ADD_MEMBERSHIP, _NETLINK_GET_STRICT_CHK = 1, 12
+# asm-generic/socket.h: like SO_RCVBUF, but beyond the limit for other users.
+_SO_RCVBUFFORCE = 33
+# Bytes of kernel memory, used only while some thousand notifications wait. If there are more, the kernel drops the rest and says so.
+_NOTIFICATIONS_SIZE = 4 * 1024 * 1024
 _ATTRIBUTE_TYPE = 0x3FFF
 _HEADER = struct.Struct("=IHHII")
 ATTRIBUTE = struct.Struct("=HH")
@@ -61,7 +66,7 @@ class Connection:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIME.pack(_TIMEOUT, 0))
             if strict:
                 with contextlib.suppress(OSError):
-                    self._socket.setsockopt(_SOL_NETLINK, _NETLINK_GET_STRICT_CHK, 1)
+                    self._socket.setsockopt(SOL_NETLINK, _NETLINK_GET_STRICT_CHK, 1)
             # Other processes cannot send to a socket that is connected to the kernel.
             self._socket.connect((0, 0))
             self._port = self._socket.getsockname()[0]
@@ -179,6 +184,28 @@ class Connection:
             return self._socket.recvmsg(_ANSWER_SIZE)
         except BlockingIOError as exc:
             raise OSError(errno.ETIMEDOUT, f"the kernel has not answered within {_TIMEOUT} s") from exc
+
+
+def subscribe(protocol: int, groups: t.Iterable[int]) -> socket.socket:
+    """Return a socket that receives, without blocking, what the kernel tells groups of this thread's network namespace.
+
+    Args:
+        groups: Only the first one is required, because older kernels lack some.
+
+    Raises:
+        OSError: The kernel does not have the protocol or the first group.
+    """
+    made = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _NOTIFICATIONS_SIZE)
+        made.bind((0, 0))
+        for position, group in enumerate(groups):
+            with contextlib.suppress(OSError) if position else contextlib.nullcontext():
+                made.setsockopt(SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, group)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def messages(answer: bytes) -> t.Iterator[tuple[tuple[int, int], int, int, Place]]:

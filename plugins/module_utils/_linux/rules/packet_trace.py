@@ -13,7 +13,6 @@ import contextlib
 import ipaddress
 import os
 import select
-import socket
 import struct
 import subprocess
 import time
@@ -26,8 +25,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.links import netlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import nf_tables
 
-# linux/netlink.h, linux/netfilter/nfnetlink.h, linux/netfilter/nf_tables.h
-_SOL_NETLINK, _ADD_MEMBERSHIP, _GROUP = 270, 1, 9
+# linux/netfilter/nfnetlink.h, linux/netfilter/nf_tables.h
+_GROUP = 9
 _MESSAGE = 10 << 8 | 17
 _TABLE, _CHAIN, _HANDLE, _TYPE, _VERDICT, _ID, _NETWORK, _TRANSPORT, _OUTGOING, _POLICY = 1, 2, 3, 4, 5, 6, 8, 9, 12, 16
 _VERDICT_CODE = 1
@@ -84,6 +83,9 @@ class PacketTrace:
 
     The rules that mark the packets are in a table that belongs to a process of ``nft``, so the kernel removes them when that
     ends, also when this process is killed.
+
+    Attributes:
+        is_incomplete: Whether the kernel has dropped a part of the trace.
     """
 
     def __init__(self, flow: TracedFlow) -> None:
@@ -96,11 +98,12 @@ class PacketTrace:
         if path is None:
             raise CniError(Code.NOT_AVAILABLE, "nft is not installed", "install the package nftables")
         self._name = f"cni_node_trace_{os.getpid()}_{flow.number}"
-        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, netlink.NETFILTER)
+        self.is_incomplete = False
         try:
-            self._socket.bind((0, 0))
-            self._socket.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, _GROUP)
-            self._socket.setblocking(False)
+            self._socket = netlink.subscribe(netlink.NETFILTER, (_GROUP,))
+        except OSError as exc:
+            raise io_error("listen to", "the kernel's trace of packets", exc) from exc
+        try:
             self._process = subprocess.Popen(
                 [path, "-i"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
             )
@@ -127,8 +130,11 @@ class PacketTrace:
         while True:
             try:
                 answer, sender = self._socket.recvfrom(_SIZE)
-            except OSError:  # nothing is left, or the kernel has lost some of it
+            except BlockingIOError:
                 return passages
+            except OSError:  # ENOBUFS: the kernel has dropped some
+                self.is_incomplete = True
+                continue
             if sender[0] == 0:
                 passages += [
                     passage

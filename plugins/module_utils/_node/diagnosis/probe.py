@@ -119,6 +119,8 @@ class _Watch:
 
     def finish(self) -> tuple[list[Passage], tuple[Drop, ...]]:
         passages = self._trace.read() if self._trace is not None else []
+        if self._trace is not None and self._trace.is_incomplete:
+            self.gap = f"the kernel has dropped a part of the trace of the rules in {self.place.name}"
         drops = dict.fromkeys(self._describe(passage, passages) for passage in passages if passage.is_dropped)
         counters = self._read_counters()
         changed = [rule for rule, count in counters.items() if count > self._counters.get(rule, count)]

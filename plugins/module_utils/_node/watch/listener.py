@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import socket
 import struct
@@ -20,17 +19,13 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import netli
 from ansible_collections.cni.node.plugins.module_utils._node.watch.interest import Interest
 from ansible_collections.cni.node.plugins.module_utils._node.watch.notifications import Heard, RuleReader, read_route
 
-# asm-generic/socket.h: like SO_RCVBUF, but beyond the limit for other users.
-_SO_RCVBUFFORCE = 33
 # linux/netlink.h
-_SOL_NETLINK, _ADD_MEMBERSHIP, _LISTEN_ALL_NSID = 270, 1, 8
+_LISTEN_ALL_NSID = 8
 # linux/rtnetlink.h: links, queueing disciplines, addresses, routes, rules, settings, VLANs of bridges.
 _ROUTE_GROUPS = (1, 4, 5, 9, 7, 11, 8, 19, 24, 25, 33)
 # linux/netfilter/nfnetlink.h
 _NF_TABLES_GROUPS = (7,)
 _NUMBER = struct.Struct("=i")
-# Bytes of kernel memory, used only while some thousand notifications wait. If there are more, the kernel drops the rest and says so.
-_BUFFER = 4 * 1024 * 1024
 _DATAGRAM = 64 * 1024
 _ANCILLARY = socket.CMSG_SPACE(_NUMBER.size)
 # Datagrams that are read at a time.
@@ -47,9 +42,9 @@ class Listener:
         """
         self._rules = RuleReader()
         try:
-            self._route = _subscribe(socket.NETLINK_ROUTE, _ROUTE_GROUPS)
+            self._route = netlink.subscribe(socket.NETLINK_ROUTE, _ROUTE_GROUPS)
             # Without this, it does not hear what happens inside containers.
-            self._route.setsockopt(_SOL_NETLINK, _LISTEN_ALL_NSID, 1)
+            self._route.setsockopt(netlink.SOL_NETLINK, _LISTEN_ALL_NSID, 1)
             self._nftables = self._subscribe_to_rules()
         except OSError as exc:
             raise io_error("listen to", "the kernel's notifications", exc) from exc
@@ -57,7 +52,7 @@ class Listener:
     @staticmethod
     def _subscribe_to_rules() -> socket.socket | None:
         try:
-            return _subscribe(netlink.NETFILTER, _NF_TABLES_GROUPS)
+            return netlink.subscribe(netlink.NETFILTER, _NF_TABLES_GROUPS)
         except OSError as exc:
             if exc.errno in (errno.EPROTONOSUPPORT, errno.ENOENT, errno.EINVAL):
                 return None  # the kernel has no nftables
@@ -104,25 +99,10 @@ class Listener:
         return [each for each in (self._route, self._nftables) if each is not None]
 
 
-def _subscribe(protocol: int, groups: t.Iterable[int]) -> socket.socket:
-    made = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, protocol)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
-        made.bind((0, 0))
-        for position, group in enumerate(groups):
-            # Some kernels lack the later groups.
-            with contextlib.suppress(OSError) if position else contextlib.nullcontext():
-                made.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, group)
-    except OSError:
-        made.close()
-        raise
-    return made
-
-
 def _find_netns_id(ancillary: t.Sequence[tuple[int, int, bytes]]) -> int | None:
     """Return the number of the network namespace that a notification comes from; None for this process's own."""
     for level, kind, content in ancillary:
-        if (level, kind) == (_SOL_NETLINK, _LISTEN_ALL_NSID):
+        if (level, kind) == (netlink.SOL_NETLINK, _LISTEN_ALL_NSID):
             number = int(_NUMBER.unpack_from(content)[0])
             return number if number >= 0 else None
     return None

@@ -184,6 +184,12 @@ def l2_segment(plugin_type: str, keys: t.Mapping[str, t.Any]) -> Segment | None:
     return l2.kind, link if l2.default is None else link or l2.default, keys.get(l2.vlan_key) or 0
 
 
+def shared_link(plugin_type: str, keys: t.Mapping[str, t.Any]) -> str:
+    """Return the link of the node that the containers of a plugin share, such as a bridge; an empty string if there is none."""
+    segment = l2_segment(plugin_type, keys)
+    return segment[1] if segment is not None and isinstance(segment[1], str) else ""
+
+
 def bridge_name(keys: t.Mapping[str, t.Any]) -> str:
     """Return the bridge that a configuration of a bridge plugin names, or the default one."""
     return str(keys.get("bridge") or DEFAULT_BRIDGE)

@@ -102,6 +102,8 @@ PTP = (
     },
     reference_networks.PORTMAP,
 )
+# The result names the links that bandwidth makes on the node, too.
+LIMITED = (*PTP, reference_networks.BANDWIDTH)
 _BARE = reference_networks.host_local(*SUBNETS, routes=reference_networks.DEFAULT_ROUTES)
 NO_SNAT = (reference_networks.bridge(ipam=_BARE), {**reference_networks.PORTMAP, "snat": False})
 PLAIN = (reference_networks.bridge(ipam=_BARE), reference_networks.PORTMAP)
@@ -298,7 +300,7 @@ def follow(made: Site, way: str, *, dry_run: bool = False) -> Diagnosis:
     return made.diagnose(source, destination.replace("{web6}", made.addresses["web"][1]), dry_run=dry_run)
 
 
-@pytest.mark.parametrize("plugins", [BRIDGE, PTP], ids=["bridge", "ptp"])
+@pytest.mark.parametrize("plugins", [BRIDGE, PTP, LIMITED], ids=["bridge", "ptp", "ptp with bandwidth"])
 @pytest.mark.parametrize("dry_run", [False, True], ids=["run", "check mode"])
 def test_nothing_is_broken_on_a_way_that_works(
     node: EngineNode, plugins: t.Sequence[JsonObject], dry_run: bool
@@ -326,6 +328,16 @@ def test_the_broken_step_is_named(node: EngineNode, name: str) -> None:
         assert done.broken is not None, text
         assert (done.broken.check, done.broken.place) == (expected.check, expected.place), text
         assert done.broken is done.steps[-1]
+
+
+def test_the_address_that_is_missing_is_added_with_its_prefix_length(node: EngineNode) -> None:
+    with site(node, *BRIDGE) as made:
+        for name, source, destination in (("web", "client", "web:80"), ("client", "client", "web:80")):
+            made.run(f"ip -n {name} -4 address flush dev eth0")
+            step = made.diagnose(source, destination).broken
+            assert step is not None
+            assert step.command == f"ip -n {name} address add {made.addresses[name][0]}/16 dev eth0"
+            made.run(f"{step.command}; ip -n {name} route replace default via 10.1.0.1")
 
 
 def list_pairs() -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis import probe
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.delivery import Delivery, check_delivery
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.endpoints import (
     PacketDestination,
     PacketSource,
@@ -26,12 +27,15 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.endpoints
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import (
     NodePlaces,
     list_addresses,
-    list_ips,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, SCTP, UDP, Packet
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place, name_of
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import Evidence
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment import require_usable
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment import (
+    describe_missing_interface,
+    require_address,
+    require_usable,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import (
     Check,
     State,
@@ -42,9 +46,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step impo
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.walk import (
     BRIDGED_RULES,
-    Delivery,
     Way,
-    check_delivery,
     filters_bridges,
 )
 
@@ -200,47 +202,33 @@ class _Examination:
         name = record.attachment.ifname
         link = place.link(name)
         if link is None:
-            yield broken(
-                Check.LINK, place.name, f"there is no interface {name}", f"interface {name}", "run cni.node.attachments"
-            )
+            yield describe_missing_interface(place, name)
             return
         yield from require_usable(place, link)
-        if not place.has_address(packet.source):
-            has = ", ".join(map(str, place.addresses(link))) or "none"
-            full = next(str(interface) for interface, dummy in list_ips(record) if interface.ip == packet.source)
-            yield broken(
-                Check.ADDRESS,
-                place.name,
-                f"{name} has the addresses {has}, not {packet.source}",
-                full,
-                place.command("ip", "address", "add", full, "dev", name),
-            )
-        elif place.is_duplicate(packet.source):
+        missing = list(require_address(place, link, packet.source, record))
+        yield from missing
+        if not missing and place.is_duplicate(packet.source):
             yield broken(
                 Check.ADDRESS,
                 place.name,
                 f"{packet.source} is not used, because a neighbour has it, too",
                 "an address that only one machine has",
             )
-        else:
+        elif not missing:
             yield ok(Check.ADDRESS, place.name, f"{name} has {packet.source}")
 
     def _probe(self, place: Place, packet: Packet) -> Evidence:
         watched = {each.inode: each for each in (place, self._places.node)}
-        for record in (*self._end.records, *self._places.records):
-            if packet.destination in list_addresses(record) or record in self._mapped_records():
+        for record in self._places.records:
+            if packet.destination in list_addresses(record) or self._maps_port(record):
                 container = self._places.at(record.attachment.netns)
                 if container is not None:
                     watched[container.inode] = container
         return probe.probe(packet, place, watched.values(), self._places.node, self._timeout)
 
-    def _mapped_records(self) -> list[Record]:
-        ending = f"/{self._end.protocol}"
-        return [
-            record
-            for record in self._places.records
-            if any(f"{self._end.port}->" in port and port.endswith(ending) for port in record.requested_ports)
-        ]
+    def _maps_port(self, record: Record) -> bool:
+        begin, ending = f"{self._end.port}->", f"/{self._end.protocol}"
+        return any(begin in port and port.endswith(ending) for port in record.requested_ports)
 
     def _walk(self, place: Place | None, packet: Packet) -> t.Generator[Step, None, Delivery | None]:
         way = Way(self._places, self._evidence)

@@ -20,15 +20,17 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_address,
     parse_interface,
 )
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import any_case
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
+from ansible_collections.cni.node.plugins.module_utils._cni.config import PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import NODE, Place, name_of
-from ansible_collections.cni.node.plugins.module_utils._reference import attachment_drift
+from ansible_collections.cni.node.plugins.module_utils._reference import attachment_drift, catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
@@ -119,6 +121,25 @@ class NodePlaces:
             place = self.at(path)
             if place is not None:
                 yield place
+
+
+def find_bridge(record: Record) -> str:
+    """Return the bridge that an attachment belongs to; an empty string if it belongs to none."""
+    plugins = (plugin for plugin in list_plugins(record) if catalogue.find_plugin_type(plugin.type).is_bridge)
+    return next((catalogue.shared_link(plugin.type, plugin.keys) for plugin in plugins), "")
+
+
+def has_flag(record: Record, key: str) -> bool:
+    """Return whether a plugin of an attachment's network has a key that is true."""
+    return any(any_case(plugin.keys).get(key) is True for plugin in list_plugins(record))
+
+
+def list_plugins(record: Record) -> t.Sequence[PluginConfiguration]:
+    """Return the plugins of an attachment's network; none if its recorded configuration cannot be read."""
+    try:
+        return record.network().plugins
+    except CniError:
+        return ()
 
 
 def list_addresses(record: Record) -> list[IpAddress]:

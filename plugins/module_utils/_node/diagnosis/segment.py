@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import any_case
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.links import link_message
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import (
     Container,
     NodePlaces,
+    find_bridge,
+    has_flag,
     list_ips,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place
@@ -79,18 +79,16 @@ class Segment:
         yield from require_usable(place, link)
         self._mtu = link.mtu
         end = yield from self._leave(place, link)
-        if isinstance(end, Arrival) and self._lacks_address(end.place):
-            yield _missing_address(end.place, end.link, self._next_hop)
+        if isinstance(end, Arrival):
+            for container in self._places.containers(self._next_hop):
+                if container.place is end.place and container.record is not None:
+                    yield from require_address(end.place, end.link, self._next_hop, container.record)
         return end
 
     def reenter_bridge(self, place: Place, bridge: Link, port: Link | None) -> Steps:
         """Yield the steps of a packet that the node has translated in a bridge, and that stays in it."""
         self._mtu = bridge.mtu
         return (yield from self._pass_bridge(place, bridge, port, is_inside=True))
-
-    def _lacks_address(self, place: Place) -> bool:
-        is_expected = any(container.place is place for container in self._places.containers(self._next_hop))
-        return is_expected and not place.has_address(self._next_hop)
 
     def _leave(self, place: Place, link: Link) -> Steps:
         if link.kind == link_message.BRIDGE:
@@ -123,13 +121,7 @@ class Segment:
             return (yield from self._pass_bridge(other, bridge, end))
         expected = self._expected_bridge(end)
         if expected:
-            yield broken(
-                Check.PORT,
-                other.name,
-                f"{end.name} is not a port of {expected}",
-                f"{end.name} is a port of {expected}",
-                other.command("ip", "link", "set", end.name, "master", expected),
-            )
+            yield _missing_port(other, end, expected)
             return None
         yield ok(Check.PAIR, other.name, f"{link.name} leads to {end.name}")
         return Arrival(other, end)
@@ -213,13 +205,7 @@ class Segment:
         inside, end = container.inside, container.host_end
         name = container.record.attachment.ifname if container.record is not None else ""
         if inside is None:
-            yield broken(
-                Check.LINK,
-                container.place.name,
-                f"there is no interface {name}",
-                f"interface {name}",
-                "run cni.node.attachments",
-            )
+            yield describe_missing_interface(container.place, name)
             return None
         if end is None:
             yield broken(
@@ -231,13 +217,7 @@ class Segment:
             )
             return None
         if end.master != bridge.ifindex:
-            yield broken(
-                Check.PORT,
-                place.name,
-                f"{end.name} is not a port of {bridge.name}",
-                f"{end.name} is a port of {bridge.name}",
-                place.command("ip", "link", "set", end.name, "master", bridge.name),
-            )
+            yield _missing_port(place, end, bridge.name)
             return None
         yield from require_usable(place, end, Check.PAIR)
         yield from self._check_mtu(place, end)
@@ -341,10 +321,8 @@ class Segment:
 
     def _expected_bridge(self, end: Link) -> str:
         """Return the bridge that a link of the node belongs to by the record of its attachment, or an empty string."""
-        for record in self._places.records:
-            if end.name in record.node_interfaces:
-                return next((name for name in record.node_interfaces if name != end.name), "")
-        return ""
+        records = (record for record in self._places.records if end.name in record.node_interfaces)
+        return next(filter(None, map(find_bridge, records)), "")
 
     def _find_gateway(self, bridge: Link) -> str:
         """Return the next hop with its prefix length if it is the gateway of an attachment to a bridge."""
@@ -357,7 +335,7 @@ class Segment:
     def _find_spoofed(self, port: Link) -> tuple[str, str, str] | None:
         """Return found, needed and command if a container with ``macspoofchk`` sends from another MAC than recorded."""
         for record in self._places.records:
-            if port.name not in record.node_interfaces or not _checks_mac(record):
+            if port.name not in record.node_interfaces or not has_flag(record, "macspoofchk"):
                 continue
             container = self._places.container(record)
             interfaces = (record.result.keys.get("interfaces") if record.result else None) or ()
@@ -397,14 +375,29 @@ def require_usable(place: Place, link: Link, check: Check = Check.LINK) -> t.Ite
         yield broken(check, place.name, f"{link.name} has no carrier", "a connection to its network")
 
 
-def _missing_address(place: Place, link: Link, address: IpAddress) -> Step:
-    has = ", ".join(map(str, place.addresses(link))) or "none"
+def require_address(place: Place, link: Link, address: IpAddress, record: Record) -> t.Iterator[Step]:
+    """Yield a broken step if a container lacks an address that its record has."""
+    if not place.has_address(address):
+        has = ", ".join(map(str, place.addresses(link))) or "none"
+        full = next(str(interface) for interface, dummy in list_ips(record) if interface.ip == address)
+        command = place.command("ip", "address", "add", full, "dev", link.name)
+        yield broken(Check.ADDRESS, place.name, f"{link.name} has the addresses {has}, not {address}", full, command)
+
+
+def describe_missing_interface(place: Place, name: str) -> Step:
+    """Return the step for an attachment without its interface."""
     return broken(
-        Check.ADDRESS,
+        Check.LINK, place.name, f"there is no interface {name}", f"interface {name}", "run cni.node.attachments"
+    )
+
+
+def _missing_port(place: Place, end: Link, bridge: str) -> Step:
+    return broken(
+        Check.PORT,
         place.name,
-        f"{link.name} has the addresses {has}, not {address}",
-        str(address),
-        place.command("ip", "address", "add", f"{address}/{address.max_prefixlen}", "dev", link.name),
+        f"{end.name} is not a port of {bridge}",
+        f"{end.name} is a port of {bridge}",
+        place.command("ip", "link", "set", end.name, "master", bridge),
     )
 
 
@@ -417,13 +410,6 @@ def _require_forwarding(place: Place, bridge: Link, port: Link) -> t.Iterator[St
             "state forwarding",
             place.command("bridge", "link", "set", "dev", port.name, "state", "3"),
         )
-
-
-def _checks_mac(record: Record) -> bool:
-    try:
-        return any(any_case(plugin.keys).get("macspoofchk") is True for plugin in record.network().plugins)
-    except CniError:
-        return False
 
 
 def _recreate(link: Link) -> str:

@@ -15,20 +15,22 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import any_case
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.route_lookup import RouteAnswer
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.delivery import Delivery, find_listeners
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import (
     Container,
     NodePlaces,
+    find_bridge,
+    has_flag,
     list_addresses,
     list_ips,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, Packet
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import Packet
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import REFUSED, Drop, Evidence
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import Drop, Evidence
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment import (
     Arrival,
     Outside,
@@ -44,22 +46,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules import p
 _MOST_HOPS = 16
 _REPAIR = "run cni.node.repair"
 BRIDGED_RULES = {4: "net/bridge/bridge-nf-call-iptables", 6: "net/bridge/bridge-nf-call-ip6tables"}
-
-
-class Delivery(t.NamedTuple):
-    """Where a packet has come.
-
-    Attributes:
-        packet: As it arrived, after translation.
-        place: The network namespace that it is for; None if it left the node.
-        passed: The network namespaces whose routing it has passed, by inode number.
-        link: The link by which it left the node or arrived; None if it never left its network namespace.
-    """
-
-    packet: Packet
-    place: Place | None
-    passed: frozenset[int]
-    link: Link | None
 
 
 Walk = t.Generator[Step, None, "Delivery | None"]
@@ -203,7 +189,7 @@ class Way:
             changed = packet._replace(destination=translation.destination, port=translation.port)
             yield ok(Check.HOST_PORT, place.name, f"{packet} is forwarded to {changed}")
             return changed
-        if not place.has_address(packet.destination) or self._is_listening(place, packet):
+        if not place.has_address(packet.destination) or find_listeners(place, packet):
             return packet
         record, mapping = self._find_mapping(packet)
         if record is None or mapping is None:
@@ -337,8 +323,8 @@ class Way:
     def _wrong_link(self, place: Place, packet: Packet, link: Link | None, container: Container) -> Step:
         record, end = container.record, container.host_end
         bridge = place.links.get(end.master) if end is not None else None
-        names = record.node_interfaces if record is not None else []
-        expected = bridge.name if bridge is not None else next(iter(names), end.name if end is not None else "")
+        named = find_bridge(record) if record is not None else ""
+        expected = bridge.name if bridge is not None else named or (end.name if end is not None else "")
         # Without the link, its routes are gone.
         for needed in filter(None, (bridge, end)):
             for step in require_usable(place, needed):
@@ -361,58 +347,10 @@ class Way:
                 return container
         return None
 
-    def _is_listening(self, place: Place, packet: Packet) -> bool:
-        return bool(find_listeners(place, packet))
-
 
 def filters_bridges(node: Place, address: IpAddress) -> bool:
     """Return whether the rules of iptables apply to what passes a bridge."""
     return node.setting(BRIDGED_RULES[address.version]) == "1"
-
-
-def check_delivery(delivery: Delivery, evidence: Evidence | None) -> t.Iterator[Step]:
-    """Yield whether something accepts a packet in the network namespace that it is for."""
-    place, packet = delivery.place, delivery.packet
-    if place is None:
-        return
-    if packet.protocol == ICMP:
-        version = packet.destination.version
-        setting = "net/ipv4/icmp_echo_ignore_all" if version == 4 else "net/ipv6/icmp/echo_ignore_all"
-        if place.setting(setting) == "1":
-            yield broken(Check.LISTENER, place.name, f"{setting.replace('/', '.')} is 1", "0", place.set(setting, 0))
-        return
-    sockets = find_listeners(place, packet)
-    is_refused = evidence is not None and evidence.answer == REFUSED
-    if sockets and not (is_refused and all(each.address.version != packet.destination.version for each in sockets)):
-        yield ok(Check.LISTENER, place.name, f"a process listens on port {packet.port}/{packet.protocol}")
-        return
-    others = [each for each in place.listeners if (each.protocol, each.port) == (packet.protocol, packet.port)]
-    if others:
-        found = (
-            f"port {packet.port}/{packet.protocol} is open on {others[0].address} only"  # for IPv6 only, if that is ::
-        )
-        yield broken(
-            Check.LISTENER, place.name, found, f"a process that listens on {packet.destination} or all addresses"
-        )
-        return
-    found = f"nothing listens on port {packet.port}/{packet.protocol}"
-    yield broken(Check.LISTENER, place.name, found, f"a process that listens on port {packet.port}")
-
-
-def find_listeners(place: Place, packet: Packet) -> list[t.Any]:
-    """Return the sockets of a namespace that accept a packet."""
-    return [
-        each
-        for each in place.listeners
-        if (each.protocol, each.port) == (packet.protocol, packet.port)
-        and (
-            each.address == packet.destination
-            or (
-                each.address.is_unspecified
-                and (each.address.version == packet.destination.version or each.address.version == 6)
-            )
-        )
-    ]
 
 
 def _links_to(place: Place, container: Container) -> set[int]:
@@ -432,9 +370,5 @@ def _gateways(record: Record, version: int) -> list[str]:
 def _masquerades(record: Record, packet: Packet) -> bool:
     """Return whether a network replaces the source address of a packet: ``ipMasq`` does unless it stays in the subnet."""
     ips = [interface for interface, dummy in list_ips(record)]
-    if not any(each.ip == packet.source and packet.destination not in each.network for each in ips):
-        return False
-    try:
-        return any(any_case(plugin.keys).get("ipMasq") is True for plugin in record.network().plugins)
-    except CniError:
-        return False
+    is_outgoing = any(each.ip == packet.source and packet.destination not in each.network for each in ips)
+    return is_outgoing and has_flag(record, "ipMasq")

@@ -110,6 +110,4 @@ def _list_shared_links(record: Record) -> list[str]:
         plugins = record.network().plugins
     except CniError:
         return []
-    segments = [(plugin, catalogue.find_plugin_type(plugin.type).l2) for plugin in plugins]
-    names = [plugin.keys.get(l2.key, l2.default) for plugin, l2 in segments if l2 is not None]
-    return [name for name in names if name and isinstance(name, str)]
+    return [name for name in (catalogue.shared_link(plugin.type, plugin.keys) for plugin in plugins) if name]

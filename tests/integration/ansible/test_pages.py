@@ -23,7 +23,7 @@ from ansible_collections.cni.node.tests.integration.ansible.page_places import (
     write_program,
 )
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.support import pages
+from ansible_collections.cni.node.tests.support import pages, ring
 from ansible_collections.cni.node.tests.support.pages import Command, File, Other, Reader, Step, read_steps
 from ansible_collections.cni.node.tests.support.warm_python import WarmProgram
 
@@ -43,7 +43,7 @@ PLACES = {
     "howto/subnets.md": Place("none"),
     "howto/take-over.md": Place("fleet", ONE),
     "howto/upgrade.md": Place("fleet", ("node1", "node2")),
-    "playbooks.md": Place("fleet", ("node1", "node2")),
+    "playbooks.md": Place("fleet", ONE),
     "reliability.md": Place("fleet", ONE),
     "report.md": Place("fleet", ONE),
     "tutorials/firewall-reload.md": Place("local", ("web1",)),
@@ -142,7 +142,7 @@ def web_server(reader: Reader) -> t.Iterator[None]:
             process.kill()
 
 
-@pytest.mark.parametrize("page", PLACES)
+@pytest.mark.parametrize("page", ring.sample(list(PLACES), 2, key=lambda page: page.partition("/")[0]))
 def test_a_reader_who_follows_a_page_sees_what_it_says(
     page: str, warm_playbook: WarmProgram, tmp_path: pathlib.Path
 ) -> None:

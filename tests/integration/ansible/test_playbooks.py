@@ -439,21 +439,20 @@ def test_every_playbook_that_changes_nodes_honours_serial(node: EngineNode, proj
         assert played.succeeded().output.count("\nPLAY [") == plays, serial
 
 
-@pytest.mark.parametrize("answer", ["", "no"])
-def test_remove_is_refused_on_several_nodes_without_confirmation(
-    node: EngineNode, project: Project, answer: str
-) -> None:
+def test_remove_is_refused_on_several_nodes_without_confirmation(node: EngineNode, project: Project) -> None:
     project.inventory = TWO
     node.write(reference_networks.network(reference_networks.PTP, name="kept"))
-    refused = project.run(REMOVE, cni_node_confirm=answer, cni_node_serial=1)
-    assert refused.status != 0
-    (stopped,) = [task for task in refused.tasks if task.status == "failed"]
-    stopped.require_failure(
-        "cni_node_confirm: this would remove container networks from 2 nodes; expected: yes, or a single node, as with --limit"
-    )
-    assert refused.output.count("fatal: [") == 1, refused.output
-    assert _own(refused) == []
-    for options, confirmation in (("--check", answer), ("--diff", "yes")):
+    for answer in ("", "no"):
+        refused = project.run(REMOVE, cni_node_confirm=answer, cni_node_serial=1)
+        assert refused.status != 0
+        (stopped,) = [task for task in refused.tasks if task.status == "failed"]
+        stopped.require_failure(
+            "cni_node_confirm: this would remove container networks from 2 nodes; "
+            "expected: yes, or a single node, as with --limit"
+        )
+        assert refused.output.count("fatal: [") == 1, refused.output
+        assert _own(refused) == []
+    for options, confirmation in (("--check", ""), ("--diff", "yes")):
         assert _own(project.run(REMOVE, options, **UNMANAGED, cni_node_confirm=confirmation).succeeded()) != []
 
 

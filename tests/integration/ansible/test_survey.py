@@ -17,7 +17,10 @@ from ansible_collections.cni.node.tests.integration.ansible.ansible_project impo
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import PAGE, UNMANAGED
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.support import ring
 
+# What a survey without an answer gives, and a file of variables.
+NOTHING = ring.sample(["", None], 2)
 ROLES = sorted(path.name for path in (PAGE.parents[1] / "roles").iterdir())
 
 
@@ -43,7 +46,7 @@ def test_empty_answers_and_null_select_the_defaults_of_a_role(node: EngineNode, 
     # The node installs nothing and has no network; the message names the source that it would fetch.
     own = UNMANAGED if role == "cni_node" else {}
     usual = run_role(project, role, **own)
-    for answer in ("", None):
+    for answer in NOTHING:
         empty = run_role(project, role, **{**dict.fromkeys(of_role(role), answer), **own})
         assert read_module_arguments(empty) == read_module_arguments(usual), answer
         assert empty.status == usual.status, answer
@@ -57,7 +60,7 @@ def test_empty_answers_and_null_select_the_defaults_of_a_playbook(
 ) -> None:
     node.write(reference_networks.network(reference_networks.PTP, name="here"))
     usual = project.run(f"cni.node.{playbook}", "--check", **UNMANAGED)
-    for answer in ("", None):
+    for answer in NOTHING:
         given = {**dict.fromkeys(of_role("cni_node"), answer), **UNMANAGED}
         empty = project.run(f"cni.node.{playbook}", "--check", **given)
         assert read_module_arguments(empty) == read_module_arguments(usual), answer

@@ -59,6 +59,10 @@ class Case(t.NamedTuple):
     # Addresses that the container pings through its interface, after the attachment and after each repair.
     reaches: tuple[str, ...] = ()
 
+    def sampled_damage(self) -> list[str]:
+        """Return the commands; in the inner ring, half of those of a case that needs another kernel, where all is slow."""
+        return ring.sample(self.damage, 2 if reference_networks.other_kernel_marks(self.plugins) else 1)
+
 
 # Executables of 1.1 lose the routes of an interface that goes into a VRF.
 WITHOUT_ROUTES = {**GATEWAY, "ipMasq": False, "ipam": {key: DUAL_STACK[key] for key in ("type", "ranges")}}
@@ -194,7 +198,8 @@ def parameters(cases: t.Mapping[str, Case], way: int | None = None) -> list[t.An
     """Return the parameters of a test that runs once for each case.
 
     Args:
-        way: Which of two tests of the same cases it is, 0 or 1. The inner ring runs a case that needs another kernel in one.
+        way: Of the cases that need another kernel, the inner ring runs every second one in a test with 0, and the others
+            in a test of the same cases with 1.
     """
     return [
         pytest.param(case, id=name, marks=_marks(case, way is not None and (number + ring.SEED) % 2 != way))
@@ -204,7 +209,7 @@ def parameters(cases: t.Mapping[str, Case], way: int | None = None) -> list[t.An
 
 def _marks(case: Case, is_other_way: bool) -> list[pytest.MarkDecorator]:
     marks = reference_networks.other_kernel_marks(case.plugins)
-    repetition = [pytest.mark.outer("repetition: the inner ring takes one way")] if is_other_way else []
+    repetition = [pytest.mark.outer("repetition: the inner ring takes every second case")] if is_other_way else []
     return [*marks, *repetition] if marks else []
 
 

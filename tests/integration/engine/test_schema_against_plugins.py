@@ -31,6 +31,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import validate
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
+from ansible_collections.cni.node.tests.support import ring
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -187,7 +188,10 @@ def test_plugins_accept_what_validation_accepts(engine: Engine, blue: Namespace,
     subprocess.run(["ip", "link", "set", reference_networks.UPLINK, "mtu", "65535"], check=True)
     if missing := reference_networks.missing_kind(BASES[plugin][0]):
         pytest.skip(f"this kernel has no {missing}")
-    taken = require_agreement(engine, blue, plugin, variants(plugin))
+    # All is slow in a machine of User Mode Linux: there, the inner ring takes every second value.
+    inner = 2 if reference_networks.other_kernel_marks(BASES[plugin][0]) else 1
+    values = ring.sample(list(variants(plugin)), inner, key=lambda variant: variant[0])
+    taken = require_agreement(engine, blue, plugin, values)
     assert taken or plugin == "loopback"
 
 

@@ -53,6 +53,7 @@ PLACES = {
     "tutorials/nomad.md": Place("fleet", ("client1",), "nomad"),
     "validation.md": Place("none"),
 }
+SAMPLE = ring.sample(list(PLACES), 2, key=lambda page: page.partition("/")[0])
 # These need systemd; the scenario of a booted machine follows them.
 BOOTED = {"tutorials/service.md": None, "tutorials/firewall-reload.md": "Let the node do it"}
 # What runs the commands of other pages.
@@ -142,7 +143,7 @@ def web_server(reader: Reader) -> t.Iterator[None]:
             process.kill()
 
 
-@pytest.mark.parametrize("page", ring.sample(list(PLACES), 2, key=lambda page: page.partition("/")[0]))
+@pytest.mark.parametrize("page", SAMPLE)
 def test_a_reader_who_follows_a_page_sees_what_it_says(
     page: str, warm_playbook: WarmProgram, tmp_path: pathlib.Path
 ) -> None:

@@ -24,6 +24,8 @@ from ansible_collections.cni.node.tests.support.reference_replay import Replays,
 
 _DOCUMENTATION = pathlib.Path(__file__).resolve().parents[3] / "docs/differences.md"
 
+SAMPLE = ring.sample(case_names(), 2, key=lambda name: name.partition("/")[0])
+
 
 @pytest.fixture(scope="module")
 def replays(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Replays]:
@@ -40,7 +42,7 @@ def replays(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     os.geteuid() != 0 or "CNI_SANDBOX" not in os.environ,
     reason="it changes the node: run it as root, inside tests/support/sandbox",
 )
-@pytest.mark.parametrize("case", ring.sample(case_names(), 2, key=lambda name: name.partition("/")[0]))
+@pytest.mark.parametrize("case", SAMPLE)
 def test_a_builtin_plugin_does_what_release_1_9_1_did(replays: Replays, case: str) -> None:
     allowed = list_paths(case)
     differences = replays.differences(case)

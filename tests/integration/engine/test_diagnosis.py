@@ -303,8 +303,13 @@ def follow(made: Site, way: str, *, dry_run: bool = False) -> Diagnosis:
 @pytest.mark.parametrize("plugins", [BRIDGE, PTP, LIMITED], ids=["bridge", "ptp", "ptp with bandwidth"])
 @pytest.mark.parametrize("dry_run", [False, True], ids=["run", "check mode"])
 def test_nothing_is_broken_on_a_way_that_works(
-    node: EngineNode, plugins: t.Sequence[JsonObject], dry_run: bool
+    node: EngineNode,
+    plugins: t.Sequence[JsonObject],
+    dry_run: bool,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     with site(node, *plugins) as made:
         for way in list(WAYS)[:9]:
             done = follow(made, way, dry_run=dry_run)
@@ -316,6 +321,8 @@ def test_nothing_is_broken_on_a_way_that_works(
                 )
                 == 0
             )
+    # nft, when it reads commands, keeps a history.
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", BREAKS)

@@ -105,7 +105,12 @@ class PacketTrace:
             raise io_error("listen to", "the kernel's trace of packets", exc) from exc
         try:
             self._process = subprocess.Popen(
-                [path, "-i"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+                [path, "-i"],
+                # It would keep a history of the commands there.
+                env={**os.environ, "HOME": os.devnull},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
             )
         except OSError as exc:
             self._socket.close()

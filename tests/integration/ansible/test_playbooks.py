@@ -496,7 +496,9 @@ def test_lost_rules_are_repaired_and_the_units_for_that_are_installed_and_remove
     subprocess.run(["nft", "flush", "ruleset"], check=True)
     by_itself = {**variables, "cni_node_repair_on_reload": "yes", "cni_node_repair_interval": "30s"}
     failed = project.run(VERIFY, **by_itself)
-    failed[COMPARED].require_failure("would be repaired, ", f"{UNIT}: would be created")
+    failed[COMPARED].require_failure(
+        "would be repaired, ", f"{UNIT}: would be created", " cni.node.provision and cni.node.repair"
+    )
     predicted = project.run(REPAIR, "--check", "--diff", **by_itself).succeeded()
     assert all(task.require_unchanged_node() for task in predicted.tasks)
     repaired = project.run(REPAIR, "--diff", **by_itself)
@@ -509,6 +511,8 @@ def test_lost_rules_are_repaired_and_the_units_for_that_are_installed_and_remove
 
     units = (UNIT, UNIT.with_name("cni-node-watch.service"))
     at_once = {**variables, "cni_node_repair_on": "change"}
+    failed = project.run(VERIFY, **at_once)
+    assert failed[COMPARED].require_failure(f"{UNIT}: would be removed").endswith("; run cni.node.repair")
     assert _changing(project.run(REPAIR, **at_once)) == {"repair"}
     assert [unit.exists() for unit in units] == [False, True]
     for playbook in (PROVISION, VERIFY):

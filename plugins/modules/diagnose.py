@@ -23,7 +23,8 @@ description:
     well. Rules of the legacy iptables are found by their counters.
   - The packet is a TCP connection that is closed at once, an empty UDP datagram or an ICMP echo request. The rules that trace it belong
     to a process of C(nft), so the kernel removes them even if the module is killed.
-  - The module sees one node. If the packet leaves it, the last step says by which link, to which neighbour and with which address.
+  - The module sees one node. If the packet leaves it, the last step says by which link, to which neighbour and with which address, and
+    RV(leaves) how the node that has the destination can follow it further. The playbook C(cni.node.diagnose) asks that one, too.
 
 requirements:
   - nft 1.0 and Linux 5.12, to name the rule of nftables that drops a packet
@@ -66,6 +67,31 @@ options:
       - Seconds to wait for an answer to the packet.
     type: float
     default: 0.8
+  elsewhere:
+    description:
+      - Whether another node may have an end that is given by a name. If this node does not have it, the module follows no packet, which
+        is otherwise an error, and RV(ends) says what the node has.
+    type: bool
+    default: false
+  sent:
+    description:
+      - The packet, if another node has sent it. O(from), O(to) and O(sent.source_port) are its RV(leaves), and O(sent.answer) is its
+        RV(answer). Connection tracking then shows whether the packet has arrived.
+    type: dict
+    suboptions:
+      source_port:
+        description: The port of the sender, or the identifier of an echo request.
+        type: int
+        required: true
+      answer:
+        description: What the packet received.
+        type: str
+        required: true
+        choices:
+          - answered
+          - refused
+          - unreachable
+          - silent
 
 seealso:
   - module: cni.node.repair
@@ -181,6 +207,44 @@ steps:
       type: str
       returned: always
       sample: sysctl -w net/ipv4/ip_forward=1
+ends:
+  description:
+    - What this node has of both ends.
+  returned: success
+  type: dict
+  contains:
+    from:
+      description: The addresses of O(from), empty if this node does not have it.
+      type: list
+      elements: str
+      returned: always
+      sample: [10.80.0.2]
+    to:
+      description: The addresses of O(to) that this node has, each with port and protocol.
+      type: list
+      elements: str
+      returned: always
+      sample: ["10.80.0.3:8080/tcp"]
+leaves:
+  description:
+    - The packet as it leaves this node, after address translation.
+  returned: when it leaves this node
+  type: dict
+  contains:
+    from:
+      description: Its source address.
+      type: str
+      returned: always
+      sample: 192.0.2.1
+    to:
+      description: Its destination with port and protocol, as in O(to).
+      type: str
+      returned: always
+      sample: 192.0.2.2:8080/tcp
+    source_port:
+      description: The port of the sender, or the identifier of an echo request; 0 if none was sent.
+      type: int
+      returned: always
 lines:
   description:
     - The steps for readers.

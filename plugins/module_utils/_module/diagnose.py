@@ -15,6 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis import diagnosis
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.examination import SentPacket
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import ANSWERS
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -23,6 +25,14 @@ ARGUMENTS: t.Final[arguments.Spec] = {
     "from": {"type": "str", "required": True},
     "to": {"type": "str", "required": True},
     "timeout": {"type": "float", "default": 0.8},
+    "elsewhere": {"type": "bool", "default": False},
+    "sent": {
+        "type": "dict",
+        "options": {
+            "source_port": {"type": "int", "required": True},
+            "answer": {"type": "str", "required": True, "choices": list(ANSWERS)},
+        },
+    },
     **arguments.CACHE_DIR,
 }
 
@@ -32,6 +42,13 @@ def diagnose(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     params = module.params
     timeout = arguments.positive("timeout", params["timeout"])
     done = diagnosis.diagnose(
-        paths, params["cache_dir"], params["from"], params["to"], timeout, dry_run=module.check_mode
+        paths,
+        params["cache_dir"],
+        params["from"],
+        params["to"],
+        timeout,
+        dry_run=module.check_mode,
+        sent=SentPacket(**params["sent"]) if params["sent"] else None,
+        elsewhere=params["elsewhere"],
     )
     return {"changed": False, "msg": done.summary, "lines": done.lines, **done.as_dict()}

@@ -9,15 +9,18 @@ from __future__ import annotations
 import contextlib
 import itertools
 import pathlib
+import socket
 import subprocess
 import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.diagnosis import Diagnosis, diagnose
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.examination import SentPacket
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, State
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.connections import NEIGHBOUR, NODE, listen, neighbour
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
@@ -69,8 +72,25 @@ class Site:
             commands = commands.replace(f"{{{name}}}", value)
         subprocess.run(["sh", "-ec", commands], check=True, capture_output=True)
 
-    def diagnose(self, source: str, destination: str, *, dry_run: bool = False) -> Diagnosis:
-        return diagnose(NODE_PATHS, str(self.node.cache_dir), source, destination, TIMEOUT, dry_run=dry_run)
+    def diagnose(
+        self,
+        source: str,
+        destination: str,
+        *,
+        dry_run: bool = False,
+        sent: SentPacket | None = None,
+        elsewhere: bool = False,
+    ) -> Diagnosis:
+        return diagnose(
+            NODE_PATHS,
+            str(self.node.cache_dir),
+            source,
+            destination,
+            TIMEOUT,
+            dry_run=dry_run,
+            sent=sent,
+            elsewhere=elsewhere,
+        )
 
 
 @contextlib.contextmanager
@@ -345,6 +365,51 @@ def test_the_address_that_is_missing_is_added_with_its_prefix_length(node: Engin
             assert step is not None
             assert step.command == f"ip -n {name} address add {made.addresses[name][0]}/16 dev eth0"
             made.run(f"{step.command}; ip -n {name} route replace default via 10.1.0.1")
+
+
+def test_connection_tracking_shows_whether_a_packet_of_another_node_has_arrived(node: EngineNode) -> None:
+    with site(node, *BRIDGE) as made:
+        with inside(pathlib.Path("/run/netns/neighbour")):
+            client = socket.create_connection((NODE[4], HOST_PORT), timeout=5)
+        with client:
+            port = client.getsockname()[1]
+            arrived = made.diagnose(NEIGHBOUR[4], MAPPED, sent=SentPacket(port, "silent"))
+            assert (
+                arrived.steps[-1].found
+                == f"the packet for {MAPPED}/tcp has arrived, and no rule of the node has dropped it"
+            )
+            assert f"{MAPPED}/tcp is forwarded to {made.addresses['web'][0]}:80/tcp" in [
+                each.found for each in arrived.steps
+            ]
+            other = made.diagnose(NEIGHBOUR[4], MAPPED, sent=SentPacket(port % 60000 + 1, "silent"))
+            assert other.steps[-1].state is State.UNKNOWN
+            assert f"connection tracking does not have the packet for {MAPPED}/tcp" in other.steps[-1].found
+            assert made.diagnose(NEIGHBOUR[4], MAPPED, sent=SentPacket(port, "answered")).is_reached
+
+
+def test_a_packet_that_leaves_is_described_as_the_next_node_sees_it(node: EngineNode) -> None:
+    with site(node, *BRIDGE) as made:
+        made.run("ip link add wan0 up link lan0 type macvlan; ip address add 203.0.113.1/24 dev wan0")
+        left = made.diagnose("client", "203.0.113.9:53/udp", dry_run=True)
+        assert left.as_dict()["leaves"] == {"from": "203.0.113.1", "to": "203.0.113.9:53/udp", "source_port": 0}
+        assert left.as_dict()["ends"] == {"from": made.addresses["client"], "to": []}
+        inside_only = made.diagnose("client", "web:80", dry_run=True).as_dict()
+        assert "leaves" not in inside_only
+        assert inside_only["ends"]["to"] == [
+            f"{made.addresses['web'][0]}:80/tcp",
+            f"[{made.addresses['web'][1]}]:80/tcp",
+        ]
+
+
+def test_an_end_that_another_node_may_have_is_not_an_error(node: EngineNode) -> None:
+    with site(node, *BRIDGE) as made:
+        for source, destination in (("client", "elsewhere:80"), ("elsewhere", "web:80")):
+            with pytest.raises(CniError, match="'elsewhere' is neither") as caught:
+                made.diagnose(source, destination)
+            done = made.diagnose(source, destination, elsewhere=True)
+            assert (done.steps, done.summary) == ((), str(caught.value))
+            assert bool(done.own_sources) == (source == "client")
+            assert bool(done.own_targets) == (destination == "web:80")
 
 
 def list_pairs() -> list[tuple[str, str]]:

@@ -11,44 +11,18 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis import probe
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.delivery import Delivery, check_delivery
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.endpoints import (
-    PacketDestination,
-    PacketSource,
-    find_destination,
-    find_source,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import (
-    NodePlaces,
-    list_addresses,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, SCTP, UDP, Packet
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place, name_of
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import Evidence
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment import (
-    describe_missing_interface,
-    require_address,
-    require_usable,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import (
-    Check,
-    State,
-    Step,
-    broken,
-    ok,
-    unknown,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.walk import (
-    BRIDGED_RULES,
-    Way,
-    filters_bridges,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.endpoints import find_destination, find_source
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.examination import Examination, SentPacket
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import NodePlaces
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import Packet
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import State, Step, format_steps
+
+T = t.TypeVar("T")
 
 
 class Diagnosis(t.NamedTuple):
@@ -58,12 +32,19 @@ class Diagnosis(t.NamedTuple):
         source, destination: The names that the operator gave.
         steps: In the order of the packet's way; the last one is broken if any is.
         answer: What the probe received; empty if none was sent.
+        leaving: The packet as it leaves the node; None if it does not.
+        own_sources, own_targets: What the node has of both ends.
+        missing: Why no packet was followed: the node does not have an end that is given by a name.
     """
 
     source: str
     destination: str
     steps: tuple[Step, ...]
     answer: str
+    leaving: Packet | None = None
+    own_sources: tuple[str, ...] = ()
+    own_targets: tuple[str, ...] = ()
+    missing: str = ""
 
     @property
     def broken(self) -> Step | None:
@@ -79,11 +60,26 @@ class Diagnosis(t.NamedTuple):
     def as_dict(self) -> JsonObject:
         reached: JsonObject = {} if self.is_reached is None else {"reached": self.is_reached}
         broken: JsonObject = {} if self.broken is None else {"broken": self.broken.as_dict()}
-        return {"answer": self.answer, "steps": [step.as_dict() for step in self.steps], **reached, **broken}
+        return {
+            "answer": self.answer,
+            "steps": [step.as_dict() for step in self.steps],
+            "ends": {"from": list(self.own_sources), "to": list(self.own_targets)},
+            **reached,
+            **broken,
+            **self._describe_leaving(),
+        }
+
+    def _describe_leaving(self) -> JsonObject:
+        packet = self.leaving
+        if packet is None:
+            return {}
+        return {"leaves": {"from": str(packet.source), "to": packet.target, "source_port": packet.source_port}}
 
     @property
     def summary(self) -> str:
         """One sentence."""
+        if self.missing:
+            return self.missing
         way = f"{self.source} -> {self.destination}"
         step = self.broken
         if step is not None:
@@ -94,21 +90,19 @@ class Diagnosis(t.NamedTuple):
     @property
     def lines(self) -> list[str]:
         """A list of the steps for readers."""
-        rows = [step.as_dict() for step in self.steps]
-        width = max((len(f"{row['place']} {row['check']}") for row in rows), default=0)
-        lines = []
-        for row in rows:
-            arrow = "<-" if row["way"] == "back" else "->"
-            where = f"{row['place']} {row['check']}"
-            lines.append(f"{arrow} {where:<{width}}  {row['state']:<7}  {row['found']}")
-            if row["state"] == State.BROKEN.value:
-                lines.append(f"   needed: {row['needed']}")
-                lines += [f"   to mend: {row['command']}"] if row["command"] else []
-        return [*lines, self.summary]
+        return [*format_steps([step.as_dict() for step in self.steps]), self.summary]
 
 
 def diagnose(
-    paths: NodePaths, cache_dir: str, source: str, destination: str, timeout: float, *, dry_run: bool
+    paths: NodePaths,
+    cache_dir: str,
+    source: str,
+    destination: str,
+    timeout: float,
+    *,
+    dry_run: bool,
+    sent: SentPacket | None = None,
+    elsewhere: bool = False,
 ) -> Diagnosis:
     """Follow a packet from one end to the other and its answer back.
 
@@ -117,201 +111,38 @@ def diagnose(
         destination: ``ADDRESS`` or the name of an attachment, with ``:PORT`` and ``/PROTOCOL`` if needed.
         timeout: Seconds to wait for the answer to the packet.
         dry_run: Send nothing.
+        sent: The packet, if another node has sent it.
+        elsewhere: Follow nothing, instead of an error, if the node does not have an end that is given by a name.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: an end cannot be found; ``IO_FAILURE``: the kernel cannot be read.
+        CniError: ``INVALID_CONFIG``: an end is malformed; ``UNKNOWN_CONTAINER``: it cannot be found; ``IO_FAILURE``: the kernel
+            cannot be read.
     """
     with netns.open_current() as home:
         places = NodePlaces(paths, cache_dir, home)
-        begin = find_source(source, places, paths)
-        end = find_destination(destination, places)
-        examination = _Examination(places, begin, end, timeout, dry_run=dry_run)
-        steps = tuple(examination.steps())
-    return Diagnosis(source, destination, steps, examination.answer)
-
-
-class _Examination:
-    def __init__(
-        self, places: NodePlaces, begin: PacketSource, end: PacketDestination, timeout: float, *, dry_run: bool
-    ) -> None:
-        self._places, self._begin, self._end = places, begin, end
-        self._timeout, self._dry_run = timeout, dry_run
-        self._evidence: Evidence | None = None
-
-    @property
-    def answer(self) -> str:
-        return self._evidence.answer if self._evidence is not None else ""
-
-    def steps(self) -> t.Iterator[Step]:
-        """Yield the steps up to the first broken one."""
-        for step in self._all_steps():
-            if step.state is State.BROKEN and self.answer == probe.ANSWERED and step.check is not Check.MTU:
-                # What was answered has passed, whatever seems to be in its way.
-                step = step._replace(
-                    state=State.UNKNOWN, needed="", command="", found=f"{step.found}; the answer came anyway"
-                )
-            yield step
-            if step.state is State.BROKEN:
-                return
-
-    def _all_steps(self) -> t.Iterator[Step]:
-        packet = self._packet()
-        place = self._begin.place
-        if place is None and self._begin.netns:
-            name = name_of(self._begin.netns)
-            yield broken(Check.NETNS, name, f"the network namespace {name} does not exist", "a running container")
-            return
-        if place is not None:
-            yield from self._check_source(place, packet)
-            if not self._dry_run and packet.protocol != SCTP:
-                self._evidence = self._probe(place, packet)
-                packet = self._evidence.packet
-        delivery = yield from self._walk(place, packet)
-        if delivery is None:
-            return
-        yield from check_delivery(delivery, self._evidence)
-        yield from self._walk_back(place, packet, delivery)
-        yield from self._conclude(delivery)
-
-    def _packet(self) -> Packet:
-        """Return the packet to follow: between addresses of one family, which both ends have, if possible."""
-        own = [address for record in self._begin.records for address in list_addresses(record)]
-        source = self._begin.address
-        versions = {source.version} if source is not None else {address.version for address in own}
-        fitting = [address for address in self._end.addresses if address.version in versions]
-        destination = (fitting or self._end.addresses)[0]
-        if source is None:
-            source = self._choose_source(own, destination)
-        identifier = probe.pick_identifier() if self._end.protocol == ICMP else 0
-        return Packet(self._end.protocol, source, destination, self._end.port, identifier)
-
-    def _choose_source(self, own: t.Sequence[IpAddress], destination: IpAddress) -> IpAddress | None:
-        """Return the address of the container that the kernel would choose; otherwise its first one of the family."""
-        candidates = [address for address in own if address.version == destination.version]
-        if self._begin.place is not None and len(candidates) != 1:
-            chosen = self._begin.place.route(destination, None).source
-            if chosen in candidates or not candidates:
-                return chosen
-        return candidates[0] if candidates else None
-
-    def _check_source(self, place: Place, packet: Packet) -> t.Iterator[Step]:
-        """Yield whether the interface and the address that the packet comes from are there."""
-        record = next((each for each in self._begin.records if packet.source in list_addresses(each)), None)
-        if record is None or packet.source is None:
-            return
-        name = record.attachment.ifname
-        link = place.link(name)
-        if link is None:
-            yield describe_missing_interface(place, name)
-            return
-        yield from require_usable(place, link)
-        missing = list(require_address(place, link, packet.source, record))
-        yield from missing
-        if not missing and place.is_duplicate(packet.source):
-            yield broken(
-                Check.ADDRESS,
-                place.name,
-                f"{packet.source} is not used, because a neighbour has it, too",
-                "an address that only one machine has",
-            )
-        elif not missing:
-            yield ok(Check.ADDRESS, place.name, f"{name} has {packet.source}")
-
-    def _probe(self, place: Place, packet: Packet) -> Evidence:
-        watched = {each.inode: each for each in (place, self._places.node)}
-        for record in self._places.records:
-            if packet.destination in list_addresses(record) or self._maps_port(record):
-                container = self._places.at(record.attachment.netns)
-                if container is not None:
-                    watched[container.inode] = container
-        return probe.probe(packet, place, watched.values(), self._places.node, self._timeout)
-
-    def _maps_port(self, record: Record) -> bool:
-        begin, ending = f"{self._end.port}->", f"/{self._end.protocol}"
-        return any(begin in port and port.endswith(ending) for port in record.requested_ports)
-
-    def _walk(self, place: Place | None, packet: Packet) -> t.Generator[Step, None, Delivery | None]:
-        way = Way(self._places, self._evidence)
-        if place is not None:
-            return (yield from way.from_process(place, packet))
-        assert packet.source is not None
-        node = self._places.node
-        link = node.links.get(node.route(packet.source, None).link)
-        if link is None:
-            yield broken(Check.ROUTE, node.name, f"no route to {packet.source}", f"a route to {packet.source}")
-            return None
-        yield ok(Check.ROUTE, node.name, f"packets from {packet.source} arrive on {link.name}")
-        return (yield from way.from_link(node, link, packet))
-
-    def _walk_back(self, place: Place | None, packet: Packet, delivery: Delivery) -> t.Iterator[Step]:
-        """Yield the steps of the answer."""
-        answering = delivery.place
-        if delivery.link is None or delivery.packet.source is None or answering is None:
-            return
-        way = Way(self._places, self._evidence, (packet, delivery.packet))
-        back = way.from_process(answering, delivery.packet.answer)
-        returned: Delivery | None = None
-        try:
-            while True:
-                yield next(back)._replace(is_back=True)
-        except StopIteration as stop:
-            returned = stop.value
-        if returned is None:
-            return
-        if returned.place is None and place is not None and returned.place is not place:
-            yield broken(
-                Check.WAY_BACK,
-                answering.name,
-                f"the answer to {returned.packet.destination} leaves the node by {returned.link.name if returned.link else ''}",
-                f"a route of the node to {returned.packet.destination}",
-            )._replace(is_back=True)
-        is_translated = delivery.packet[2:4] != packet[2:4] and answering is not self._places.node
-        node = self._places.node
-        setting = BRIDGED_RULES[packet.destination.version]
-        if is_translated and node.inode not in returned.passed and not filters_bridges(node, packet.destination):
-            yield broken(
-                Check.WAY_BACK,
-                node.name,
-                f"the answer of {delivery.packet.destination} stays on the bridge, so the node does not replace its address by "
-                f"{packet.destination}",
-                f"{setting.replace('/', '.')} = 1 (kernel module br_netfilter)",
-                node.set(setting, 1),
-            )._replace(is_back=True)
-
-    def _conclude(self, delivery: Delivery) -> t.Iterator[Step]:
-        evidence = self._evidence
-        name = self._begin.place.name if self._begin.place is not None else "node"
-        if evidence is None:
-            yield unknown(Check.FIREWALL, "node", "no packet was sent, so that it is not known whether a rule drops it")
-            return
-        for gap in evidence.gaps:
-            yield unknown(Check.FIREWALL, "node", gap)
-        if evidence.answer == probe.ANSWERED:
-            yield ok(Check.ANSWER, name, f"{evidence.packet} has answered")
-            return
-        has_arrived = delivery.place is not None and delivery.place.inode in evidence.seen
-        if (
-            evidence.packet.protocol == UDP
-            and evidence.answer == probe.SILENT
-            and (has_arrived or delivery.place is None)
-        ):
-            yield unknown(Check.ANSWER, name, "the packet was sent and not refused; a server of UDP need not answer")
-            return
-        found = {
-            probe.REFUSED: "the connection was refused",
-            probe.UNREACHABLE: f"the kernel reports: {evidence.error}",
-            probe.SILENT: "no answer",
-        }[evidence.answer]
-        if delivery.place is None:
-            left = f"the packet left the node by {delivery.link.name if delivery.link else ''}"
-            yield broken(
-                Check.ANSWER, name, f"{left}: {found}", f"an answer of {evidence.packet.destination}: look there"
-            )
-            return
-        seen = "it was seen at its destination" if has_arrived else "it was not seen at its destination"
-        yield broken(
-            Check.ANSWER,
-            name,
-            f"{found}, although every step seems right; {seen}",
-            "an answer; look at tc filters and at the program",
+        begin, no_begin = _find(lambda: find_source(source, places, paths), elsewhere)
+        end, no_end = _find(lambda: find_destination(destination, places), elsewhere)
+        ends = Diagnosis(
+            source,
+            destination,
+            (),
+            "",
+            own_sources=tuple(map(str, begin.list_own_addresses())) if begin is not None else (),
+            own_targets=tuple(end.list_own_targets(places)) if end is not None else (),
+            missing=no_begin or no_end,
         )
+        if begin is None or end is None:
+            return ends
+        examination = Examination(places, begin, end, timeout, dry_run=dry_run, sent=sent)
+        steps = tuple(examination.steps())
+    return ends._replace(steps=steps, answer=examination.answer, leaving=examination.leaving)
+
+
+def _find(find: t.Callable[[], T], elsewhere: bool) -> tuple[T | None, str]:
+    """Return an end; with `elsewhere`, None and the error if the node does not have it."""
+    try:
+        return find(), ""
+    except CniError as exc:
+        if not elsewhere or exc.code != Code.UNKNOWN_CONTAINER:
+            raise
+        return None, str(exc)

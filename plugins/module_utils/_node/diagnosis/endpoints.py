@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import NodePlaces, list_addresses
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, PROTOCOLS, TCP
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, PROTOCOLS, TCP, Packet
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import NODE, Place, name_of
 
 _LAST_PORT = 65535
@@ -46,6 +46,15 @@ class PacketSource(t.NamedTuple):
     address: IpAddress | None = None
     netns: str = ""
 
+    def list_own_addresses(self) -> list[IpAddress]:
+        """Return the addresses that the node has of this end."""
+        if self.place is None and not self.netns:
+            return []
+        if self.address is not None:
+            return [self.address]
+        own = [address for record in self.records for address in list_addresses(record)]
+        return own or (self.place.list_addresses() if self.place is not None else [])
+
 
 class PacketDestination(t.NamedTuple):
     """Where a packet goes.
@@ -59,6 +68,14 @@ class PacketDestination(t.NamedTuple):
     protocol: str
     port: int
     records: tuple[Record, ...] = ()
+
+    def list_own_targets(self, places: NodePlaces) -> list[str]:
+        """Return the destinations that the node has, each in the form in which an operator gives it."""
+        return [
+            Packet(self.protocol, None, address, self.port).target
+            for address in self.addresses
+            if self.records or places.has_address(address)
+        ]
 
 
 def find_source(text: str, places: NodePlaces, paths: NodePaths) -> PacketSource:
@@ -97,7 +114,7 @@ def find_destination(text: str, places: NodePlaces) -> PacketDestination:
     """Return the destination that a text stands for.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: the text is malformed, or no attachment has the name.
+        CniError: ``INVALID_CONFIG``: the text is malformed; ``UNKNOWN_CONTAINER``: no attachment of this node has the name.
     """
     rest, dummy, protocol = text.rpartition("/") if text.rpartition("/")[2] in PROTOCOLS else (text, "", "")
     match = _DESTINATION.fullmatch(rest)
@@ -115,7 +132,7 @@ def find_destination(text: str, places: NodePlaces) -> PacketDestination:
     addresses = tuple(address for record in records for address in list_addresses(record))
     if not addresses:
         raise CniError(
-            Code.INVALID_CONFIG,
+            Code.UNKNOWN_CONTAINER,
             f"to: {host!r} is neither an address nor an attachment of this node that has one",
             f"{_EXPECTED}; attachments: {_list_containers(places)}",
         )

@@ -20,11 +20,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_address,
     parse_interface,
 )
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import any_case
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, any_case
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.config import PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
@@ -32,6 +33,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import NODE, Place, name_of
 from ansible_collections.cni.node.plugins.module_utils._reference import attachment_drift, catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import port_mapping
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
 
@@ -71,6 +73,10 @@ class NodePlaces:
         """Return the network namespace at a path, or None if there is none."""
         inode = netns.inode(path) if path and netns.is_namespace(path) else 0
         return self._places.setdefault(inode, Place(path, name_of(path))) if inode else None
+
+    def has_address(self, address: IpAddress) -> bool:
+        """Return whether the node has an address, or an attachment of it by its record."""
+        return self.node.has_address(address) or any(address in list_addresses(record) for record in self.records)
 
     def containers(self, address: IpAddress) -> list[Container]:
         """Return the attachments that have an address by their records, and whose network namespaces exist."""
@@ -149,9 +155,21 @@ def list_addresses(record: Record) -> list[IpAddress]:
 
 def list_ips(record: Record) -> list[tuple[IpInterface, IpAddress | None]]:
     """Return the addresses of an attachment's result with their prefix lengths, and the gateway of each."""
+    entries = _read_result(record).get("ips") or ()
+    ips = [(parse_interface(ip.get("address")), parse_address(ip.get("gateway"))) for ip in entries]
+    return [(interface, gateway) for interface, gateway in ips if interface is not None]
+
+
+def list_mappings(record: Record) -> list[port_mapping.Mapping]:
+    """Return the mapped ports of an attachment; none if they cannot be read."""
     try:
-        keys = record.result.to(version.LATEST).keys if record.result is not None else {}
+        return port_mapping.read_mappings(Keys(dict(record.attachment.capability_args)))
     except CniError:
         return []
-    ips = [(parse_interface(ip.get("address")), parse_address(ip.get("gateway"))) for ip in keys.get("ips") or ()]
-    return [(interface, gateway) for interface, gateway in ips if interface is not None]
+
+
+def _read_result(record: Record) -> JsonMapping:
+    try:
+        return record.result.to(version.LATEST).keys if record.result is not None else {}
+    except CniError:
+        return {}

@@ -35,6 +35,12 @@ class Packet(t.NamedTuple):
         return f"{host}:{self.port}/{self.protocol}" if self.port else f"{host} ({self.protocol})"
 
     @property
+    def target(self) -> str:
+        """The destination in the form in which an operator gives it."""
+        host = f"[{self.destination}]" if self.destination.version == 6 else str(self.destination)
+        return f"{host}:{self.port}/{self.protocol}" if self.port else f"{host}/{self.protocol}"
+
+    @property
     def answer(self) -> Packet:
         """The packet that answers this one."""
         assert self.source is not None

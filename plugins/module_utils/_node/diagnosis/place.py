@@ -78,6 +78,11 @@ class Place:
     def addresses(self, link: Link) -> list[IpAddress]:
         return self._addresses.get(link.ifindex, [])
 
+    def list_addresses(self) -> list[IpAddress]:
+        """Return the addresses by which others reach the namespace."""
+        every = (address for addresses in self._addresses.values() for address in addresses)
+        return [address for address in every if not address.is_loopback and not address.is_link_local]
+
     def has_address(self, address: IpAddress) -> bool:
         """Return whether a link of the namespace has an address."""
         return any(address in addresses for addresses in self._addresses.values())

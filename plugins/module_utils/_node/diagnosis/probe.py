@@ -30,7 +30,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rules.packet_trace
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, TCP, UDP, Packet
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place
 
-ANSWERED, REFUSED, UNREACHABLE, SILENT = "answered", "refused", "unreachable", "silent"
+ANSWERED, REFUSED, UNREACHABLE, SILENT = ANSWERS = ("answered", "refused", "unreachable", "silent")
 
 _REFUSALS = (errno.ECONNREFUSED, errno.ECONNRESET)
 # The chains of the legacy iptables before routing, and those of packets that are already routed.
@@ -200,7 +200,7 @@ def probe(packet: Packet, sender: Place, watched: t.Iterable[Place], node: Place
         answer, error = _send(connection, packet, timeout)
         source = packet.source or _source_of(connection)
         packet = packet._replace(source=source)
-        translation = node.run(lambda: _translation(packet))
+        translation = node.run(lambda: find_translation(packet))
         finished = {watch.place.inode: watch.finish() for watch in watches}
         return Evidence(
             packet,
@@ -215,6 +215,15 @@ def probe(packet: Packet, sender: Place, watched: t.Iterable[Place], node: Place
             translation,
             tuple(watch.gap for watch in watches if watch.gap),
         )
+
+
+def find_translation(packet: Packet) -> Translation | None:
+    """Return what connection tracking makes of a packet in this thread's network namespace; None if it does not track it."""
+    if packet.source is None:
+        return None
+    return conntrack.find(
+        conntrack.Flow(packet.protocol, packet.source, packet.destination, packet.source_port, packet.port)
+    )
 
 
 def pick_identifier() -> int:
@@ -280,14 +289,6 @@ def _source_of(connection: socket.socket) -> IpAddress | None:
         address = ipaddress.ip_address(connection.getsockname()[0])
         return None if address.is_unspecified else address
     return None
-
-
-def _translation(packet: Packet) -> Translation | None:
-    if packet.source is None:
-        return None
-    return conntrack.find(
-        conntrack.Flow(packet.protocol, packet.source, packet.destination, packet.source_port, packet.port)
-    )
 
 
 def _has_content(path: str) -> bool:

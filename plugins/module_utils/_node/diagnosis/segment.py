@@ -108,6 +108,9 @@ class Segment:
 
     def _through_pair(self, place: Place, link: Link) -> Steps:
         peer = self._places.peer(place, link)
+        if peer is None and place.is_node and not self._is_of_attachment(link):
+            # The node itself is a container.
+            return Outside(place, link)
         if peer is None:
             yield broken(
                 Check.PAIR, place.name, f"the other end of {link.name} is not reachable", "a veth pair", _recreate(link)
@@ -318,6 +321,9 @@ class Segment:
             if peer is not None and peer[0] is not place and peer[0].has_address(self._next_hop):
                 return Container(None, *peer, port)
         return None
+
+    def _is_of_attachment(self, link: Link) -> bool:
+        return any(link.name in record.node_interfaces for record in self._places.records)
 
     def _expected_bridge(self, end: Link) -> str:
         """Return the bridge that a link of the node belongs to by the record of its attachment, or an empty string."""

@@ -13,7 +13,7 @@ import enum
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 
 
 class State(str, enum.Enum):
@@ -80,6 +80,20 @@ class Step(t.NamedTuple):
             "needed": printable.line(self.needed),
             "command": printable.line(self.command),
         }
+
+
+def format_steps(steps: t.Sequence[JsonMapping]) -> list[str]:
+    """Return the lines of steps, as `Step.as_dict` returns them, for readers."""
+    width = max((len(f"{step['place']} {step['check']}") for step in steps), default=0)
+    lines = []
+    for step in steps:
+        arrow = "<-" if step["way"] == "back" else "->"
+        where = f"{step['place']} {step['check']}"
+        lines.append(f"{arrow} {where:<{width}}  {step['state']:<7}  {step['found']}")
+        if step["state"] == State.BROKEN.value:
+            lines.append(f"   needed: {step['needed']}")
+            lines += [f"   to mend: {step['command']}"] if step["command"] else []
+    return lines
 
 
 def ok(check: Check, place: str, found: str) -> Step:

@@ -13,9 +13,7 @@ import errno
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.route_lookup import RouteAnswer
@@ -27,6 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_plac
     has_flag,
     list_addresses,
     list_ips,
+    list_mappings,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import Packet
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place
@@ -75,7 +74,7 @@ class Way:
         if answer.kind == "local":
             loopback = place.link("lo")
             yield from require_usable(place, loopback) if loopback is not None else ()
-            yield from self._check_rules(place, None)
+            yield from self.check_rules(place, None)
             return Delivery(packet, place, frozenset(), None)
         link = place.links.get(answer.link)
         if link is None:
@@ -84,7 +83,7 @@ class Way:
             )
             return None
         yield ok(Check.ROUTE, place.name, _describe_route(packet.destination, answer, link))
-        yield from self._check_rules(place, None)
+        yield from self.check_rules(place, None)
         yield from self._check_link_to_container(place, packet, link)
         end = yield from self._cross(place, link, answer.gateway or packet.destination)
         return (yield from self._go_on(end, packet, frozenset())) if end is not None else None
@@ -102,7 +101,7 @@ class Way:
                 return Delivery(packet, None, passed, end.link)
             place, link = end.place, end.link
             passed |= {place.inode}
-            yield from self._check_rules(place, is_routed=False)
+            yield from self.check_rules(place, is_routed=False)
             received = packet
             packet = yield from self._translate(place, packet)
             answer = place.route(packet.destination, packet.source, link.ifindex)
@@ -111,7 +110,7 @@ class Way:
                 return None
             yield from self._pending
             if answer.kind == "local":
-                yield from self._check_rules(place, is_routed=True)
+                yield from self.check_rules(place, is_routed=True)
                 return Delivery(packet, place, passed, link)
             out = place.links.get(answer.link)
             if out is None:
@@ -121,7 +120,7 @@ class Way:
                 return None
             yield from self._check_forwarding(place, link, packet)
             yield ok(Check.ROUTE, place.name, _describe_route(packet.destination, answer, out))
-            yield from self._check_rules(place, is_routed=True)
+            yield from self.check_rules(place, is_routed=True)
             yield from self._check_link_to_container(place, packet, out)
             packet = yield from self._masquerade(place, out, packet)
             next_hop = answer.gateway or packet.destination
@@ -152,7 +151,8 @@ class Way:
             yield from self._pending
         return end
 
-    def _check_rules(self, place: Place, is_routed: bool | None) -> t.Iterator[Step]:
+    def check_rules(self, place: Place, is_routed: bool | None) -> t.Iterator[Step]:
+        """Yield a broken step if a rule of a network namespace drops the packet, before or after the routing decision."""
         if self._evidence is None:
             return
         drop = self._evidence.drop(place, is_reply=self._is_back, is_routed=is_routed)
@@ -194,8 +194,8 @@ class Way:
         record, mapping = self._find_mapping(packet)
         if record is None or mapping is None:
             return packet
-        drift = self._places.find_drift(record)
         address = next((each for each in list_addresses(record) if each.version == packet.destination.version), None)
+        drift = self._places.find_drift(record)
         where = f"port {packet.port}/{packet.protocol} is mapped to {record.attachment.container_id}"
         if drift or translation is not None:
             found = f"{where}, but not forwarded: {drift[0] if drift else 'another rule comes before those of portmap'}"
@@ -207,11 +207,7 @@ class Way:
 
     def _find_mapping(self, packet: Packet) -> tuple[Record | None, port_mapping.Mapping | None]:
         for record in self._places.records:
-            try:
-                mappings = port_mapping.read_mappings(Keys(dict(record.attachment.capability_args)))
-            except CniError:
-                continue
-            for mapping in mappings:
+            for mapping in list_mappings(record):
                 is_here = mapping.host in ("", str(packet.destination))
                 if (mapping.host_port, mapping.protocol) == (packet.port, packet.protocol) and is_here:
                     return record, mapping
@@ -228,7 +224,9 @@ class Way:
         translation = self._evidence.translation if self._evidence is not None else None
         if translation is not None and translation.source != packet.source:
             yield ok(Check.MASQUERADE, place.name, f"leaves by {link.name} with the address {translation.source}")
-            return packet._replace(source=translation.source, source_port=translation.source_port)
+            # That of an echo request has no ports.
+            source_port = translation.source_port or packet.source_port
+            return packet._replace(source=translation.source, source_port=source_port)
         record = next((each for each in self._places.records if _masquerades(each, packet)), None)
         if record is None:
             return packet

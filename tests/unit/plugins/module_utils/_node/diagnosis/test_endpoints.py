@@ -82,7 +82,6 @@ def test_a_destination_is_an_address_or_a_container_with_port_and_protocol(
         "10.9.0.1:80/icmp",
         "10.9.0.1:x",
         "[fd00::9",
-        "blue:80",
     ],
 )
 def test_a_destination_that_cannot_be_used_is_an_error_that_says_what_is_expected(
@@ -91,6 +90,39 @@ def test_a_destination_that_cannot_be_used_is_an_error_that_says_what_is_expecte
     with pytest.raises(CniError, match="expected: an address, or the name of an attachment") as caught:
         find_destination(text, places)
     assert caught.value.code == Code.INVALID_CONFIG
+
+
+def test_a_destination_that_this_node_does_not_have_has_the_code_of_an_unknown_container(places: NodePlaces) -> None:
+    with pytest.raises(CniError, match="expected: an address, or the name of an attachment") as caught:
+        find_destination("blue:80", places)
+    assert caught.value.code == Code.UNKNOWN_CONTAINER
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("web/eth0:53/udp", ["10.1.0.2:53/udp", "[fd00:1::2]:53/udp"]),
+        ("10.1.0.3", ["10.1.0.3/icmp"]),
+        ("[fd00:1::2]:80", ["[fd00:1::2]:80/tcp"]),
+        ("192.0.2.77:80", []),
+    ],
+)
+def test_the_node_lists_the_destinations_that_it_has(places: NodePlaces, text: str, targets: list[str]) -> None:
+    assert find_destination(text, places).list_own_targets(places) == targets
+    for target in targets:
+        assert find_destination(target, places).list_own_targets(places) == [target]
+
+
+def test_the_node_lists_the_addresses_that_it_has_of_a_source(places: NodePlaces) -> None:
+    own = {
+        text: find_source(text, places, NODE_PATHS).list_own_addresses()
+        for text in ("web/net1", "10.1.0.3", "192.0.2.77")
+    }
+    assert {text: list(map(str, addresses)) for text, addresses in own.items()} == {
+        "web/net1": ["10.2.0.2"],
+        "10.1.0.3": ["10.1.0.3"],
+        "192.0.2.77": [],
+    }
 
 
 @given(text=st.text(max_size=40))

@@ -1,0 +1,281 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Follow one packet from end to end, and its answer back, up to the first step that is broken."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis import probe
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.delivery import Delivery, check_delivery
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.endpoints import PacketDestination, PacketSource
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import NodePlaces, list_addresses
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, SCTP, UDP, Packet
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place, name_of
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import Evidence
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment import (
+    describe_missing_interface,
+    require_address,
+    require_usable,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import (
+    Check,
+    State,
+    Step,
+    broken,
+    ok,
+    unknown,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.walk import BRIDGED_RULES, Way, filters_bridges
+
+
+class SentPacket(t.NamedTuple):
+    """A packet that another node has sent.
+
+    Attributes:
+        source_port: As it left that node.
+        answer: What it received, as in `Evidence`.
+    """
+
+    source_port: int
+    answer: str
+
+
+class Examination:
+    """The steps of one packet from end to end.
+
+    Attributes:
+        leaving: The packet as it leaves the node; None if it does not.
+    """
+
+    def __init__(
+        self,
+        places: NodePlaces,
+        begin: PacketSource,
+        end: PacketDestination,
+        timeout: float,
+        *,
+        dry_run: bool,
+        sent: SentPacket | None = None,
+    ) -> None:
+        self._places, self._begin, self._end = places, begin, end
+        self._timeout, self._dry_run = timeout, dry_run
+        self._sent = sent if begin.place is None else None
+        self._evidence: Evidence | None = None
+        self.leaving: Packet | None = None
+
+    @property
+    def answer(self) -> str:
+        return self._evidence.answer if self._evidence is not None else ""
+
+    def steps(self) -> t.Iterator[Step]:
+        """Yield the steps up to the first broken one."""
+        for step in self._all_steps():
+            if step.state is State.BROKEN and self.answer == probe.ANSWERED and step.check is not Check.MTU:
+                # What was answered has passed, whatever seems to be in its way.
+                step = step._replace(
+                    state=State.UNKNOWN, needed="", command="", found=f"{step.found}; the answer came anyway"
+                )
+            yield step
+            if step.state is State.BROKEN:
+                return
+
+    def _all_steps(self) -> t.Iterator[Step]:
+        packet = self._packet()
+        place = self._begin.place
+        if place is None and self._begin.netns:
+            name = name_of(self._begin.netns)
+            yield broken(Check.NETNS, name, f"the network namespace {name} does not exist", "a running container")
+            return
+        if place is not None:
+            yield from self._check_source(place, packet)
+        self._evidence = self._find_evidence(place, packet)
+        if self._evidence is not None:
+            packet = self._evidence.packet
+        delivery = yield from self._walk(place, packet)
+        if delivery is None:
+            return
+        if delivery.place is None:
+            self.leaving = delivery.packet
+        yield from check_delivery(delivery, self._evidence)
+        yield from self._walk_back(place, packet, delivery)
+        yield from self._conclude(delivery)
+
+    def _packet(self) -> Packet:
+        """Return the packet to follow: between addresses of one family, which both ends have, if possible."""
+        own = [address for record in self._begin.records for address in list_addresses(record)]
+        source = self._begin.address
+        versions = {source.version} if source is not None else {address.version for address in own}
+        fitting = [address for address in self._end.addresses if address.version in versions]
+        destination = (fitting or self._end.addresses)[0]
+        if source is None:
+            source = self._choose_source(own, destination)
+        identifier = probe.pick_identifier() if self._end.protocol == ICMP else 0
+        return Packet(self._end.protocol, source, destination, self._end.port, identifier)
+
+    def _choose_source(self, own: t.Sequence[IpAddress], destination: IpAddress) -> IpAddress | None:
+        """Return the address of the container that the kernel would choose; otherwise its first one of the family."""
+        candidates = [address for address in own if address.version == destination.version]
+        if self._begin.place is not None and len(candidates) != 1:
+            chosen = self._begin.place.route(destination, None).source
+            if chosen in candidates or not candidates:
+                return chosen
+        return candidates[0] if candidates else None
+
+    def _check_source(self, place: Place, packet: Packet) -> t.Iterator[Step]:
+        """Yield whether the interface and the address that the packet comes from are there."""
+        record = next((each for each in self._begin.records if packet.source in list_addresses(each)), None)
+        if record is None or packet.source is None:
+            return
+        name = record.attachment.ifname
+        link = place.link(name)
+        if link is None:
+            yield describe_missing_interface(place, name)
+            return
+        yield from require_usable(place, link)
+        missing = list(require_address(place, link, packet.source, record))
+        yield from missing
+        if not missing and place.is_duplicate(packet.source):
+            yield broken(
+                Check.ADDRESS,
+                place.name,
+                f"{packet.source} is not used, because a neighbour has it, too",
+                "an address that only one machine has",
+            )
+        elif not missing:
+            yield ok(Check.ADDRESS, place.name, f"{name} has {packet.source}")
+
+    def _find_evidence(self, place: Place | None, packet: Packet) -> Evidence | None:
+        if packet.protocol == SCTP:
+            return None
+        if self._sent is not None:
+            packet = packet._replace(source_port=self._sent.source_port)
+            translation = self._places.node.run(lambda: probe.find_translation(packet))
+            return Evidence(packet, self._sent.answer, translation=translation)
+        return None if place is None or self._dry_run else self._probe(place, packet)
+
+    def _probe(self, place: Place, packet: Packet) -> Evidence:
+        watched = {each.inode: each for each in (place, self._places.node)}
+        for record in self._places.records:
+            if packet.destination in list_addresses(record) or self._maps_port(record):
+                container = self._places.at(record.attachment.netns)
+                if container is not None:
+                    watched[container.inode] = container
+        return probe.probe(packet, place, watched.values(), self._places.node, self._timeout)
+
+    def _maps_port(self, record: Record) -> bool:
+        begin, ending = f"{self._end.port}->", f"/{self._end.protocol}"
+        return any(begin in port and port.endswith(ending) for port in record.requested_ports)
+
+    def _walk(self, place: Place | None, packet: Packet) -> t.Generator[Step, None, Delivery | None]:
+        way = Way(self._places, self._evidence)
+        if place is not None:
+            return (yield from way.from_process(place, packet))
+        assert packet.source is not None
+        node = self._places.node
+        link = node.links.get(node.route(packet.source, None).link)
+        if link is None:
+            yield broken(Check.ROUTE, node.name, f"no route to {packet.source}", f"a route to {packet.source}")
+            return None
+        yield ok(Check.ROUTE, node.name, f"packets from {packet.source} arrive on {link.name}")
+        return (yield from way.from_link(node, link, packet))
+
+    def _walk_back(self, place: Place | None, packet: Packet, delivery: Delivery) -> t.Iterator[Step]:
+        """Yield the steps of the answer."""
+        answering = delivery.place
+        if delivery.link is None or delivery.packet.source is None:
+            return
+        way = Way(self._places, self._evidence, (packet, delivery.packet))
+        if answering is None:
+            for each in filter(None, (self._places.node, place)):
+                yield from (step._replace(is_back=True) for step in way.check_rules(each, None))
+            return
+        back = way.from_process(answering, delivery.packet.answer)
+        returned: Delivery | None = None
+        try:
+            while True:
+                yield next(back)._replace(is_back=True)
+        except StopIteration as stop:
+            returned = stop.value
+        if returned is None:
+            return
+        if returned.place is None and place is not None and returned.place is not place:
+            yield broken(
+                Check.WAY_BACK,
+                answering.name,
+                f"the answer to {returned.packet.destination} leaves the node by {returned.link.name if returned.link else ''}",
+                f"a route of the node to {returned.packet.destination}",
+            )._replace(is_back=True)
+        is_translated = delivery.packet[2:4] != packet[2:4] and answering is not self._places.node
+        node = self._places.node
+        setting = BRIDGED_RULES[packet.destination.version]
+        if is_translated and node.inode not in returned.passed and not filters_bridges(node, packet.destination):
+            yield broken(
+                Check.WAY_BACK,
+                node.name,
+                f"the answer of {delivery.packet.destination} stays on the bridge, so the node does not replace its address by "
+                f"{packet.destination}",
+                f"{setting.replace('/', '.')} = 1 (kernel module br_netfilter)",
+                node.set(setting, 1),
+            )._replace(is_back=True)
+
+    def _conclude(self, delivery: Delivery) -> t.Iterator[Step]:
+        evidence = self._evidence
+        name = self._begin.place.name if self._begin.place is not None else "node"
+        if evidence is None:
+            yield unknown(Check.FIREWALL, "node", "no packet was sent, so that it is not known whether a rule drops it")
+            return
+        for gap in evidence.gaps:
+            yield unknown(Check.FIREWALL, "node", gap)
+        if self._sent is not None:
+            # What the sender received is a step there.
+            yield from _judge_arrival(evidence) if evidence.answer != probe.ANSWERED else ()
+            return
+        if evidence.answer == probe.ANSWERED:
+            yield ok(Check.ANSWER, name, f"{evidence.packet} has answered")
+            return
+        has_arrived = delivery.place is not None and delivery.place.inode in evidence.seen
+        if (
+            evidence.packet.protocol == UDP
+            and evidence.answer == probe.SILENT
+            and (has_arrived or delivery.place is None)
+        ):
+            yield unknown(Check.ANSWER, name, "the packet was sent and not refused; a server of UDP need not answer")
+            return
+        found = {
+            probe.REFUSED: "the connection was refused",
+            probe.UNREACHABLE: f"the kernel reports: {evidence.error}",
+            probe.SILENT: "no answer",
+        }[evidence.answer]
+        if delivery.place is None:
+            left = f"the packet left the node by {delivery.link.name if delivery.link else ''}"
+            yield broken(
+                Check.ANSWER, name, f"{left}: {found}", f"an answer of {evidence.packet.destination}: look there"
+            )
+            return
+        seen = "it was seen at its destination" if has_arrived else "it was not seen at its destination"
+        yield broken(
+            Check.ANSWER,
+            name,
+            f"{found}, although every step seems right; {seen}",
+            "an answer; look at tc filters and at the program",
+        )
+
+
+def _judge_arrival(evidence: Evidence) -> t.Iterator[Step]:
+    """Yield what connection tracking shows of a packet that another node has sent and that was not answered."""
+    target = evidence.packet.target
+    if evidence.translation is not None:
+        yield ok(Check.FIREWALL, "node", f"the packet for {target} has arrived, and no rule of the node has dropped it")
+        return
+    found = f"connection tracking does not have the packet for {target}"
+    yield unknown(
+        Check.FIREWALL, "node", f"{found}: it did not arrive, or a rule of the node drops it, or none is tracked"
+    )

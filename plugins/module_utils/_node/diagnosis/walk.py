@@ -195,7 +195,8 @@ class Way:
         if record is None or mapping is None:
             return packet
         address = next((each for each in list_addresses(record) if each.version == packet.destination.version), None)
-        drift = self._places.find_drift(record)
+        others = [str(each) for each in list_addresses(record) if each != address]
+        drift = [each for each in self._places.find_drift(record) if not any(other in each for other in others)]
         where = f"port {packet.port}/{packet.protocol} is mapped to {record.attachment.container_id}"
         if drift or translation is not None:
             found = f"{where}, but not forwarded: {drift[0] if drift else 'another rule comes before those of portmap'}"
@@ -230,7 +231,7 @@ class Way:
         record = next((each for each in self._places.records if _masquerades(each, packet)), None)
         if record is None:
             return packet
-        lost = [each for each in self._places.find_drift(record) if "masquerade" in each]
+        lost = [each for each in self._places.find_drift(record) if "masquerade" in each and str(packet.source) in each]
         if lost or translation is not None:
             found = (
                 lost[0] if lost else f"the address {packet.source} is not replaced, because another rule comes first"

@@ -109,6 +109,7 @@ _value:
           C(summary), C(topology), and the parts of M(cni.node.node_info) and M(cni.node.gc).
         - Each of their C(problems) has its C(kind), a C(problem) in a few words, the C(command) that mends it or an empty string, and
           the time C(since) that reports have had it. C(error) is false for what is unknown, and for known flaws.
+        - C(diagnoses) says why packets of attachments that have drifted are lost, as RV(cni.node.node_info#module:diagnoses).
         - C(differs) lists what is not as on most nodes.
       type: list
       elements: dict

@@ -42,6 +42,7 @@ options:
       - V(status) runs the plugins of each network with STATUS, which changes nothing. It is not among the defaults.
       - V(repairs) is what the node has repaired by itself, with V(change) in O(cni.node.repair#module:repair_on). It is not among the
         defaults.
+      - V(diagnoses) is why packets of attachments that have drifted are lost, and needs O(drift). It is not among the defaults.
     type: list
     elements: str
     choices:
@@ -56,6 +57,7 @@ options:
       - findings
       - status
       - repairs
+      - diagnoses
     default:
       - plugins
       - releases
@@ -529,6 +531,45 @@ repairs:
       elements: str
       returned: always
       sample: ["nft (process 4711)"]
+diagnoses:
+  description:
+    - For attachments that have drifted, ten at most, the way of a packet up to the first thing that is broken, as M(cni.node.diagnose)
+      finds it in check mode. It is the first broken one of the ways to the gateway, from the node, to each mapped port and to the outside.
+      No packet is sent, and each attachment takes two seconds at most.
+  returned: when O(gather) has V(diagnoses)
+  type: list
+  elements: dict
+  contains:
+    network:
+      description: The network's name.
+      type: str
+      returned: always
+      sample: dbnet
+    container_id:
+      description: The container ID.
+      type: str
+      returned: always
+      sample: blue
+    ifname:
+      description: The name of the interface.
+      type: str
+      returned: always
+      sample: eth0
+    from:
+      description: Where the packet comes from, the container ID, V(node) or an address outside.
+      type: str
+      returned: always
+      sample: blue
+    to:
+      description: Where it goes.
+      type: str
+      returned: always
+      sample: 10.1.0.1 (icmp)
+    steps:
+      description: The steps, as RV(cni.node.diagnose#module:steps). The last one is broken if any is.
+      type: list
+      elements: dict
+      returned: always
 links:
   description:
     - The links of the node's own network namespace, without the loopback.

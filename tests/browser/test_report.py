@@ -16,8 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.plugin_utils._report import page
 from ansible_collections.cni.node.tests.browser.browser import PHONE, Browser
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report.example_fleet import (
+    DIAGNOSIS,
     FINDING,
     LEAK,
+    STEP,
     attachment,
     facts,
     fleet,
@@ -82,6 +84,22 @@ def test_the_page_shows_the_fleet_and_sends_no_request(browser: Browser, show: S
     ):
         assert words in text
     assert "other (10.1.128.0/24)" in browser.find("#fleet").text
+
+
+def test_the_page_says_why_packets_are_lost_and_what_mends_it(browser: Browser, show: Show) -> None:
+    show(three_nodes())
+    assert "Why packets are lost" in browser.visible_texts("#n2 h4")
+    (row,) = [text for text in browser.visible_texts("#n2 tbody tr") if "ip link set cni0 up" in text]
+    for words in (
+        "red → 10.1.0.1 (icmp)",
+        "→ red route: 10.1.0.1 dev eth0",
+        "→ node bridge: cni0 is down",
+        "cni0 is up",
+    ):
+        assert words in row
+    assert [element.text for element in browser.find_all("#n2 td div.bad") if "bridge" in element.text] == [
+        "→ node bridge: cni0 is down"
+    ]
 
 
 def test_the_search_leaves_nodes_and_rows_that_have_all_words(browser: Browser, show: Show) -> None:
@@ -212,6 +230,7 @@ def test_hostile_names_are_text_everywhere(browser: Browser, show: Show) -> None
         leases=[{"network": HOSTILE, "range": HOSTILE, "size": 5, "taken": 1, "free": 4}],
         links=[link(HOSTILE, addresses=[HOSTILE], uplink=True)],
         findings=[finding],
+        diagnoses=[{**dict.fromkeys(DIAGNOSIS, HOSTILE), "steps": [dict.fromkeys(STEP, HOSTILE)]}],
     )
     show(fleet({HOSTILE: hostile}, [HOSTILE], **{HOSTILE: {"findings": [leak]}}))
     assert browser.run("return window.hacked") is None

@@ -32,8 +32,8 @@ if t.TYPE_CHECKING:
 
 # What `gather` may name, in the order of the result.
 DEFAULT_PARTS = ["plugins", "releases", "networks", "attachments", "leases", "netns", "runtimes"]
-LINKS, STATUS, REPAIRS = ("links", "status", "repairs")
-OTHER_PARTS = (LINKS, FINDINGS, STATUS, REPAIRS)
+LINKS, STATUS, REPAIRS, DIAGNOSES = ("links", "status", "repairs", "diagnoses")
+OTHER_PARTS = (LINKS, FINDINGS, STATUS, REPAIRS, DIAGNOSES)
 _LISTED = (*DEFAULT_PARTS, LINKS, REPAIRS)
 ARGUMENTS: t.Final[arguments.Spec] = {
     "gather": {
@@ -74,6 +74,8 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     }
     gathered = {name: gatherers[name]() for name in reversed(_LISTED) if name in params["gather"]}
     facts = {name: gathered[name] for name in _LISTED if name in gathered}
+    if DIAGNOSES in params["gather"]:
+        facts[DIAGNOSES] = _diagnose(params["cache_dir"], paths, facts.get("attachments") or gatherers["attachments"]())
     answers = _query_status(params, timeout) if STATUS in params["gather"] else []
     parts = [count_entries(name, entries) for name, entries in facts.items()]
     types = sorted({entry["type"] for entry in facts.get("plugins", ())})
@@ -103,6 +105,13 @@ def _validate(conf_dir: str) -> tuple[list[Finding], list[JsonObject]]:
         {"file": network.source, "content": base64.b64encode(network.content).decode()} for network in planned.desired
     ]
     return checks.check(planned, tolerate_missing=False), files
+
+
+def _diagnose(cache_dir: str, paths: NodePaths, attachments: t.Sequence[JsonObject]) -> list[JsonObject]:
+    # Loaded late, as the checks.
+    from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.drift_diagnosis import diagnose_drifted
+
+    return diagnose_drifted(paths, cache_dir, attachments)
 
 
 def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:

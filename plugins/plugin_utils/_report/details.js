@@ -64,6 +64,7 @@ const makeDetails = (() => {
     return [makeElement("h4", {}, title), makeElement("div", { class: "scroll" }, made)];
   };
 
+  const stepClasses = { broken: "bad", unknown: "none" };
   const severityClasses = { error: "bad", warning: "warn" };
   const readAttachment = ([network, container, netns, ifname, addresses, ports, drift, problems, own]) =>
     ({ network, container, netns, ifname, addresses, ports, drift, problems, own });
@@ -84,6 +85,13 @@ const makeDetails = (() => {
       ([kind, network, subject, evidence, isKept, error]) => [
         [{}, colored(isKept ? "none" : "bad", isKept ? `${kind}, kept` : kind)], text(network), code(subject),
         [{}, evidence, ...(error ? [makeElement("div", { class: "bad" }, error)] : [])],
+      ])),
+    ...table("Why packets are lost", ["Network", "Container", "Interface", "Way", "Steps", "Needed", "Command"], node.diagnoses.map(
+      ([network, container, ifname, from, to, steps, needed, command]) => [
+        text(network), code(container), code(ifname), text(`${from} → ${to}`),
+        [{ class: "code" }, ...steps.map(([way, place, check, state, found]) =>
+          makeElement("div", { class: stepClasses[state] }, `${way === "back" ? "←" : "→"} ${place} ${check}: ${found}`))],
+        text(needed), code(command),
       ])),
     ...table("Repairs by the node itself", ["Time", "Network", "Container", "Interface", "Lost", "Removed by"], node.repairs.map(
       ([time, network, container, ifname, lost, by]) => [

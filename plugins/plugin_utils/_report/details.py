@@ -59,6 +59,7 @@ def list_details(node: JsonMapping) -> JsonObject:
         "broken": [[record["path"], record["error"]] for record in node["broken_records"]],
         "leaks_error": node["leaks_error"],
         "leaks": [_leak_row(leak) for leak in node["leaks"]],
+        "diagnoses": [_diagnosis_row(diagnosis) for diagnosis in node["diagnoses"]],
         "repairs": [_repair_row(repair) for repair in reversed(node["repairs"])],
         "findings": [_finding_row(finding) for finding in node["findings"]],
         "networks": [_network_row(network) for network in node["networks"]],
@@ -87,6 +88,17 @@ def _attachment_row(attachment: JsonMapping) -> list[t.Any]:
 def _leak_row(leak: JsonMapping) -> list[t.Any]:
     is_kept = leak["action"] == _KEPT
     return [leak["kind"], leak["network"], leak["subject"], leak["evidence"], is_kept, leak["error"]]
+
+
+def _diagnosis_row(diagnosis: JsonMapping) -> list[t.Any]:
+    steps = [[step[key] for key in ("way", "place", "check", "state", "found")] for step in diagnosis["steps"]]
+    last = diagnosis["steps"][-1]
+    return [
+        *(diagnosis[key] for key in ("network", "container_id", "ifname", "from", "to")),
+        steps,
+        last["needed"],
+        last["command"],
+    ]
 
 
 def _repair_row(repair: JsonMapping) -> list[t.Any]:

@@ -108,6 +108,8 @@ _REPAIR: t.Final[_Types] = {
     "lost": list,
     "by": list,
 }
+_DIAGNOSIS: t.Final[_Types] = {"network": str, "container_id": str, "ifname": str, "from": str, "to": str}
+_STEP: t.Final[_Types] = dict.fromkeys(("check", "state", "place", "way", "found", "needed", "command"), str)
 _FINDING: t.Final[_Types] = {
     "level": str,
     "severity": str,
@@ -225,6 +227,10 @@ def _describe(name: str, facts: JsonMapping, leaks: JsonMapping) -> JsonObject:
         "links": [_pick(link, _LINK) for link in facts.get("links", ())],
         "leaks": [_with_error(leak, _LEAK) for leak in leaks.get("findings", ())],
         "leaks_error": None if "findings" in leaks or leaks.get("skipped") else str(leaks.get("msg", "")) or None,
+        "diagnoses": [
+            {**_pick(entry, _DIAGNOSIS), "steps": [_pick(step, _STEP) for step in entry["steps"]]}
+            for entry in facts.get("diagnoses", ())
+        ],
         "repairs": [_describe_repair(repair) for repair in facts.get("repairs", ())],
         "findings": [_pick(finding, _FINDING) for finding in facts.get("findings", ())],
     }

@@ -95,6 +95,7 @@ def test_a_page_its_data_and_metrics_are_written(node: EngineNode, project: Proj
     provisioned = _variables(project)
     project.run(PROVISION, **provisioned).succeeded()
     _flush_rules(node)
+    ip("link", "set", "cni1", "down")
     project.inventory = str(
         project.write("hosts.yml", yaml.safe_dump({"all": {"hosts": {"node": {}, "unreachable": UNREACHABLE}}}))
     )
@@ -113,9 +114,10 @@ def test_a_page_its_data_and_metrics_are_written(node: EngineNode, project: Proj
     assert described["summary"]["drifted"] == 2
     assert {pool["network"]: pool["taken"] for pool in described["pools"]} == {"mapped": 2}
     assert "cni1" in [link["name"] for link in described["links"]]
+    assert [diagnosis["steps"][-1]["command"] for diagnosis in described["diagnoses"]] == ["ip link set cni1 up"] * 2
     text = page.read_text(encoding="utf-8")
     details = json.dumps(details_of(text))
-    for words in ("bridge cni1", "8080->80/tcp", "the masquerade rule of 10.2.0."):
+    for words in ("bridge cni1", "8080->80/tcp", "the masquerade rule of 10.2.0.", "cni1 is down"):
         assert words in details
     for words in ("cni.node.repair --limit node", "not read: ", "Connection refused"):
         assert words in text

@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     IpInterface,
     parse_address,
     parse_interface,
+    parse_network,
 )
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, any_case
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
@@ -166,6 +167,12 @@ def list_mappings(record: Record) -> list[port_mapping.Mapping]:
         return port_mapping.read_mappings(Keys(dict(record.attachment.capability_args)))
     except CniError:
         return []
+
+
+def has_default_route(record: Record, family: int) -> bool:
+    """Return whether the result of an attachment has a default route."""
+    routes = (parse_network(route.get("dst")) for route in _read_result(record).get("routes") or ())
+    return any(route is not None and (route.version, route.prefixlen) == (family, 0) for route in routes)
 
 
 def _read_result(record: Record) -> JsonMapping:

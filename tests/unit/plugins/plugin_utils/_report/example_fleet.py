@@ -79,6 +79,32 @@ LINKS = [
     link("cni0", kind="bridge", addresses=["10.1.0.1/16"]),
     link("veth1", kind="veth", master="cni0"),
 ]
+STEP: t.Final[JsonObject] = {
+    "check": "route",
+    "state": "ok",
+    "place": "red",
+    "way": "there",
+    "found": "10.1.0.1 dev eth0",
+    "needed": "",
+    "command": "",
+}
+BROKEN_STEP = {
+    **STEP,
+    "check": "bridge",
+    "state": "broken",
+    "place": "node",
+    "found": "cni0 is down",
+    "needed": "cni0 is up",
+    "command": "ip link set cni0 up",
+}
+DIAGNOSIS: t.Final[JsonObject] = {
+    "network": "dbnet",
+    "container_id": "red",
+    "ifname": "eth0",
+    "from": "red",
+    "to": "10.1.0.1 (icmp)",
+    "steps": [STEP, BROKEN_STEP],
+}
 LEAK: t.Final[JsonObject] = {
     "kind": "lease",
     "network": "dbnet",
@@ -172,6 +198,7 @@ def troubled_node() -> JsonObject:
         leases=[full],
         releases=[{**RELEASE, "version": "1.8.0", "flaws": [FLAW], "missing": ["ptp"]}],
         findings=[FINDING],
+        diagnoses=[DIAGNOSIS],
     )
 
 

@@ -19,9 +19,11 @@ pytest.importorskip("ansible.errors", reason="filters run on the controller")
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.fleet_report import fleet_report
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._report import details, page
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report import example_fleet
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._report.example_fleet import (
+    DIAGNOSIS,
     FINDING,
     LEAK,
     RELEASE,
@@ -226,6 +228,24 @@ def test_repairs_by_the_node_itself_are_listed_with_the_newest_first() -> None:
     (node,) = fleet({"one": facts(repairs=[REPAIR, {**REPAIR, "time": REPAIR["time"] + 60, "by": []}])})["nodes"]
     assert node["repairs"][0] == {**REPAIR, "time": "2026-11-28T07:00:00Z"}
     assert [row[0] for row in details.list_details(node)["repairs"]] == ["2026-11-28T07:01:00Z", "2026-11-28T07:00:00Z"]
+
+
+def test_the_way_of_a_lost_packet_has_its_steps_and_what_mends_the_broken_one() -> None:
+    (node,) = fleet({"one": facts(diagnoses=[{**DIAGNOSIS, "vendor": SECRET}])})["nodes"]
+    assert node["diagnoses"] == [DIAGNOSIS]
+    (row,) = details.list_details(node)["diagnoses"]
+    assert row[:5] == ["dbnet", "red", "eth0", "red", "10.1.0.1 (icmp)"]
+    assert row[5] == [
+        ["there", "red", "route", "ok", "10.1.0.1 dev eth0"],
+        ["there", "node", "bridge", "broken", "cni0 is down"],
+    ]
+    assert row[6:] == ["cni0 is up", "ip link set cni0 up"]
+
+
+@pytest.mark.parametrize("odd", [{"steps": []}, {"steps": [{}]}, {"to": 1}, {"steps": "none"}])
+def test_a_node_that_answers_with_another_form_of_diagnosis_is_not_read(odd: JsonObject) -> None:
+    (node,) = fleet({"one": facts(diagnoses=[{**DIAGNOSIS, **odd}])})["nodes"]
+    assert node["read"] is False
 
 
 @pytest.mark.parametrize("time", [2**80, -(2**80), True, "now", None])

@@ -62,7 +62,7 @@ def compare(record: Record, view: NodeView, store: RecordStore | None = None, *,
 
     Args:
         view: What the node has; one view serves all attachments of a run.
-        store: Where the record is. Rules that are missing are listed again if the record is younger than the view.
+        store: Where the record is, if it may be younger than the view: then what is missing is looked for again.
         rules: Whether the node's firewall is compared.
 
     Returns:
@@ -73,7 +73,7 @@ def compare(record: Record, view: NodeView, store: RecordStore | None = None, *,
     """
     network = record.network()
     try:
-        links = interface_drift.find_drift(record, network, view)
+        links = interface_drift.find_drift(record, network, view, looks_again=store is not None)
     except UnreadableConfiguration as exc:
         return AttachmentDrift(rules=RuleDrift(unlisted=f"it cannot be compared: {exc}", is_readable=False))
     if not rules:
@@ -85,13 +85,13 @@ def compare(record: Record, view: NodeView, store: RecordStore | None = None, *,
 def compare_again(
     record: Record, drift: AttachmentDrift, view: NodeView, *, links: bool, rules: bool
 ) -> AttachmentDrift:
-    """Compare links, rules or both once more.
+    """Compare links, rules or both once more, with a view that is younger than the record.
 
     Raises:
         CniError: As `compare`.
     """
     if rules:
         drift = drift._replace(rules=drift.rules.compare_again(view))
-    if links:
-        drift = drift._replace(links=interface_drift.find_drift(record, record.network(), view) or drift.links)
+    if links and drift.links is not None:
+        drift = drift._replace(links=drift.links.compare_again(record.attachment.netns, view))
     return drift

@@ -16,12 +16,15 @@ from ansible_collections.cni.node.plugins.module_utils._reference.node_view impo
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift, compare
 
 
-def find_drift(record: Record, network: NetworkConfiguration, view: NodeView) -> LinkDrift | None:
+def find_drift(
+    record: Record, network: NetworkConfiguration, view: NodeView, *, looks_again: bool = True
+) -> LinkDrift | None:
     """Compare the kernel with the state that follows from a record, without running a plugin.
 
     Args:
         network: The configuration in the record.
-        view: What the node has. Whatever seems to be missing in it is looked for again.
+        view: What the node has.
+        looks_again: Whether what is missing in the view, which may be older than the record, is looked for again.
 
     Returns:
         None if CHECK is disabled or the result cannot be compared with the kernel.
@@ -32,4 +35,4 @@ def find_drift(record: Record, network: NetworkConfiguration, view: NodeView) ->
     state = expected_state(record, network, view.lease_dir)
     if state is None:
         return None
-    return compare(state, record.attachment.netns, view)
+    return compare(state, record.attachment.netns, view, looks_again=looks_again)

@@ -28,11 +28,13 @@ class LinkDrift(t.NamedTuple):
         inside: Messages about the container's network namespace.
         on_node: Messages about the node.
         differences: What is missing, for `interface_repair`.
+        state: The state that was compared.
     """
 
     inside: tuple[str, ...]
     on_node: tuple[str, ...]
     differences: tuple[Difference, ...] = ()
+    state: State = ()
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -43,15 +45,20 @@ class LinkDrift(t.NamedTuple):
         left = tuple(difference for difference in self.differences if difference not in differences)
         gone = {difference.message for difference in differences} - {difference.message for difference in left}
         inside, on_node = (tuple(each for each in messages if each not in gone) for messages in self[:2])
-        return LinkDrift(inside, on_node, left)
+        return LinkDrift(inside, on_node, left, self.state)
+
+    def compare_again(self, netns: str, node: Node) -> LinkDrift:
+        """Return the drift that the same state has now, as `compare` does with a view that is younger than the state."""
+        return compare(self.state, netns, node, looks_again=False)
 
 
-def compare(state: State, netns: str, node: Node) -> LinkDrift:
+def compare(state: State, netns: str, node: Node, *, looks_again: bool = True) -> LinkDrift:
     """Compare the kernel with a state.
 
     Args:
         netns: Path of the container's network namespace.
-        node: What the node has. Whatever seems to be missing in a snapshot is looked for again.
+        node: What the node has.
+        looks_again: Whether what is missing in a snapshot, which may be older than the state, is looked for again.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -59,9 +66,9 @@ def compare(state: State, netns: str, node: Node) -> LinkDrift:
     view = _container_view(state, netns)
     inside = _container_differences(state, netns, view)
     on_node = list(host.find(state, node, view.links, netns))
-    if on_node and not isinstance(node, LiveNode):
+    if on_node and looks_again and not isinstance(node, LiveNode):
         on_node = list(host.find(state, LiveNode(), view.links, netns))
-    return LinkDrift(_messages(inside), _messages(on_node), (*inside, *on_node))
+    return LinkDrift(_messages(inside), _messages(on_node), (*inside, *on_node), state)
 
 
 def _container_view(state: State, netns: str) -> View:

@@ -80,13 +80,14 @@ class DriftedKernel:
         self, result: JsonObject | None = None, *plugins: JsonObject, **keys: object
     ) -> tuple[str, ...] | None:
         document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}], **keys}
+        record = self.record(document, RESULT if result is None else result)
+        drift = interface_drift.find_drift(record, record.network(), NodeView())
+        return (*drift.inside, *drift.on_node) if drift else None
+
+    def record(self, document: JsonObject, result: JsonObject) -> Record:
         network = config.parse(json.dumps(document).encode(), "net")
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
-        given = RESULT if result is None else result
-        drift = interface_drift.find_drift(
-            Record(attachment, network.content, Result(given["cniVersion"], given)), network, NodeView()
-        )
-        return (*drift.inside, *drift.on_node) if drift else None
+        return Record(attachment, network.content, Result(result["cniVersion"], result))
 
 
 @pytest.fixture
@@ -104,6 +105,18 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> DriftedKernel:
 
 def test_an_unchanged_attachment_has_no_drift(kernel: DriftedKernel) -> None:
     assert kernel.find_drift() == ()
+
+
+@pytest.mark.parametrize("looks_again", [True, False])
+def test_what_an_older_view_lacks_is_looked_for_again(kernel: DriftedKernel, looks_again: bool) -> None:
+    record = kernel.record({"cniVersion": "1.1.0", "name": "net", "plugins": [{"type": "bridge"}]}, RESULT)
+    view, bridge = NodeView(), kernel.node.pop("cni0")
+    assert view.link("cni0") is None
+    kernel.node["cni0"] = bridge
+    drift = interface_drift.find_drift(record, record.network(), view, looks_again=looks_again)
+    assert drift is not None
+    assert drift.on_node == (() if looks_again else ("interface cni0 of the node is gone",))
+    assert drift.compare_again(record.attachment.netns, NodeView()).on_node == ()
 
 
 INSIDE_DRIFT = {

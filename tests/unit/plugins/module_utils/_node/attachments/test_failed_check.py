@@ -214,7 +214,7 @@ def drifted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     monkeypatch.setattr(
         interface_drift,
         "find_drift",
-        lambda record, network, node: LinkDrift(("eth0 is gone", "so is its address"), ()),
+        lambda *dummy, **options: LinkDrift(("eth0 is gone", "so is its address"), ()),
     )
     return node
 
@@ -244,7 +244,7 @@ PLACES = {
 def test_the_details_of_drift_name_the_place(
     drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, drift: LinkDrift, details: str
 ) -> None:
-    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: drift)
+    monkeypatch.setattr(interface_drift, "find_drift", lambda *dummy, **options: drift)
     outcome = drifted.ensure(drifted.attachment(), on_drift="fail")
     netns = drifted.attachment().netns
     assert outcome.error is not None
@@ -263,7 +263,7 @@ def test_drift_right_after_add_is_an_error(drifted: FakeNode) -> None:
 
 
 def test_check_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network, node: LinkDrift((), ()))
+    monkeypatch.setattr(interface_drift, "find_drift", lambda *dummy, **options: LinkDrift((), ()))
     node.make_namespace()
     assert node.ensure(node.attachment(), check="drift").action == "added"
     again = node.ensure(node.attachment(), check="drift")

@@ -86,7 +86,7 @@ def _gather(module: AnsibleModule, paths: NodePaths) -> contents.Sources:
     """Ask the other modules; one that fails has its error in the bundle."""
     params = module.params
     given = {name: params[name] for name in _DIRECTORIES}
-    parts = [*node_info.DEFAULT_PARTS, node_info.LINKS, arguments.FINDINGS]
+    parts = [*node_info.DEFAULT_PARTS, node_info.LINKS, node_info.REPAIRS, arguments.FINDINGS]
     info = call(node_info.ensure, node_info.ARGUMENTS, {**given, "gather": parts}, paths)
     info.pop(CONFIGURATIONS_KEY, None)
     repairable = {name: params[name] for name in ("cache_dir", "timeout")}

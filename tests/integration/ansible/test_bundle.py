@@ -20,6 +20,8 @@ import urllib.parse
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
+from ansible_collections.cni.node.plugins.module_utils._node.watch.watch_state import WatchState
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import REPORT
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
@@ -28,6 +30,7 @@ from ansible_collections.cni.node.tests.integration.engine.firewall_rules import
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 
 ON_THE_NODE = pathlib.Path("/var/lib/cni/cni.node/bundle.tar.gz")
+REPAIR: JsonObject = {"time": 1, "network": "dbnet", "container_id": "red", "ifname": "eth0", "lost": ["a rule"]}
 # The first directory in which programs are looked for.
 JOURNALCTL = pathlib.Path("/usr/sbin/journalctl")
 SIZE_LIMIT = 5 * 1024 * 1024
@@ -100,6 +103,9 @@ def red(node: EngineNode) -> t.Iterator[Namespace]:
         record = json.loads(path.read_text(encoding="utf-8"))
         record["result"]["interfaces"][0]["vendorKey"] = IN_A_RESULT
         path.write_text(json.dumps(record), encoding="utf-8")
+        state = WatchState(NODE_PATHS.watch_state)
+        state.note_repair({**REPAIR, "by": [f"token={IN_A_COMMENT}"]}, is_own=True)
+        state.write()
         flush()
         comment = ["-m", "comment", "--comment", f"token={IN_A_COMMENT}"]
         subprocess.run(["iptables", "-A", "INPUT", *comment, "-j", "ACCEPT"], check=True)
@@ -147,6 +153,7 @@ def _require_content(files: t.Mapping[str, str]) -> None:
     data: dict[str, t.Any] = {name: json.loads(text) for name, text in files.items() if name.endswith(".json")}
     (entry,) = data["drift.json"]["attachments"]
     assert (entry["container_id"], entry["action"]) == ("red", "repaired")
+    assert data["repairs.json"] == [{**REPAIR, "by": ["token=***"]}]
     networks: list[JsonObject] = data["networks.json"]
     assert [bool(network["error"]) for network in networks] == [False, True]
     assert networks[0]["config"]["plugins"][0]["ipMasq"] is True

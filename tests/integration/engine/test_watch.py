@@ -27,7 +27,8 @@ from ansible_collections.cni.node.tests.integration.engine.firewall_rules import
 )
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
 from ansible_collections.cni.node.tests.integration.engine.watcher import STATE, Watcher, show, watch
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, addresses, routes
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, addresses, ip, namespaces, routes
+from ansible_collections.cni.node.tests.support.ring import repetitions
 from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -66,6 +67,10 @@ def watcher(attached: JsonObject) -> t.Iterator[Watcher]:
         yield started
 
 
+def ports(bridge: str) -> set[str]:
+    return {link["ifname"] for link in ip("link", "show", "master", bridge)}
+
+
 def state() -> tuple[str, t.Any, t.Any, t.Any]:
     return rules(), addresses("cni0"), routes(), routes("blue")
 
@@ -95,6 +100,22 @@ def test_what_is_lost_returns(watcher: Watcher, commands: list[list[str]]) -> No
     noted = json.loads(STATE.read_text(encoding="utf-8"))
     assert noted["counts"]["net"]["cni.node"] == len(watcher.lines)
     assert noted["recent"][0]["container_id"] == "blue"
+
+
+def test_a_bridge_with_many_ports_returns(node: EngineNode) -> None:
+    node.write(NETWORK)
+    names = [f"many{number}" for number in range(repetitions(300, 100))]
+    with namespaces(*names) as made:
+        node.attach(*(map_port(namespace, number) for number, namespace in enumerate(made)), builtin="always")
+        before = rules(), addresses("cni0"), routes(), ports("cni0")
+        assert len(ports("cni0")) == len(names)
+        with watch() as watcher:
+            watcher.await_idle()
+            run("ip", "link", "del", "cni0")
+            watcher.await_line("repaired: ")
+            watcher.await_idle()
+            assert (rules(), addresses("cni0"), routes(), ports("cni0")) == before
+            assert len(watcher.lines) == len(names)
 
 
 def test_rules_of_others_stay_as_a_script_leaves_them(watcher: Watcher) -> None:

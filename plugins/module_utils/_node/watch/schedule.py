@@ -15,8 +15,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.watch.back_off impo
 
 # Seconds without a further change after which a change has settled, and seconds after which it counts as settled anyway.
 _QUIET, _LONGEST_SETTLING = 0.3, 1.0
-# Comparisons that find nothing may take so many seconds of processor time at once, and this share of a processor later on.
-_BUDGET, _SHARE = 0.8, 0.05
+# Comparisons that find nothing may take so many seconds of processor time at once, or as much as so many of them took, before
+# the next one waits until they have taken this share of a processor.
+_BUDGET, _COMPARISONS, _SHARE = 0.8, 3, 0.05
 # Seconds until a failed repair is tried again; they double each time.
 _FIRST_RETRY, _LONGEST_RETRY = 1.0, 600.0
 
@@ -28,7 +29,7 @@ class Schedule:
         self._back_off = back_off
         self._first: float | None = None
         self._last = 0.0
-        self._budget, self._budget_time = _BUDGET, now
+        self._budget, self._spent, self._spent_time = _BUDGET, 0.0, now
         self._retry: float | None = None
         self._retry_delay = 0.0
 
@@ -65,14 +66,12 @@ class Schedule:
             # What this program has written has caused notifications, among which may be those about others' changes.
             self.note_change(now)
         else:
-            self._budget = self._level(now) - cost
-            self._budget_time = now
+            self._spent = max(0.0, self._spent - (now - self._spent_time) * _SHARE) + cost
+            self._spent_time = now
+            self._budget = max(_BUDGET, _COMPARISONS * cost)
         self._retry_delay = min(max(_FIRST_RETRY, 2 * self._retry_delay), _LONGEST_RETRY) if has_failed else 0.0
         self._retry = now + self._retry_delay if has_failed else None
 
     def _within_budget(self) -> float:
         """Return from when on the budget allows a comparison."""
-        return self._budget_time + max(0.0, -self._budget / _SHARE)
-
-    def _level(self, now: float) -> float:
-        return min(_BUDGET, self._budget + (now - self._budget_time) * _SHARE)
+        return self._spent_time + max(0.0, self._spent - self._budget) / _SHARE

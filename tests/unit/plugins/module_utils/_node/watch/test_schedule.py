@@ -82,6 +82,15 @@ def test_the_budget_recovers(schedule: Schedule) -> None:
     assert schedule.due() == pytest.approx(100.3)
 
 
+def test_four_comparisons_of_many_attachments_need_not_wait(schedule: Schedule) -> None:
+    for now in range(10, 14):
+        schedule.note_change(float(now))
+        assert schedule.due() == pytest.approx(now + 0.3)
+        compare(schedule, now + 0.3, cost=0.5)
+    schedule.note_change(14.0)
+    assert (schedule.due() or 0) > 20
+
+
 def test_a_repair_costs_nothing_of_the_budget(schedule: Schedule) -> None:
     for now in range(10):
         compare(schedule, float(now), cost=5, repaired=True)

@@ -116,6 +116,27 @@ def _limit_capabilities() -> list[str]:
     return ["setpriv", "--no-new-privs", f"--bounding-set={bounds}", "--inh-caps=-all", "--"]
 
 
+def make_unrelated_changes() -> None:
+    """Make 2,000 changes of links, addresses and rules that no attachment has."""
+    links = [f"d{number}" for number in range(10)]
+    addresses = [f"192.0.2.{number}/32" for number in range(1, 25)]
+    changes = [f"link add name {link} type bridge" for link in links]
+    changes += [f"link set {link} up" for link in links]
+    changes += [f"address add {address} dev {link}" for link in links for address in addresses]
+    changes += [f"address del {address} dev {link}" for link in links for address in addresses]
+    changes += [f"link set {link} mtu {1400 + number}" for number in range(49) for link in links]
+    changes += [f"link del {link}" for link in links]
+    _run("ip", "-batch", "-", lines=changes)
+    rule = "add rule inet theirs x ip saddr 192.0.2.1 counter comment"
+    _run("nft", "-f", "-", lines=["add table inet theirs", "add chain inet theirs x"])
+    _run("nft", "-f", "-", lines=[f'{rule} "{number}"' for number in range(500)])
+    _run("nft", "-f", "-", lines=["flush chain inet theirs x"])
+
+
+def _run(*command: str, lines: t.Sequence[str]) -> None:
+    subprocess.run(command, check=True, input="\n".join(lines) + "\n", text=True)
+
+
 def show(figure: str) -> None:
     """Write a figure of a test, which pytest shows with -s or -rP."""
     sys.stdout.write(f"{figure}\n")

@@ -25,6 +25,7 @@ from ansible_collections.cni.node.tests.bench import (
     bench_repair,
     bench_start,
     bench_validation,
+    bench_watch,
     beside_netavark,
     builtin,
     growth,
@@ -51,6 +52,7 @@ CHAPTERS: dict[str, t.Callable[[Bench], str]] = {
     "peers": peers.chapter,
     "drift": bench_drift.chapter,
     "repair": bench_repair.chapter,
+    "watch": bench_watch.chapter,
     "growth": growth.chapter,
     "validation": bench_validation.chapter,
 }

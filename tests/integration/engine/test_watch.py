@@ -29,6 +29,7 @@ from ansible_collections.cni.node.tests.integration.engine.throwaway_node import
 from ansible_collections.cni.node.tests.integration.engine.watcher import (
     STATE,
     Watcher,
+    list_damages,
     make_unrelated_changes,
     show,
     watch,
@@ -81,15 +82,7 @@ def state() -> tuple[str, t.Any, t.Any, t.Any]:
     return rules(), addresses("cni0"), routes(), routes("blue")
 
 
-DAMAGES: dict[str, list[list[str]]] = {
-    "iptables -F": [["iptables", "-t", table, "-F"] for table in ("nat", "filter")],
-    "nft flush ruleset": [["nft", "flush", "ruleset"]],
-    "ip address del": [["ip", "address", "del", "10.1.0.1/16", "dev", "cni0"]],
-    "ip link down": [["ip", "link", "set", "cni0", "down"]],
-    "ip route del": [["ip", "-n", "blue", "route", "del", "default"]],
-    "ip address del inside": [["ip", "-n", "blue", "address", "del", "10.1.0.2/16", "dev", "eth0"]],
-    "ip link del": [["ip", "link", "del", "cni0"]],
-}
+DAMAGES = list_damages("cni0", "10.1.0.1/16", "blue", "10.1.0.2/16")
 
 
 @pytest.mark.parametrize("commands", DAMAGES.values(), ids=DAMAGES)

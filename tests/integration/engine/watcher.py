@@ -116,6 +116,23 @@ def _limit_capabilities() -> list[str]:
     return ["setpriv", "--no-new-privs", f"--bounding-set={bounds}", "--inh-caps=-all", "--"]
 
 
+def list_damages(bridge: str, gateway: str, container: str, address: str) -> dict[str, list[list[str]]]:
+    """Return the commands that take something away from an attachment.
+
+    Args:
+        gateway, address: The addresses of the bridge and of the container, with prefix lengths.
+    """
+    return {
+        "iptables -F": [["iptables", "-t", table, "-F"] for table in ("nat", "filter")],
+        "nft flush ruleset": [["nft", "flush", "ruleset"]],
+        "ip address del": [["ip", "address", "del", gateway, "dev", bridge]],
+        "ip link down": [["ip", "link", "set", bridge, "down"]],
+        "ip route del": [["ip", "-n", container, "route", "del", "default"]],
+        "ip address del inside": [["ip", "-n", container, "address", "del", address, "dev", "eth0"]],
+        "ip link del": [["ip", "link", "del", bridge]],
+    }
+
+
 def make_unrelated_changes() -> None:
     """Make 2,000 changes of links, addresses and rules that no attachment has."""
     links = [f"d{number}" for number in range(10)]

@@ -26,6 +26,12 @@ from ansible_collections.cni.node.tests.support.namespaces import Namespace, nam
 from ansible_collections.cni.node.tests.support.programs import path_without
 from ansible_collections.cni.node.tests.support.warm_python import PYTHON, WarmProgram
 
+_ALTERNATIVES = [
+    pathlib.Path("/etc/alternatives", f"{tool}{kind}")
+    for tool in ("iptables", "ip6tables")
+    for kind in ("", "-save", "-restore")
+]
+
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Require that the suite `uml` finds the file of a test that it has to run."""
@@ -115,3 +121,18 @@ def attached(node: EngineNode, blue: Namespace) -> JsonObject:
     item = map_port(blue)
     node.attach(item)
     return item
+
+
+@pytest.fixture
+def legacy_iptables(node: EngineNode) -> t.Iterator[EngineNode]:
+    """Return a node whose iptables writes legacy tables."""
+    links_to = {path: os.readlink(path) for path in map(str, _ALTERNATIVES) if os.path.islink(path)}
+    if not links_to or not os.path.exists("/usr/sbin/iptables-legacy"):
+        pytest.skip("iptables-legacy is missing, or this is not Debian")
+    for path, target in links_to.items():
+        pathlib.Path(path).unlink()
+        pathlib.Path(path).symlink_to(target.replace("-nft", "-legacy"))
+    yield node
+    for path, target in links_to.items():
+        pathlib.Path(path).unlink()
+        pathlib.Path(path).symlink_to(target)

@@ -55,13 +55,6 @@ COMMIT
 """
 
 
-ALTERNATIVES = [
-    pathlib.Path("/etc/alternatives", f"{tool}{kind}")
-    for tool in ("iptables", "ip6tables")
-    for kind in ("", "-save", "-restore")
-]
-
-
 def run(*command: str, stdin: str = "") -> None:
     subprocess.run(command, check=True, input=stdin, text=True, capture_output=True)
 
@@ -298,21 +291,6 @@ def test_a_full_disk_is_reported_once_and_survived(watcher: Watcher) -> None:
     flush()
     watcher.await_line("repaired: ")
     assert rules() == before
-
-
-@pytest.fixture
-def legacy_iptables(node: EngineNode) -> t.Iterator[EngineNode]:
-    """Return a node whose iptables writes legacy tables."""
-    links_to = {path: os.readlink(path) for path in map(str, ALTERNATIVES) if os.path.islink(path)}
-    if not links_to or not os.path.exists("/usr/sbin/iptables-legacy"):
-        pytest.skip("iptables-legacy is missing, or this is not Debian")
-    for path, target in links_to.items():
-        pathlib.Path(path).unlink()
-        pathlib.Path(path).symlink_to(target.replace("-nft", "-legacy"))
-    yield node
-    for path, target in links_to.items():
-        pathlib.Path(path).unlink()
-        pathlib.Path(path).symlink_to(target)
 
 
 def test_legacy_tables_are_looked_at(legacy_iptables: EngineNode, blue: Namespace) -> None:

@@ -27,14 +27,18 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 class Watcher:
     """The service, with the lines that it writes to the journal."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, without: str = "") -> None:
+        """
+        Args:
+            without: A capability that the unit gives it, and the test does not.
+        """
         with contextlib.suppress(FileNotFoundError):
             _READY.unlink()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
             ready.bind(str(_READY))
             ready.settimeout(30)
             self._process = subprocess.Popen(
-                [*_limit_capabilities(), sys.executable, "-I", libraries.describe_checkout().path, "watch", *arguments],
+                [*command(without), *arguments],
                 stdout=subprocess.PIPE,
                 cwd="/",
                 env={"NOTIFY_SOCKET": str(_READY)},
@@ -107,13 +111,17 @@ class Watcher:
         return next(line.partition(":")[2].strip() for line in lines if line.startswith(f"{key}:"))
 
 
-def _limit_capabilities() -> list[str]:
-    """Return the start of a command that has the capabilities of the unit only."""
+def command(without: str = "") -> list[str]:
+    """Return the command that starts the service with the capabilities of the unit, except one of them."""
+    bounds = ",".join(f"+{name[len('CAP_') :].lower()}" for name in capabilities() if name != without)
+    limited = ["setpriv", "--no-new-privs", f"--bounding-set=-all,{bounds}", "--inh-caps=-all", "--"]
+    return [*limited, sys.executable, "-I", libraries.describe_checkout().path, "watch"]
+
+
+def capabilities() -> list[str]:
+    """Return the names of the capabilities that the unit gives the service."""
     (line,) = (line for line in watch_unit._TEXT.splitlines() if line.startswith("CapabilityBoundingSet="))
-    names = [name[len("CAP_") :].lower() for name in line.partition("=")[2].split()]
-    names = [name for name in names if name != os.environ.get("WITHOUT")]
-    bounds = ",".join(["-all", *(f"+{name}" for name in names)])
-    return ["setpriv", "--no-new-privs", f"--bounding-set={bounds}", "--inh-caps=-all", "--"]
+    return line.partition("=")[2].split()
 
 
 def list_damages(bridge: str, gateway: str, container: str, address: str) -> dict[str, list[list[str]]]:
@@ -160,10 +168,10 @@ def show(figure: str) -> None:
 
 
 @contextlib.contextmanager
-def watch(*arguments: str) -> t.Iterator[Watcher]:
-    """Run the service for the block."""
+def watch(*arguments: str, without: str = "") -> t.Iterator[Watcher]:
+    """Run the service for the block; `without` as for `Watcher`."""
     libraries.provide()
-    watcher = Watcher(*arguments)
+    watcher = Watcher(*arguments, without=without)
     try:
         yield watcher
     finally:

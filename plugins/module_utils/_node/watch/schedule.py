@@ -16,8 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.watch.back_off impo
 # Seconds without a further change after which a change has settled, and seconds after which it counts as settled anyway.
 _QUIET, _LONGEST_SETTLING = 0.3, 1.0
 # Comparisons that find nothing may take so many seconds of processor time at once, or as much as so many of them took, before
-# the next one waits until they have taken this share of a processor.
-_BUDGET, _COMPARISONS, _SHARE = 0.8, 3, 0.05
+# the next one waits until they have taken this share of a processor; but no loss waits for longer than so many seconds.
+_BUDGET, _COMPARISONS, _SHARE, _LONGEST_WAIT = 0.8, 3, 0.05, 10.0
 # Seconds until a failed repair is tried again; they double each time.
 _FIRST_RETRY, _LONGEST_RETRY = 1.0, 600.0
 
@@ -66,9 +66,10 @@ class Schedule:
             # What this program has written has caused notifications, among which may be those about others' changes.
             self.note_change(now)
         else:
-            self._spent = max(0.0, self._spent - (now - self._spent_time) * _SHARE) + cost
-            self._spent_time = now
             self._budget = max(_BUDGET, _COMPARISONS * cost)
+            spent = max(0.0, self._spent - (now - self._spent_time) * _SHARE) + cost
+            self._spent = min(spent, self._budget + _LONGEST_WAIT * _SHARE)
+            self._spent_time = now
         self._retry_delay = min(max(_FIRST_RETRY, 2 * self._retry_delay), _LONGEST_RETRY) if has_failed else 0.0
         self._retry = now + self._retry_delay if has_failed else None
 

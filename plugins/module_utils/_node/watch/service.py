@@ -217,8 +217,8 @@ class Service:
 
 
 def _notify_systemd(text: str) -> None:
-    """Send a text to systemd (sd_notify(3)), if it has started this process."""
-    address = os.environ.get("NOTIFY_SOCKET")
+    """Send a text to systemd (sd_notify(3)), if it has started this process. Child processes, such as busctl, cannot."""
+    address = os.environ.pop("NOTIFY_SOCKET", None)
     if address:
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
             connection.connect(f"\0{address[1:]}" if address[0] == "@" else address)

@@ -129,7 +129,8 @@ def find_destination(text: str, places: NodePlaces) -> PacketDestination:
     if address is not None:
         return PacketDestination((address,), protocol, port)
     records = find_records(host, places)
-    addresses = tuple(address for record in records for address in list_addresses(record))
+    # Containerd records the loopback interface of a container as another attachment.
+    addresses = tuple(address for record in records for address in list_addresses(record) if not address.is_loopback)
     if not addresses:
         raise CniError(
             Code.UNKNOWN_CONTAINER,

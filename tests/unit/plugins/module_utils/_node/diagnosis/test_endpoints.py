@@ -36,6 +36,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[NodePlaces]:
     made.records = [
         _record("web", "eth0", "10.1.0.2/16", "fd00:1::2/64"),
         _record("web", "net1", "10.2.0.2/16"),
+        _record(LONG_ID, "lo", "127.0.0.1/8", "::1/128"),
         _record(LONG_ID, "eth0", "10.1.0.3/16"),
     ]
     yield made
@@ -141,7 +142,7 @@ def test_a_container_is_found_by_id_netns_and_the_start_of_a_long_id(places: Nod
 
     assert names("web") == names("/nonexistent/web") == ["eth0", "net1"]
     assert names("web/net1") == ["net1"]
-    assert names(LONG_ID) == names(LONG_ID[:12]) == ["eth0"]
+    assert names(LONG_ID) == names(LONG_ID[:12]) == ["lo", "eth0"]
     assert names(LONG_ID[:11]) == names("we") == []
 
 

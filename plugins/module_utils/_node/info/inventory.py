@@ -44,6 +44,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.node_view impo
 
 # Seconds: no plugin is run.
 _NO_TIME = 0.0
+# The network with which containerd and CRI-O set up the loopback interface; it is in their programs, and in no file.
+_LOOPBACK_OF_RUNTIMES = "cni-loopback"
 
 
 def query_plugins(
@@ -253,7 +255,7 @@ def _netns_state(record: Record) -> str:
 def _network_state(record: Record, directory: ConfDir) -> str:
     current = directory.networks.get(record.attachment.network)
     if current is None:
-        return "gone"
+        return "same" if record.attachment.network == _LOOPBACK_OF_RUNTIMES else "gone"
     try:
         return "same" if record.network() == current else "changed"
     except CniError:

@@ -179,6 +179,19 @@ def test_foreign_and_broken_records_are_listed(node: FakeNode) -> None:
     assert all(attachments[str(path)].keys() == {"path", "error"} for path in broken)
 
 
+def test_the_network_that_is_part_of_containerd_is_not_gone(node: FakeNode) -> None:
+    node.make_namespace()
+    node.ensure(node.attachment())
+    foreign = json.loads(node.record_file().read_text(encoding="utf-8"))
+    del foreign["cni.node"]
+    foreign.update(networkName="cni-loopback", ifName="lo")
+    node.record_file().rename(node.record_file().with_name("cni-loopback-blue-lo")).write_text(
+        json.dumps(foreign), encoding="utf-8"
+    )
+    (attachment,) = _read_attachments(node).values()
+    assert (attachment["network"], attachment["network_state"]) == ("cni-loopback", "same")
+
+
 @pytest.mark.parametrize(
     ("sandbox", "netns", "state"),
     [("{path}", "{path}", "present"), ("/nowhere", "/nowhere", "gone"), ("a-machine", "", "unknown")],

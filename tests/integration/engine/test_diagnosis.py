@@ -229,6 +229,12 @@ BREAKS: dict[str, tuple[t.Any, ...]] = {
     "no masquerade": ("iptables -t nat -F POSTROUTING", "outside", Check.MASQUERADE, "node"),
     "FORWARD policy": ("iptables -P FORWARD DROP", "outside", Check.FIREWALL, "node"),
     "FORWARD rule": ("iptables -I FORWARD -s {client} -j REJECT", "outside", Check.FIREWALL, "node"),
+    "FORWARD rule for bridges": (
+        "sysctl -qw net.bridge.bridge-nf-call-iptables=1; iptables -I FORWARD -j DROP",
+        "to a container",
+        Check.FIREWALL,
+        "node",
+    ),
     "FORWARD in nftables": (rule("forward", "tcp dport 9000 drop"), "outside", Check.FIREWALL, "node"),
     "answers dropped": (rule("forward", "tcp sport 9000 drop"), "outside", Check.FIREWALL, "node"),
     "prerouting in nftables": (rule("prerouting", "tcp dport 9000 drop"), "outside", Check.FIREWALL, "node"),

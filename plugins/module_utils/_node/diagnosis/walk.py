@@ -147,7 +147,7 @@ class Way:
             end = yield from segment.cross(place, link)
         is_switched = isinstance(end, Outside) or (isinstance(end, Arrival) and not end.place.is_node)
         if is_switched and not place.is_node and filters_bridges(self._places.node, next_hop):
-            yield from self._check_rules(self._places.node, None)
+            yield from self.check_rules(self._places.node, None)
         # A receiver that would refuse the packet does not even answer ARP, so its reason comes first.
         self._pending = tuple(segment.check_neighbour(place, link, end)) if end is not None else ()
         if isinstance(end, Arrival) and not end.place.has_address(next_hop):

@@ -159,20 +159,23 @@ from ansible_collections.cni.node.plugins.module_utils._linux import netns
 _AS_ROOT = '[ "$(id -u)" = 0 ] || set -- {sudo} "$@"; exec "$@"'
 # Prints the beginning of a module's result, $3, and the reason without characters that JSON would have to escape.
 _REFUSE = r"""printf '%s%s"}\n' "$3" "$(printf %s "$cni_node_reason" | LC_ALL=C tr -cd ' #-[]-~')"; exit 1"""
-# Prints $5, which shows success, and enters the network namespace at $1, where the script $4 gets all arguments.
+# Prints $5, which shows success, and enters the network namespace at $1, where the script $4 gets all arguments. What it has opened
+# is what it examines and enters, because others may replace the path meanwhile.
 _ENTER = (
     'echo "$5"; '
-    'if [ "$1" -ef /proc/self/ns/net ] || [ "$1" -ef /proc/1/ns/net ]; then cni_node_reason="it is that of the node"; '
-    'elif cni_node_reason=$(LC_ALL=C nsenter --net="$1" true 2>&1); then '
-    'exec nsenter --net="$1" unshare --mount --propagation slave /bin/sh -c "$4" sh "$@"; fi; '
+    'if [ -e "$1" ] && ! [ -f "$1" ]; then cni_node_reason="it is not a network namespace"; '
+    'elif ! cni_node_reason=$(LC_ALL=C nsenter --net="$1" true 2>&1); then :; '
+    'elif exec 9<"$1"; [ /proc/self/fd/9 -ef /proc/self/ns/net ] || [ /proc/self/fd/9 -ef /proc/1/ns/net ]; then '
+    'cni_node_reason="it is that of the node"; '
+    'else exec nsenter --net=/proc/self/fd/9 unshare --mount --propagation slave /bin/sh -c "$4" sh "$@"; fi; '
     f"{_REFUSE}"
 )
 # Mounts /sys, and the files of the directory $2 over those of /etc. Then calls the command, which is in the other arguments.
 _PREPARE = (
-    "umount -l /sys 2>/dev/null; "
+    "exec 9<&-; umount -l /sys 2>/dev/null; "
     "cni_node_reason=$(LC_ALL=C mount -t sysfs sysfs /sys 2>&1 || LC_ALL=C mount -t sysfs -o ro sysfs /sys 2>&1)"
     f" || {{ {_REFUSE}; }}; "
-    'if [ "$2" ]; then for cni_node_file in "$2"/*; do if [ -e "$cni_node_file" ]; then '
+    'if [ "$2" ]; then for cni_node_file in "$2"/* "$2"/.[!.]*; do if [ -e "$cni_node_file" ]; then '
     'mount --bind "$cni_node_file" "/etc/${cni_node_file##*/}"; fi; done; fi; '
     'shift 5; exec "$@"'
 )
@@ -218,7 +221,11 @@ class BecomeModule(Sudo):
         return ["su", "-s", executable, "-c", cmd, "--", user]
 
     def _build_sudo(self) -> str:
-        flags = shlex.split(self.get_option("become_flags") or "")
+        given = self.get_option("become_flags") or ""
+        try:
+            flags = shlex.split(given)
+        except ValueError as exc:
+            raise AnsibleError(f"cni.node.netns: become_flags: {given!r}: {exc}; expected: options of sudo") from exc
         if self.get_option("become_pass"):
             self.prompt = f"[sudo via ansible, key={self._id}] password:"
             flags = [*_remove_non_interactive(flags), "-p", self.prompt]

@@ -82,19 +82,21 @@ def test_modules_of_ansible_try_a_server_from_inside(node: EngineNode, project: 
 def test_files_for_etc_replace_those_of_the_node(node: EngineNode, project: Project) -> None:
     own = pathlib.Path("/etc/netns/red")
     own.mkdir(parents=True)
-    (own / "hosts").write_text("10.9.0.2 blue.example.com\n", encoding="utf-8")
-    pathlib.Path("/etc/hosts").touch()
+    for name in ("hosts", ".hosts"):
+        (own / name).write_text("10.9.0.2 blue.example.com\n", encoding="utf-8")
+        pathlib.Path("/etc", name).touch()
     try:
         with namespaces("red", "blue"):
             played = play(
                 project,
-                run_command("red", "cat", "/etc/hosts"),
+                run_command("red", "cat", "/etc/hosts", "/etc/.hosts"),
                 run_command("blue", "cat", "/etc/hosts", vars={"ansible_cni_netns": "blue"}),
             ).succeeded()
             assert str(own) not in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8")
     finally:
         shutil.rmtree("/etc/netns")
-    assert played["red"].result["stdout"] == "10.9.0.2 blue.example.com"
+        pathlib.Path("/etc/.hosts").unlink()
+    assert played["red"].result["stdout_lines"] == ["10.9.0.2 blue.example.com"] * 2
     assert "blue.example.com" not in played["blue"].result["stdout"]
 
 
@@ -130,9 +132,11 @@ def test_a_namespace_that_cannot_be_entered_is_one_clear_error(
 ) -> None:
     pathlib.Path("/run/netns").mkdir(exist_ok=True)
     pathlib.Path("/run/netns/stale").touch()
+    os.mkfifo("/run/netns/pipe")
     cases = {
         "green": "nsenter: cannot open /run/netns/green: No such file or directory",
         "stale": "Invalid argument",
+        "pipe": "it is not a network namespace",
         "/proc/1/ns/net": "it is that of the node",
         "/proc/self/ns/net": "it is that of the node",
         "/proc/1/ns/uts": "Invalid argument",
@@ -143,6 +147,35 @@ def test_a_namespace_that_cannot_be_entered_is_one_clear_error(
         message = played[name].require_failure(f"the network namespace {name!r} cannot be entered: ", reason)
         assert "\n" not in message
         assert "MODULE FAILURE" not in message
+    pathlib.Path("/run/netns/pipe").unlink()
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_path_that_is_replaced_meanwhile_never_leads_to_the_node(
+    node: EngineNode, project: Project, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    """Replace a link, which its owner can do at any moment, after the first call of nsenter or before the second."""
+    link, programs = project.path / "link", project.path / "programs"
+    programs.mkdir()
+    nsenter = programs / "nsenter"
+    replace = f"ln -sfn /proc/1/ns/net {link}"
+    real = f'{shutil.which("nsenter")} "$@"'
+    script = {
+        1: f"{real}; status=$?; {replace}; exit $status",
+        2: f'case "$*" in *true) ;; *) {replace};; esac; exec {real}',
+    }
+    nsenter.write_text(f"#!/bin/sh\n{script[call]}\n", encoding="utf-8")
+    nsenter.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    show = ("readlink", "/proc/self/ns/net")
+    with namespaces("red") as (red,):
+        inside = red.run(*show).stdout.strip()
+        link.symlink_to(red.path)
+        played = play(project, run_command("show", *show), ansible_cni_netns=str(link))
+    if call == 1:
+        played["show"].require_failure("it is that of the node")
+    else:
+        assert played["show"].ok().result["stdout"] == inside
 
 
 @pytest.mark.parametrize(

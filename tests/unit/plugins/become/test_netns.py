@@ -132,6 +132,11 @@ def test_sudo_asks_for_a_password_if_there_is_one(flags: str, kept: str) -> None
     assert plugin.check_incorrect_password(b"Sorry, try again.")
 
 
+def test_options_of_sudo_that_no_shell_could_read_are_refused_with_their_name() -> None:
+    with pytest.raises(AnsibleError, match='become_flags: "-H \'x": No closing quotation; expected: options of sudo'):
+        build(become_flags="-H 'x")
+
+
 def test_sudo_without_a_password_never_asks() -> None:
     plugin = make_plugin(become_exe="/opt/sudo")
     assert "set -- /opt/sudo -H -S -n -u root " in plugin.build_become_command("true", Shell())

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -40,14 +41,28 @@ def main(arguments: t.Sequence[str], settings: JsonMapping, paths: NodePaths = N
     Args:
         settings: Options of the module `command`.
     """
+    _open_missing_streams()
     options = _parse(arguments)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # the locale may be C
+    answer = _run(options, settings, paths)
     try:
-        return _print(_run(options, settings, paths), as_json=options.json)
-    except BrokenPipeError:
+        return _print(answer, as_json=options.json)
+    except OSError as exc:
         # Python would report it once more when it closes the standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(exc, BrokenPipeError):
+            sys.stderr.write(f"{_NAME}: cannot write the answer: {exc.strerror}\n")
         return WRONG
+
+
+def _open_missing_streams() -> None:
+    """Replace streams that were closed at the start, so that other files do not get their descriptors."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, io.TextIOWrapper(io.FileIO(os.devnull, "w")))
 
 
 def _run(options: argparse.Namespace, settings: JsonMapping, paths: NodePaths) -> Answer:

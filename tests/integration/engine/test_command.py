@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import stat
 import subprocess
 import typing as t
@@ -17,13 +18,14 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine import broken_programs, reference_networks
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import REQUIRES_SYSTEMD, addresses, item
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.firewall_rules import NETWORK, flush, map_port, rules
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import reboot
 from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -257,6 +259,41 @@ def test_a_missing_library_and_an_invalid_network_are_refused(command: pathlib.P
         assert "is incomplete; install the command again" in refused.stderr
     finally:
         library.with_name("other").rename(library)
+
+
+def test_an_interrupted_command_leaves_no_process_and_no_traceback(
+    command: pathlib.Path, attached: JsonObject, tmp_path: pathlib.Path
+) -> None:
+    started = tmp_path / "started"
+    (tmp_path / "scratch").mkdir()
+    hang = f"echo $$ >{started}.new; mv {started}.new {started}; exec sleep 600"
+    with broken_programs.broken("iptables-save", tmp_path / "scratch", hang):
+        argv = [str(command), "status"]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            until(lambda: started.exists() or None)
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=20) == ("", "")
+        assert process.returncode == -signal.SIGINT
+        assert not pathlib.Path("/proc", started.read_text(encoding="ascii").strip()).exists()
+
+
+@pytest.mark.parametrize(
+    ("shell", "status", "err"),
+    [
+        ("status >/dev/full", WRONG, "cni-node: cannot write the answer: No space left on device\n"),
+        ("status --json >/dev/full", WRONG, "cni-node: cannot write the answer: No space left on device\n"),
+        ("status >&-", WELL, ""),
+        ("status <&- >&- 2>&-", WELL, ""),
+        ("why nobody 10.1.0.2 2>&-", REFUSED, ""),
+    ],
+)
+def test_an_answer_that_cannot_be_written_ends_without_a_traceback(
+    command: pathlib.Path, shell: str, status: int, err: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {shell}"], check=False, stderr=subprocess.PIPE, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (status, err)
 
 
 def test_a_closed_pipe_ends_without_a_traceback(command: pathlib.Path, attached: JsonObject) -> None:

@@ -85,6 +85,17 @@ def _require_plain(where: str, path: str) -> None:
         )
 
 
+def absolute_file(name: str, path: str) -> str:
+    """Return the path of a file after checking that it is absolute and does not name a directory.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    if not path.startswith("/") or path.endswith("/"):
+        raise CniError(Code.INVALID_CONFIG, f"{name}: {path!r}", "expected: an absolute path of a file")
+    return path
+
+
 def positive(name: str, value: float) -> float:
     """Return a number of seconds or workers after checking that it is positive and finite.
 

@@ -43,12 +43,16 @@ _DIRECTORIES = ("conf_dir", "plugin_dirs", "allow_world_writable_plugins", "buil
 
 def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Run the module `bundle` and return its result."""
-    path = module.params["path"]
-    if not os.path.isabs(path):
-        raise CniError(Code.INVALID_CONFIG, f"path: {path!r}", "expected: an absolute path")
-    if module.params["state"] == "absent":
+    params = module.params
+    path = arguments.absolute_file("path", params["path"])
+    if os.path.isdir(path):
+        raise CniError(Code.INVALID_CONFIG, f"path: {path!r} is a directory", "expected: a file")
+    if params["state"] == "absent":
         return _remove(path, dry_run=module.check_mode)
+    arguments.positive("timeout", params["timeout"])
+    gc.make_policy(params, dry_run=True)
     if module.check_mode:
+        _require_private(os.path.dirname(path))
         return {"changed": True, "msg": f"{path}: would be written", "size": 0, "files": []}
     return _write(module, path, paths)
 
@@ -62,10 +66,7 @@ def _remove(path: str, *, dry_run: bool) -> JsonObject:
 def _write(module: AnsibleModule, path: str, paths: NodePaths) -> JsonObject:
     directory = os.path.dirname(path)
     durable.make_directory(directory, mode=0o700)
-    found = exposures(directory)
-    if found:
-        what = f"the bundle cannot be in {directory}"
-        raise CniError(Code.INVALID_ENVIRONMENT, what, f"{found[0]}; expected: a directory that only root can change")
+    _require_private(directory)
     node, now = os.uname().nodename, time.time()
     files = contents.collect(_gather(module, paths), node)
     top = f"cni-node-bundle-{contents.safe_name(node)}"
@@ -80,6 +81,14 @@ def _write(module: AnsibleModule, path: str, paths: NodePaths) -> JsonObject:
         "size": len(packed.content),
         "files": [{"name": name, "size": size, "cut": name in packed.cut} for name, size in packed.sizes.items()],
     }
+
+
+def _require_private(directory: str) -> None:
+    """Refuse a directory that others can change; one that is missing is created."""
+    found = exposures(directory) if os.path.isdir(directory) else []
+    if found:
+        what = f"the bundle cannot be in {directory}"
+        raise CniError(Code.INVALID_ENVIRONMENT, what, f"{found[0]}; expected: a directory that only root can change")
 
 
 def _gather(module: AnsibleModule, paths: NodePaths) -> contents.Sources:

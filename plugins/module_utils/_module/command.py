@@ -9,11 +9,10 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._module import arguments, gc, repair
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.boot.command_file import set_up
@@ -39,10 +38,8 @@ ARGUMENTS: t.Final[arguments.Spec] = {
 def ensure(module: AnsibleModule) -> JsonObject:
     """Run the module `command` and return its result."""
     params = module.params
-    path = params["path"]
-    if not os.path.isabs(path):
-        raise CniError(Code.INVALID_CONFIG, f"path: {path!r}", "expected: an absolute path")
-    settings = {name: params[name] for name in _SETTINGS} if params["state"] == "present" else None
+    path = arguments.absolute_file("path", params["path"])
+    settings = _read_settings(params) if params["state"] == "present" else None
     change = set_up(path, settings, dry_run=module.check_mode)
     return {
         "changed": change.changed,
@@ -50,3 +47,12 @@ def ensure(module: AnsibleModule) -> JsonObject:
         "diff": [change.as_diff()] if change.changed else [],
         "msg": f"{path}: {phrase_action(change.action, predicted=module.check_mode)}",
     }
+
+
+def _read_settings(params: JsonObject) -> JsonObject:
+    """Return the settings after checking those that the command would refuse each time."""
+    if params["gc_min_age"]:
+        arguments.positive("gc_min_age", params["gc_min_age"])
+    for position, name in enumerate(params["repair_networks"]):
+        check_network_name(name, f"repair_networks[{position}]")
+    return {name: params[name] for name in _SETTINGS}

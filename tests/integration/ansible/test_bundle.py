@@ -187,10 +187,29 @@ def test_a_bundle_belongs_to_root_alone_and_its_directory_too(node: EngineNode, 
     with contextlib.ExitStack() as stack:
         stack.callback(open_to_all.rmdir)
         open_to_all.chmod(0o777)
-        node.run("bundle", path=f"{open_to_all}/x.tar.gz").require_failure(
-            "the bundle cannot be in /run/open; /run/open: every user can write it"
-        )
+        for check in (True, False):
+            node.run("bundle", path=f"{open_to_all}/x.tar.gz", _ansible_check_mode=check).require_failure(
+                "the bundle cannot be in /run/open; /run/open: every user can write it"
+            )
         assert list(open_to_all.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_age": "nan"}, "min_age: nan; expected: a number above 0"),
+        ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
+        ({"path": "x.tar.gz"}, "path: 'x.tar.gz'; expected: an absolute path of a file"),
+        ({"path": "/run/missing/"}, "path: '/run/missing/'; expected: an absolute path of a file"),
+        ({"path": "/var/lib/cni"}, "path: '/var/lib/cni' is a directory; expected: a file"),
+        ({"path": "/var/lib/cni", "state": "absent"}, "path: '/var/lib/cni' is a directory; expected: a file"),
+    ],
+)
+def test_options_with_which_there_is_no_bundle_are_refused(node: EngineNode, options: JsonObject, message: str) -> None:
+    for check in (True, False):
+        node.run("bundle", **options, _ansible_check_mode=check).require_failure(message)
+    assert not pathlib.Path("/run/missing").exists()
+    assert not ON_THE_NODE.exists()
 
 
 def test_a_bundle_of_a_broken_node_has_the_errors(node: EngineNode) -> None:

@@ -261,6 +261,22 @@ def test_a_missing_library_and_an_invalid_network_are_refused(command: pathlib.P
         library.with_name("other").rename(library)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gc_min_age": "nan"}, "gc_min_age: nan; expected: a number above 0"),
+        ({"gc_min_age": "inf"}, "gc_min_age: inf; expected: a number above 0"),
+        ({"gc_min_age": -1}, "gc_min_age: -1; expected: a number above 0"),
+        ({"repair_networks": ["a b"]}, "repair_networks[0]: "),
+        ({"path": "/run/missing/"}, "path: '/run/missing/'; expected: an absolute path of a file"),
+    ],
+)
+def test_options_that_the_command_would_refuse_are_refused(node: EngineNode, options: JsonObject, message: str) -> None:
+    for check in (True, False):
+        node.run("command", **options, _ansible_check_mode=check).require_failure(message)
+    assert not os.path.lexists(options.get("path", str(COMMAND)))
+
+
 def test_an_interrupted_command_leaves_no_process_and_no_traceback(
     command: pathlib.Path, attached: JsonObject, tmp_path: pathlib.Path
 ) -> None:

@@ -46,7 +46,7 @@ _PATTERNS: t.Final = (
     # Words that say what follows.
     (r"\b(bearer|basic) +[\w.~+/=-]+", rf"\1 {HIDDEN}"),
     # Tokens that are known by their form.
-    (r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*", HIDDEN),
+    (r"\beyJ[\w-]{8,4000}\.[\w-]+\.[\w-]*", HIDDEN),
     (r"\b(?:gh[pousr]_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|AKIA[0-9A-Z]{16})", HIDDEN),
     # name: "value", name='value' and the like, also where the quotes are escaped.
     (rf"({_NAMED}(?:{_QUOTE})?\s*[:=]\s*)({_QUOTE})(?:(?!\2)(?:\\.|[^\n]))*", rf"\1\2{HIDDEN}"),
@@ -92,15 +92,35 @@ class Secrets:
         return self._hide_values(json.dumps(_hide_leaves(value), indent=2)) + "\n"
 
     def _hide_values(self, text: str) -> str:
-        for form in self._forms:
-            text = text.replace(form, HIDDEN)
-        return text
+        forms, lengths = self._forms
+        hidden: list[tuple[int, int]] = []
+        for start in range(len(text) if forms else 0):
+            beginning = text[start : start + SHORTEST]
+            if beginning not in lengths:
+                continue
+            length = next((length for length in lengths[beginning] if text[start : start + length] in forms), 0)
+            if hidden and start < hidden[-1][1]:
+                hidden[-1] = (hidden[-1][0], max(hidden[-1][1], start + length))
+            elif length:
+                hidden.append((start, start + length))
+        pieces, shown = [], 0
+        for start, end in hidden:
+            pieces += [text[shown:start], HIDDEN]
+            shown = end
+        return "".join([*pieces, text[shown:]])
 
     @functools.cached_property
-    def _forms(self) -> list[str]:
-        """All forms of the values, the longest first; they are read when all values are known."""
+    def _forms(self) -> tuple[set[str], dict[str, list[int]]]:
+        """All forms of the values, and their lengths by their first characters, the longest first.
+
+        They are read when all values are known. A node may have more than can be looked for one by one.
+        """
         values = (value for value in self._values - self._shown if len(value) >= SHORTEST)
-        return sorted({form for value in values for form in _forms(value)}, key=len, reverse=True)
+        forms = {form for value in values for form in _forms(value)}
+        lengths: dict[str, set[int]] = {}
+        for form in forms:
+            lengths.setdefault(form[:SHORTEST], set()).add(len(form))
+        return forms, {beginning: sorted(found, reverse=True) for beginning, found in lengths.items()}
 
     def _add(self, keys: JsonMapping, *, is_secret: bool = False) -> None:
         for key, value in keys.items():

@@ -134,9 +134,38 @@ def test_json_stays_json() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["token" * 20_000, "://a:" * 20_000, "--" * 50_000, "-----BEGIN PRIVATE KEY-----" * 4000, 'token="' * 15_000],
+    [
+        "token" * 20_000,
+        "://a:" * 20_000,
+        "--" * 50_000,
+        "-----BEGIN PRIVATE KEY-----" * 4000,
+        'token="' * 15_000,
+        "eyJ-" * 30_000,
+    ],
 )
 def test_text_that_is_made_to_take_long_does_not(text: str) -> None:
     started = time.monotonic()
     Secrets().hide(text)
     assert time.monotonic() - started < 10
+
+
+def test_many_secrets_do_not_take_long() -> None:
+    secrets = Secrets()
+    for number in range(3000):
+        annotations = {f"key-{key}": f"https://registry.example/{number}/{key}" for key in range(5)}
+        arguments = {"io.kubernetes.cri.pod-annotations": annotations}
+        secrets.add_attachment(Attachment("dbnet", f"container-{number}", "eth0", "/run/netns/red", {}, arguments, {}))
+    line = (
+        '-A CNI-FORWARD -s 10.1.0.2/32 -m comment --comment "name: dbnet https://registry.example/{0}/{1}" -j ACCEPT\n'
+    )
+    text = "".join(line.format(number, number % 7) for number in range(15_000))
+    started = time.monotonic()
+    hidden = secrets.hide(text)
+    assert time.monotonic() - started < 10
+    assert hidden.count("dbnet ***") == sum(number % 7 < 5 for number in range(3000))
+
+
+def test_values_that_overlap_are_hidden_completely() -> None:
+    secrets = Secrets()
+    secrets.add_network(network(first="abc:defghi", second="ghi:jklmnop", third="mnop:qr", fourth="c:defg"))
+    assert secrets.hide("<abc:defghi:jklmnop:qr> <abc:defghi> <ghi:jklmnop> <c:defg>") == "<***> <***> <***> <***>"

@@ -194,6 +194,19 @@ def test_a_bundle_belongs_to_root_alone_and_its_directory_too(node: EngineNode, 
         assert list(open_to_all.iterdir()) == []
 
 
+def test_each_network_namespace_has_a_file_whatever_its_path_is(
+    node: EngineNode, red: Namespace, tmp_path: pathlib.Path
+) -> None:
+    paths = [tmp_path / name for name in ("a+b", "a=b", "é", "x" * 250, f"{'x' * 250}y")]
+    for number, path in enumerate(paths):
+        path.symlink_to(red.path)
+        node.attach({"network": "dbnet", "container_id": "red", "ifname": f"eth{number + 1}", "netns": str(path)})
+    node.run("bundle").succeeded()
+    subprocess.run(["tar", "-C", str(tmp_path), "-xzf", str(ON_THE_NODE)], check=True)
+    files = [path.read_text(encoding="utf-8") for path in tmp_path.glob("*/kernel/namespaces/*")]
+    assert sorted(text.partition("\n")[0] for text in files) == sorted(f"# {path}" for path in (*paths, red.path))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

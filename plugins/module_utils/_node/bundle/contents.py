@@ -30,6 +30,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.info import public_
 from ansible_collections.cni.node.plugins.module_utils._node.info.tables import ALL, format_nodes, format_runtimes
 
 README = "README.txt"
+_NAMESPACES = "kernel/namespaces"
 # Files, in this order, with what the README says of them.
 _ABOUT = {
     "status.txt": "the node and its attachments as tables, with problems and drift",
@@ -51,9 +52,11 @@ _ABOUT = {
     "kernel/node.txt": "links, addresses, routes, routing rules and more of the node",
     "kernel/rules.txt": "the rules of nftables and iptables",
     "kernel/settings.txt": "the kernel's settings for networks (sysctls)",
-    "kernel/namespaces": "links, addresses and routes in the network namespace of each attachment",
+    _NAMESPACES: "links, addresses and routes in the network namespace of each attachment",
 }
 _NAMESPACE_LIMIT = 200
+# Characters of the name of its file.
+_NAME_LIMIT = 100
 # The keys of the specification. Those that plugins add may hold secrets.
 _ROUTE_KEYS = ("dst", "gw", "mtu", "advmss", "priority", "table", "scope")
 _RESULT_KEYS: t.Mapping[str, t.Sequence[str]] = {
@@ -64,7 +67,7 @@ _RESULT_KEYS: t.Mapping[str, t.Sequence[str]] = {
     "ip4": ("ip", "gateway"),
     "ip6": ("ip", "gateway"),
 }
-_UNSAFE = re.compile(r"[^\w.-]")
+_UNSAFE = re.compile(r"[^\w.-]", re.ASCII)
 
 
 class Sources(t.NamedTuple):
@@ -233,13 +236,13 @@ def _describe_namespaces(info: JsonMapping) -> dict[str, str]:
     readable = [entry for entry in info.get("attachments", ()) if not entry.get("error")]
     readable.sort(key=lambda entry: not entry.get("drift"))
     paths = dict.fromkeys(entry["netns"] for entry in readable if netns.is_foreign(entry["netns"]))
-    chosen = list(paths)[:_NAMESPACE_LIMIT]
-    files = {
-        f"kernel/namespaces/{safe_name(path.strip('/'))}.txt": f"# {path}\n{programs.describe_namespace(path)}"
-        for path in chosen
-    }
-    if len(paths) > len(chosen):
-        files["kernel/namespaces/left-out.txt"] = "".join(f"{path}\n" for path in list(paths)[_NAMESPACE_LIMIT:])
+    left_out = [f"{path}\n" for path in list(paths)[_NAMESPACE_LIMIT:]]
+    files = {f"{_NAMESPACES}/left-out.txt": "".join(left_out)} if left_out else {}
+    for path in list(paths)[:_NAMESPACE_LIMIT]:
+        name = f"{_NAMESPACES}/{safe_name(path.strip('/'))[:_NAME_LIMIT]}.txt"
+        if name in files:  # paths with other characters, or whose ends are cut
+            name = f"{_NAMESPACES}/namespace-{len(files)}.txt"
+        files[name] = f"# {path}\n{programs.describe_namespace(path)}"
     return files
 
 

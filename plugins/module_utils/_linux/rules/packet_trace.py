@@ -123,10 +123,10 @@ class PacketTrace:
 
     def close(self) -> None:
         """Remove the rules that mark the packets."""
-        with contextlib.suppress(OSError):
-            self._process.communicate(timeout=_START_TIME)
-        self._process.kill()
-        self._process.wait()
+        with self._process:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self._process.communicate(timeout=_START_TIME)
+            self._process.kill()
         self._socket.close()
 
     def read(self) -> list[Passage]:
@@ -158,11 +158,12 @@ class PacketTrace:
         while not any(chain.table == self._name and chain.family == "inet" for chain in nf_tables.list_chains()):
             has_failed = select.select([self._process.stderr], [], [], _PAUSE)[0]
             if has_failed or time.monotonic() > deadline:
-                why = os.read(self._process.stderr.fileno(), _SIZE).decode("utf-8", "replace") if has_failed else ""
+                printed = os.read(self._process.stderr.fileno(), _SIZE).decode("utf-8", "replace") if has_failed else ""
+                why = printed.strip().partition("\n")[0]
                 raise CniError(
                     Code.NOT_AVAILABLE,
                     "nft or the kernel cannot trace packets in a table with an owner",
-                    f"expected: nft 1.0 and Linux 5.12, or later; {why.strip().partition(chr(10))[0]}",
+                    f"expected: nft 1.0 and Linux 5.12, or later{f'; {why}' if why else ''}",
                 )
 
     def _rules(self) -> str:

@@ -5,17 +5,50 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import pathlib
+import socket
 import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._linux.links import netlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import attribute
-from ansible_collections.cni.node.plugins.module_utils._linux.rules.packet_trace import Passage, TracedFlow, decode
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import nf_tables
+from ansible_collections.cni.node.plugins.module_utils._linux.rules.packet_trace import (
+    PacketTrace,
+    Passage,
+    TracedFlow,
+    decode,
+)
 
 TCP = TracedFlow("tcp", 4, 40000)
 HEADER = bytes.fromhex("4500003c000040004006000000000000")[:12] + bytes((10, 1, 0, 3)) + bytes((10, 1, 0, 2))
+
+
+@pytest.mark.parametrize(
+    ("script", "ending"),
+    [("exec sleep 60", "or later"), ("echo no such flag >&2; exec sleep 60", "or later; no such flag")],
+)
+def test_nft_that_hangs_is_killed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, script: str, ending: str
+) -> None:
+    nft, started = tmp_path / "nft", tmp_path / "started"
+    nft.write_text(f"#!/bin/sh\necho $$ >{started}; {script}\n", encoding="ascii")
+    nft.chmod(0o755)
+    monkeypatch.setattr(program, "find", lambda name: str(nft))
+    monkeypatch.setattr(netlink, "subscribe", lambda *arguments: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    monkeypatch.setattr(nf_tables, "list_chains", list)
+    with pytest.raises(CniError) as caught:
+        PacketTrace(TCP)
+    assert caught.value.code == Code.NOT_AVAILABLE
+    assert caught.value.details.endswith(ending)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text(encoding="ascii")), 0)
 
 
 def message(*further: bytes, kind: int = 3, ports: tuple[int, int] = (40000, 80)) -> bytes:

@@ -44,7 +44,7 @@ options:
       - A file with the data of a report, which the playbook C(cni.node.report) writes beside its page. A relative path begins at the
         directory of the inventory file.
       - Without it, the playbook runs each time on all nodes of the inventories before this one, which takes some seconds. Options of
-        the command line, such as passwords, do not reach it. With O(cache=true), its result is kept.
+        the command line, such as passwords, do not reach it. With O(cache=true), its result is kept for these inventories.
     type: str
 
 seealso:
@@ -119,7 +119,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         except ValueError as exc:
             raise AnsibleParserError(f"{path}: {printable.line(str(exc))}") from exc
         for name in list_unread(report):
-            self.display.warning(f"{path}: the attachments of {name} are missing, because the node could not be read")
+            unread = f"the attachments of {printable.line(name)} are missing, because the node could not be read"
+            self.display.warning(f"{path}: {unread}")
         variables = {node: self._refer_to(node) for node in {host.facts["node"] for host in hosts}}
         for host in hosts:
             if host.name in inventory.hosts:
@@ -131,10 +132,10 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def _load(self, path: str, cache: bool) -> t.Any:
         """Return the report: the cached one, or a new one, which is cached."""
-        key, keep = self.get_cache_key(path), self.get_option("cache")
+        name, keep = self.get_option("report"), self.get_option("cache")
+        key = self.get_cache_key(json.dumps([path, name, *self._list_sources()]))
         if keep and cache and key in self._cache:
             return self._cache[key]
-        name = self.get_option("report")
         report = _read(os.path.join(os.path.dirname(path), os.path.expanduser(name))) if name else self._ask_nodes()
         if keep:
             self._cache[key] = report

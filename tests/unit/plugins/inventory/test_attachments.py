@@ -45,18 +45,20 @@ class Inventory:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    def run(self, program: str, *arguments: str, **options: t.Any) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, program: str, *arguments: str, before: t.Sequence[str] = (), **options: t.Any
+    ) -> subprocess.CompletedProcess[str]:
         self.write("x.cni_node.yml", json.dumps({"plugin": "cni.node.attachments", **options}))
-        argv = [sys.executable, "-m", "ansible", program, *self._options(), *arguments]
+        argv = [sys.executable, "-m", "ansible", program, *self._options(*before), *arguments]
         environment = {
             **pages.reader_environment(self.directory / "home"),
             "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "1",
         }
         return subprocess.run(argv, check=False, capture_output=True, text=True, cwd="/", env=environment)
 
-    def _options(self) -> list[str]:
-        """Return the options with both inventories; paths in a file do not depend on the working directory."""
-        return [word for name in ("nodes", "x.cni_node.yml") for word in ("-i", str(self.directory / name))]
+    def _options(self, *before: str) -> list[str]:
+        """Return the options with all inventories; paths in a file do not depend on the working directory."""
+        return [word for name in (*before, "nodes", "x.cni_node.yml") for word in ("-i", str(self.directory / name))]
 
     def list(self, **options: t.Any) -> JsonObject:
         done = self.run("inventory", "--list", **options)
@@ -144,6 +146,13 @@ def test_a_file_that_is_not_a_report_is_refused(inventory: Inventory, options: J
     assert message in " ".join(done.stderr.split())
 
 
+def test_a_node_that_could_not_be_read_is_named_without_control_characters(inventory: Inventory) -> None:
+    node = {"name": "\x1b[2Jone", "read": False}
+    inventory.write("report.json", json.dumps({"format": 1, "nodes": [node]}))
+    done = inventory.run("inventory", "--list", report="report.json")
+    assert "\\x1b[2Jone are missing" in " ".join(done.stderr.split())
+
+
 def test_a_file_of_another_name_is_left_to_other_plugins(inventory: Inventory) -> None:
     inventory.run("inventory", "--list", report="report.json")
     os.rename(inventory.directory / "x.cni_node.yml", inventory.directory / "other.yml")
@@ -163,5 +172,10 @@ def test_a_kept_report_is_not_read_again(inventory: Inventory) -> None:
     first = inventory.list(**cached)
     (inventory.directory / "report.json").unlink()
     assert inventory.list(**cached) == first
+    inventory.write("other.json", json.dumps(make_report(four=[example_fleet.attachment("dbnet", "red")])))
+    assert "cni_node_four" in inventory.list(**{**cached, "report": "other.json"})
+    inventory.write("more", "five\n")
+    done = inventory.run("inventory", "--list", before=("more",), **cached)
+    assert "report.json: No such file or directory" in " ".join(done.stderr.split())
     done = inventory.run("inventory", "--list", "--flush-cache", **cached)
     assert done.returncode != 0

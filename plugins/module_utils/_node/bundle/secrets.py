@@ -31,15 +31,18 @@ from ansible_collections.cni.node.plugins.module_utils._node.info import public_
 # What the name of a key or a variable has if its value is a secret.
 _NAME = (
     r"(?:passw(?:or)?d|passphrase|secret|token|credential|cookie|psk\b|authorization|"
-    r"(?:api|access|auth|private|encryption|signing)[_.-]?key|[_-]pass\b|\bpass\b|[_-]pwd\b|\bpwd\b)"
+    r"(?:api|access|auth|private|shared|encryption|signing)[_.-]?key|[_-]pass\b|\bpass\b|[_-]pwd\b|\bpwd\b)"
 )
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
 _NAMED = rf"{_NAME}[\w.-]{{0,40}}"
 _QUOTE = r"\\*[\"']"
 # The numbers bound the time for text that is made to take long.
+_PRIVATE_KEY = "[A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
+# With values, which may be lists or objects themselves.
+_LIST, _OBJECT = r"\[(?:[^\[\]\n]|\[[^\[\]\n]*\])+\]?", r"\{(?:[^{}\n]|\{[^{}\n]*\})+\}?"
 _PATTERNS: t.Final = (
     # A private key, whatever stands before its lines.
-    (r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.{0,16000}?-----END [A-Z ]*PRIVATE KEY-----|.{0,16000})", HIDDEN),
+    (rf"-----BEGIN {_PRIVATE_KEY}(?:.{{0,16000}}?-----END {_PRIVATE_KEY}|.{{0,16000}})", HIDDEN),
     # A user and a password in a URL; what follows @ in the name of an image is a digest.
     (r"://[^\s\"'/:@]{0,1000}:[^\s\"'<>]{0,1000}@(?!sha\d)", f"://{HIDDEN}@"),
     (r"://[^\s\"'/]{0,1000}@(?!sha\d)", f"://{HIDDEN}@"),
@@ -47,15 +50,17 @@ _PATTERNS: t.Final = (
     (r"\b(bearer|basic) +[\w.~+/=-]+", rf"\1 {HIDDEN}"),
     # Tokens that are known by their form.
     (r"\beyJ[\w-]{8,4000}\.[\w-]+\.[\w-]*", HIDDEN),
-    (r"\b(?:gh[pousr]_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|AKIA[0-9A-Z]{16})", HIDDEN),
+    (r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|A[KS]IA[0-9A-Z]{16})", HIDDEN),
+    # name: [values] and name: {values}
+    (rf"({_NAMED}(?:{_QUOTE})?\s*[:=]\s*)(?:{_LIST}|{_OBJECT})", rf"\1{HIDDEN}"),
     # name: "value", name='value' and the like, also where the quotes are escaped.
     (rf"({_NAMED}(?:{_QUOTE})?\s*[:=]\s*)({_QUOTE})(?:(?!\2)(?:\\.|[^\n]))*", rf"\1\2{HIDDEN}"),
     # --name value
     (rf"(--[\w-]{{0,40}}{_NAMED} +)(?![\"'*-])[^\s\"']+", rf"\1{HIDDEN}"),
-    # name=value, up to what separates it from the next.
-    (rf"({_NAMED}=)(?![\"'\\*])[^\s;&\"']+", rf"\1{HIDDEN}"),
+    # name=value and name = value, up to what separates it from the next.
+    (rf"({_NAMED}[ \t]*=[=>]?[ \t]*)(?![>\"'\\*])[^\s;&\"']+", rf"\1{HIDDEN}"),
     # name: value, up to the end of the line.
-    (rf"({_NAMED}(?:{_QUOTE})?:[ \t]*)(?![\"'\\*{{\[])[^\n]+", rf"\1{HIDDEN}"),
+    (rf"({_NAMED}(?:{_QUOTE})?[ \t]*:[ \t]*)(?![ \t\"'\\*{{\[])[^\n]+", rf"\1{HIDDEN}"),
 )
 _COMPILED = [(re.compile(pattern, re.IGNORECASE | re.DOTALL), new) for pattern, new in _PATTERNS]
 # A value that is one word, such as the level of a log, is also a word of every other text.

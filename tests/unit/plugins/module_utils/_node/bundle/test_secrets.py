@@ -48,6 +48,15 @@ def network(**keys: t.Any) -> NetworkConfiguration:
         "Authorization: Bearer s3cr.t_wörd-x",
         "authorization=Basic czNjcjp0d8O2cmQ=",
         f"registry-auth.access_key: {VALUE}",
+        f"password = {VALUE}",
+        f"password : {VALUE}",
+        f"PresharedKey\t=\t{VALUE} and more",
+        f"auth-token => {VALUE}",
+        f'{{"passwords": ["a", "{VALUE}"], "a": 1}}',
+        f'{{"secret": {{"value": "{VALUE}"}}, "a": 1}}',
+        f'"secrets": [["a"], ["b", "{VALUE}"]], "a": 1',
+        f'"secret": {{"a": {{"b": 1}}, "c": ["{VALUE}"]}}',
+        f"token:[{VALUE}]",
     ],
 )
 def test_what_follows_the_name_of_a_secret_is_hidden(text: str) -> None:
@@ -66,6 +75,9 @@ def test_what_follows_the_name_of_a_secret_is_hidden(text: str) -> None:
         "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2ln",
         "ghp_0123456789abcdefghijABCDEFGHIJ",
         "AKIAABCDEFGHIJKLMNOP",
+        "ASIAABCDEFGHIJKLMNOP",
+        "github_pat_11ABCDEFG0123456789_abcdefghijklmnop",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nMIIEow\n-----END PGP PRIVATE KEY BLOCK-----",
     ],
 )
 def test_keys_and_tokens_are_known_by_their_form(text: str) -> None:
@@ -79,11 +91,20 @@ def test_keys_and_tokens_are_known_by_their_form(text: str) -> None:
         "pulled docker://registry:5000/image@sha256:0123",
         "macvlan mode=passthru bypass=1 author: me",
         "net.ipv4.ip_forward = 1",
+        '{"secrets": [], "tokens": {}, "mtu": 1450}',
         "10.1.0.0/16 dev cni0 proto kernel scope link src 10.1.0.1",
     ],
 )
 def test_ordinary_lines_stay(text: str) -> None:
     assert Secrets().hide(text) == text
+
+
+@pytest.mark.parametrize("value", ['"x"', '["x"]', '{"a": "x"}', "'x'"])
+def test_what_follows_a_secret_with_an_end_stays(value: str) -> None:
+    for text in (f'"token": {value}, "mtu": 1450', f"token = {value} mtu", f"token={value} mtu"):
+        hidden = Secrets().hide(text)
+        assert "x" not in hidden
+        assert "mtu" in hidden
 
 
 def test_values_of_keys_that_are_left_out_are_hidden_everywhere() -> None:
@@ -141,6 +162,13 @@ def test_json_stays_json() -> None:
         "-----BEGIN PRIVATE KEY-----" * 4000,
         'token="' * 15_000,
         "eyJ-" * 30_000,
+        "token" + " " * 100_000,
+        "token[" * 20_000,
+        "token:[" * 20_000,
+        "token:[[" * 20_000,
+        "token:{" + "a{b" * 20_000,
+        "token:{" + "{b}" * 50_000,
+        "token = " * 20_000,
     ],
 )
 def test_text_that_is_made_to_take_long_does_not(text: str) -> None:

@@ -123,10 +123,13 @@ def find_destination(text: str, places: NodePlaces) -> PacketDestination:
     port = int(match["port"] or 0)
     protocol = protocol or (TCP if match["port"] else ICMP)
     if (match["port"] and not 0 < port <= _LAST_PORT) or (protocol == ICMP) == bool(port):
-        raise CniError(Code.INVALID_CONFIG, f"to: {text!r}: {port} is not a port of {protocol}", _EXPECTED)
+        what = f"{port} is not a port of {protocol}" if match["port"] else f"{protocol} needs a port"
+        raise CniError(Code.INVALID_CONFIG, f"to: {text!r}: {what}", _EXPECTED)
     host = match["bracketed"] or match["v6"] or match["host"]
     address = parse_address(host)
     if address is not None:
+        if address.is_multicast or address.is_unspecified:
+            raise CniError(Code.INVALID_CONFIG, f"to: {text!r} is not the address of a single host", _EXPECTED)
         return PacketDestination((address,), protocol, port)
     records = find_records(host, places)
     # Containerd records the loopback interface of a container as another attachment.

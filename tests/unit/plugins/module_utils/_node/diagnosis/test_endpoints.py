@@ -83,6 +83,10 @@ def test_a_destination_is_an_address_or_a_container_with_port_and_protocol(
         "10.9.0.1:80/icmp",
         "10.9.0.1:x",
         "[fd00::9",
+        "ff02::1",
+        "[::]:80",
+        "224.0.0.1",
+        "0.0.0.0:80",
     ],
 )
 def test_a_destination_that_cannot_be_used_is_an_error_that_says_what_is_expected(
@@ -91,6 +95,11 @@ def test_a_destination_that_cannot_be_used_is_an_error_that_says_what_is_expecte
     with pytest.raises(CniError, match="expected: an address, or the name of an attachment") as caught:
         find_destination(text, places)
     assert caught.value.code == Code.INVALID_CONFIG
+
+
+def test_a_protocol_without_its_port_is_named(places: NodePlaces) -> None:
+    with pytest.raises(CniError, match="to: 'web/udp': udp needs a port; expected: "):
+        find_destination("web/udp", places)
 
 
 def test_a_destination_that_this_node_does_not_have_has_the_code_of_an_unknown_container(places: NodePlaces) -> None:

@@ -18,11 +18,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.access import expos
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._module import arguments, gc, node_info, repair
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONFIGURATIONS_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.call import call
 from ansible_collections.cni.node.plugins.module_utils._node.boot import dhcp_units, repair_units, watch_unit
 from ansible_collections.cni.node.plugins.module_utils._node.bundle import archive, contents
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
 
 if t.TYPE_CHECKING:
@@ -59,6 +61,9 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
 
 def _remove(path: str, *, dry_run: bool) -> JsonObject:
     removed = os.path.lexists(path) if dry_run else durable.remove(path)
+    directory = os.path.dirname(path)
+    if not dry_run and os.path.basename(directory) == OWN_DIRECTORY:
+        remove_empty(directory)  # which may have been made for the bundle
     how = ("would be removed" if dry_run else "removed") if removed else "absent"
     return {"changed": removed, "msg": f"{path}: {how}", "size": 0, "files": []}
 

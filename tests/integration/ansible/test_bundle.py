@@ -181,6 +181,7 @@ def test_a_bundle_belongs_to_root_alone_and_its_directory_too(node: EngineNode, 
     assert [file["name"] for file in done["files"]] == list(read(ON_THE_NODE))
     removed = node.run("bundle", state="absent").succeeded().result
     assert (removed["changed"], ON_THE_NODE.exists()) == (True, False)
+    assert list(node.cache_dir.glob("cni.node")) == []
     assert not node.run("bundle", state="absent").succeeded().result["changed"]
     open_to_all = pathlib.Path("/run/open")
     open_to_all.mkdir()

@@ -163,7 +163,7 @@ def test_a_file_of_another_name_is_left_to_other_plugins(inventory: Inventory) -
 
 
 def test_a_kept_report_is_not_read_again(inventory: Inventory) -> None:
-    cached = {
+    cached: dict[str, t.Any] = {
         "report": "report.json",
         "cache": True,
         "cache_plugin": "ansible.builtin.jsonfile",

@@ -107,6 +107,7 @@ def test_a_bridge_with_many_ports_returns(node: EngineNode) -> None:
             watcher.await_line("repaired: ")
             watcher.await_idle()
             assert (rules(), addresses("cni0"), routes(), ports("cni0")) == before
+            watcher.read()
             assert len(watcher.lines) == len(names)
 
 

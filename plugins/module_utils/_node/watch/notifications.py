@@ -63,7 +63,8 @@ def read_route(datagram: bytes, netns_id: int | None, interest: Interest) -> Hea
     for (kind, dummy), _sequence, port, place in netlink.messages(datagram):
         if _concerns(kind, place, interest) if netns_id is None else _concerns_container(kind, netns_id, interest):
             is_relevant = True
-            culprits += [name_process(port)] if port else []
+            # Inside a container, the number of a process is another, or one that its program has chosen.
+            culprits += [name_process(port)] if port and netns_id is None else []
     return Heard(is_relevant, tuple(culprits))
 
 

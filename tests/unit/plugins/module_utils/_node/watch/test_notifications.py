@@ -103,6 +103,11 @@ def test_a_change_of_a_link_names_its_process() -> None:
     assert culprit.endswith(f"(process {os.getpid()})")
 
 
+def test_a_container_cannot_name_a_process_of_the_node() -> None:
+    heard = read_route(message(DELADDR, struct.pack("=BBBBi", 2, 24, 0, 0, 2), port=os.getpid()), 3, INTEREST)
+    assert (heard.is_relevant, heard.culprits) == (True, ())
+
+
 def test_a_process_that_has_ended_has_its_number_only() -> None:
     assert name_process(4_194_305) == "process 4194305"
 

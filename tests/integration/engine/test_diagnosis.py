@@ -418,6 +418,21 @@ def test_an_end_that_another_node_may_have_is_not_an_error(node: EngineNode) -> 
             assert bool(done.own_targets) == (destination == "web:80")
 
 
+def test_a_legacy_rule_is_removed_in_its_namespace_and_its_text_runs_no_command(
+    node: EngineNode, tmp_path: pathlib.Path
+) -> None:
+    """A container may write the rules of its own network namespace, and the operator pastes the command into a shell."""
+    with site(node, *BRIDGE) as made:
+        comment = f'-m comment --comment "\\$(touch {tmp_path}/ran) it\'s"'
+        made.run(f"ip netns exec client iptables-legacy -A OUTPUT -d {{web}} {comment} -j DROP")
+        step = made.diagnose("client", "web:80").broken
+        assert step is not None
+        assert (step.check, step.place) == (Check.FIREWALL, "client")
+        made.run(step.command)
+        assert list(tmp_path.iterdir()) == []
+        assert made.diagnose("client", "web:80").broken is None
+
+
 def list_pairs() -> list[tuple[str, str]]:
     """Return pairs of breaks that are met on the same way through the same network."""
     breaks = {name: Break(*values) for name, values in BREAKS.items()}

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._linux import icmp, program
-from ansible_collections.cni.node.plugins.module_utils._linux.rules import conntrack, packet_trace
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import conntrack, iptables, packet_trace
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.conntrack import Translation
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.packet_trace import PacketTrace, Passage
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, TCP, UDP, Packet
@@ -124,7 +124,7 @@ class _Watch:
         drops = dict.fromkeys(self._describe(passage, passages) for passage in passages if passage.is_dropped)
         counters = self._read_counters()
         changed = [rule for rule, count in counters.items() if count > self._counters.get(rule, count)]
-        return passages, (*drops, *(_legacy_drop(rule) for rule in changed))
+        return passages, (*drops, *(_legacy_drop(self.place, rule) for rule in changed))
 
     def _describe(self, passage: Passage, passages: t.Sequence[Passage]) -> Drop:
         where = (passage.family, passage.table, passage.chain)
@@ -299,11 +299,13 @@ def _has_content(path: str) -> bool:
         return False
 
 
-def _legacy_drop(rule: tuple[str, ...]) -> Drop:
+def _legacy_drop(place: Place, rule: tuple[str, ...]) -> Drop:
     name, table, chain, text = rule
     tool = name[: -len("-save")]
     what = f"-A {chain} {text}" if text else f"the policy of chain {chain}"
-    command = f"{tool} -t {table} -D {chain} {text}" if text else f"{tool} -t {table} -P {chain} ACCEPT"
+    # What iptables prints is not quoted for a shell.
+    change = ("-D", chain, *iptables.words(text)) if text else ("-P", chain, "ACCEPT")
+    command = place.command(tool, "-t", table, *change)
     return Drop(
         printable.line(f"{what} in table {table} of {tool}"), printable.line(command), None, chain not in _EARLY_CHAINS
     )

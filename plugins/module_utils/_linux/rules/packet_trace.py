@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
+import re
 import select
 import struct
 import subprocess
@@ -38,6 +39,7 @@ _START_TIME = 2.0
 _PAUSE = 0.005
 _SIZE = 64 * 1024
 _PORTS = struct.Struct("!HH")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 
 
 class TracedFlow(t.NamedTuple):
@@ -228,6 +230,11 @@ def _is_reply(flow: TracedFlow, header: bytes) -> bool | None:
     return bool(_PORTS.unpack_from(header)[1] == flow.number)
 
 
+def is_readable(*names: str) -> bool:
+    """Return whether nft reads each name as one word. A container can give its own tables and chains names with commands in them."""
+    return all(map(_NAME.fullmatch, names))
+
+
 def describe_rule(family: str, table: str, chain: str, handle: int) -> str:
     """Return a rule as nft prints it, or the policy of a chain for handle 0.
 
@@ -236,6 +243,8 @@ def describe_rule(family: str, table: str, chain: str, handle: int) -> str:
     """
     if not handle:
         return "the policy of the chain"
+    if not is_readable(table, chain):
+        return f"the rule with handle {handle}"
     listing = program.output([program.find("nft") or "nft", "-a", "list", "chain", family, table, chain])
     ending = f" # handle {handle}"
     rule = next((line for line in listing.splitlines() if line.endswith(ending)), "")

@@ -139,7 +139,7 @@ class _Watch:
         text = f"{rule} in chain {passage.chain} of table {passage.family} {passage.table}"
         is_firewalld = passage.table == "firewalld"
         command = ""
-        if passage.handle and not is_firewalld:
+        if passage.handle and not is_firewalld and packet_trace.is_readable(passage.table, passage.chain):
             words = ("nft", "delete", "rule", *where, "handle", str(passage.handle))
             command = self.place.command(*words)
         return Drop(

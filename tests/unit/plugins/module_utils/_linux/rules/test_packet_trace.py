@@ -24,6 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rules.packet_trace
     Passage,
     TracedFlow,
     decode,
+    describe_rule,
 )
 
 TCP = TracedFlow("tcp", 4, 40000)
@@ -49,6 +50,16 @@ def test_nft_that_hangs_is_killed(
     assert caught.value.details.endswith(ending)
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text(encoding="ascii")), 0)
+
+
+@pytest.mark.parametrize("chain", ["x; flush ruleset", "x\nflush ruleset", "-f /etc/passwd", "", "a b"])
+def test_a_name_with_commands_is_not_given_to_nft(monkeypatch: pytest.MonkeyPatch, chain: str) -> None:
+    monkeypatch.setattr(program, "output", lambda argv: pytest.fail(f"it runs {argv}"))
+    assert (
+        describe_rule("inet", "filter", chain, 7)
+        == describe_rule("inet", chain, "input", 7)
+        == "the rule with handle 7"
+    )
 
 
 def message(*further: bytes, kind: int = 3, ports: tuple[int, int] = (40000, 80)) -> bytes:

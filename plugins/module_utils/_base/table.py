@@ -14,10 +14,12 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 
 Row = tuple[str, ...]
+# Characters up to which a column is widened. A longer cell moves the rest of its own line only.
+_WIDEST = 200
 
 
 def lines(headings: Row, rows: t.Iterable[Row]) -> list[str]:
     """Return the lines of a table with aligned columns. Control characters in cells are escaped."""
     table = [headings, *(tuple(map(printable.line, row)) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*table)]
+    widths = [min(max(map(len, column)), _WIDEST) for column in zip(*table)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]

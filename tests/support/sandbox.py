@@ -4,13 +4,13 @@
 
 """Run one command on a throw-away node: in mount, network, PID, UTS and IPC namespaces of its own.
 
-Inside, /etc, /opt, /var and /tmp read as on the host, and writes to them are lost; /run and /dev/shm are empty;
+Inside, /etc, /opt, /var, /tmp and /usr/local/sbin read as on the host, and writes to them are lost; /run and /dev/shm are empty;
 `lo` is up and nothing else is connected; /proc/sys and /sys can be written only where they belong to the network.
-The host's files of CNI in /etc, /opt and /var and the environment variables of CNI programs are hidden.
+The files of CNI there and the environment variables of CNI programs are hidden.
 Everything else of the file system, and the kernel's modules, are the host's. Inside, CNI_SANDBOX=1 is set.
 
 The root directory is a tmpfs of the sandbox, on which overlays and the host's other directories are mounted. So
-unmounting /etc, /opt, /var, /tmp or /run reveals an empty directory, never the host's. An entry made in `/` is lost, and
+unmounting one of these directories or /run reveals an empty directory, never the host's. An entry made in `/` is lost, and
 none can be made in /dev. The directory MACHINE is the host's root file system without other mounts, read-only.
 
 CNI_SANDBOX_OUT=DIR names an existing directory of the host; files written there are kept.
@@ -38,7 +38,7 @@ import struct
 import sys
 import typing as t
 
-SHADOWED = ("/etc", "/opt", "/var", "/tmp", "/var/lib")
+SHADOWED = ("/etc", "/opt", "/var", "/tmp", "/var/lib", "/usr/local/sbin")
 # A lower layer for overlays of a whole root directory: the sandbox's own is made of mounts, which a lower layer omits.
 MACHINE = "/.machine"
 # Directories in the sandbox's root that are not the host's.
@@ -49,6 +49,7 @@ CNI_PATHS = (
     "/etc/netns",
     "/opt/cni",
     "/var/lib/cni",
+    "/usr/local/sbin/cni-node",
     "/etc/sysctl.d/*cni*",
     "/etc/modules-load.d/*cni*",
     "/etc/systemd/system/cni-node-*",

@@ -27,12 +27,14 @@ pytestmark = [
 ]
 
 MNT_FORCE = 1
+# Where something might be left.
+STRAY_TOPS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/usr/local/sbin")
 SANDBOX = str(pathlib.Path(__file__).with_name("sandbox"))
 # Everything an attachment may change on a node, and more.
 MESS = """
 set -e
 mkdir -p /etc/cni/net.d /opt/cni/bin /var/lib/cni/results /run/cni
-for directory in /etc/cni/net.d /opt/cni/bin /var/lib/cni/results /run/cni /tmp /var/tmp /dev/shm; do
+for directory in /etc/cni/net.d /opt/cni/bin /var/lib/cni/results /run/cni /tmp /var/tmp /dev/shm /usr/local/sbin; do
   echo mess >"$directory/cni-sandbox-mess"
 done
 rm /etc/passwd
@@ -53,7 +55,7 @@ def sandbox(script: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 def host() -> tuple[State, list[str], str, str]:
     watched = ("/etc/cni", "/opt/cni", "/var/lib/cni")
-    strays = [str(path) for top in ("/tmp", "/var/tmp", "/dev/shm", "/run") for path in pathlib.Path(top).glob("*mess")]
+    strays = [str(path) for top in STRAY_TOPS for path in pathlib.Path(top).glob("*mess")]
     forwarding = pathlib.Path("/proc/sys/net/ipv4/ip_forward").read_text(encoding="utf-8")
     return node_state(trees=watched), strays, forwarding, socket.gethostname()
 

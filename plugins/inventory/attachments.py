@@ -98,6 +98,8 @@ _REPLACED = {
     "ansible_cni_netns",
     "ansible_group_priority",
 }
+# What the nodes' variables may let a report write as well.
+_UNWANTED = {"cni_node_bundle_path": "", "cni_node_metrics_path": ""}
 # How many lines of a failed playbook's output an error has.
 _LINES = 20
 _trust: t.Final[t.Any] = getattr(template, "trust_as_template", str)  # since ansible-core 2.19
@@ -155,7 +157,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 "playbook",
                 *inventories,
                 "-e",
-                json.dumps({"cni_node_report_path": page}),
+                json.dumps({**_UNWANTED, "cni_node_report_path": page}),
             ]
             done = subprocess.run(
                 [*argv, "cni.node.report"],

@@ -153,6 +153,22 @@ def test_a_node_that_could_not_be_read_is_named_without_control_characters(inven
     assert "\\x1b[2Jone are missing" in " ".join(done.stderr.split())
 
 
+def test_nodes_are_asked_without_what_a_report_writes_elsewhere(inventory: Inventory) -> None:
+    variables = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": "/nonexistent",
+        "cni_node_become": False,
+        "cni_node_bundle_path": "/nonexistent",
+        "cni_node_metrics_path": "/nonexistent/x.prom",
+    }
+    inventory.write("group_vars/all.json", json.dumps(variables))
+    done = inventory.run("inventory", "--list")
+    # The playbook came to the nodes, which cannot run modules here, and not to the place of bundles.
+    shown = " ".join(done.stderr.split())
+    assert "The module interpreter '/nonexistent' was not found" in shown
+    assert "cni_node_bundle_path" not in shown
+
+
 def test_a_file_of_another_name_is_left_to_other_plugins(inventory: Inventory) -> None:
     inventory.run("inventory", "--list", report="report.json")
     os.rename(inventory.directory / "x.cni_node.yml", inventory.directory / "other.yml")

@@ -32,7 +32,7 @@ from ansible_collections.cni.node.tests.support.namespaces import Namespace, nam
 ON_THE_NODE = pathlib.Path("/var/lib/cni/cni.node/bundle.tar.gz")
 REPAIR: JsonObject = {"time": 1, "network": "dbnet", "container_id": "red", "ifname": "eth0", "lost": ["a rule"]}
 # The first directory in which programs are looked for.
-JOURNALCTL = pathlib.Path("/usr/sbin/journalctl")
+JOURNALCTL = pathlib.Path("/usr/local/sbin/journalctl")
 SIZE_LIMIT = 5 * 1024 * 1024
 
 IN_A_KEY, IN_AN_ODD_KEY, IN_ARGS, IN_CONFIG_ARGS = (

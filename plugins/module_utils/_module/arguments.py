@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import typing as t
 
@@ -47,8 +48,8 @@ FOLLOWING: t.Final[Spec] = {FOLLOWING_KEY: {"type": "list", "elements": "dict"}}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def require_plain_paths(spec: Spec, values: t.Mapping[str, t.Any], where: str = "") -> None:
-    """Refuse paths with control characters, which would break files that contain them, such as a systemd unit.
+def require_paths(spec: Spec, values: t.Mapping[str, t.Any], where: str = "") -> None:
+    """Refuse relative paths, and paths with control characters, which would break files that contain them, such as a systemd unit.
 
     Args:
         spec: The argument_spec of the values.
@@ -62,13 +63,13 @@ def require_plain_paths(spec: Spec, values: t.Mapping[str, t.Any], where: str = 
         if not value:
             continue
         if keys.get("type") == "path":
-            _require_plain(f"{where}{name}", value)
+            _require_path(f"{where}{name}", value)
         elif keys.get("elements") == "path":
             for position, path in enumerate(value):
-                _require_plain(f"{where}{name}[{position}]", path)
+                _require_path(f"{where}{name}[{position}]", path)
         elif _has_paths(keys) and keys["type"] == "list":
             for position, item in enumerate(value):
-                require_plain_paths(keys["options"], item, f"{where}{name}[{position}].")
+                require_paths(keys["options"], item, f"{where}{name}[{position}].")
 
 
 def _has_paths(keys: t.Mapping[str, t.Any]) -> bool:
@@ -76,13 +77,16 @@ def _has_paths(keys: t.Mapping[str, t.Any]) -> bool:
     return any("path" in (option.get("type"), option.get("elements")) for option in keys.get("options", {}).values())
 
 
-def _require_plain(where: str, path: str) -> None:
+def _require_path(where: str, path: str) -> None:
     if _CONTROL.search(path):
         raise CniError(
             Code.INVALID_CONFIG,
             f"{where}: {path!r} has a control character",
             "expected: a path without line breaks and other control characters",
         )
+    # Paths of items may be those of the controller.
+    if "." not in where and not os.path.isabs(path):
+        raise CniError(Code.INVALID_CONFIG, f"{where}: {path!r} is not an absolute path")
 
 
 def absolute_file(name: str, path: str) -> str:

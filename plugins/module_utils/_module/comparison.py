@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import rule_cache
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY, require_plain_paths
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY, require_paths
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -61,7 +61,7 @@ def _dry_run(module: AnsibleModule, task: JsonObject, paths: NodePaths) -> JsonO
     if validated.error_messages:
         return {"failed": True}
     later = _LaterModule(module, keywords["argument_spec"], validated.validated_parameters)
-    require_plain_paths(later.argument_spec, later.params)
+    require_paths(later.argument_spec, later.params)
     answer: JsonObject = printable.escape_all(loaded.ensure(later, paths))
     return {**answer, "warnings": later.warnings}
 

@@ -73,9 +73,6 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
 
 
 def _check_options(params: t.Mapping[str, t.Any]) -> None:
-    for key in ("bin_dir", "cache_dir"):
-        if not os.path.isabs(params[key]):
-            raise CniError(Code.INVALID_CONFIG, f"{key}: {params[key]!r} is not an absolute path")
     if params["keep"] < 0:
         raise CniError(Code.INVALID_CONFIG, f"keep: {params['keep']}", "expected: a number of versions, 0 or more")
     positive("timeout", params["timeout"])

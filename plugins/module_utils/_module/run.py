@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import (
     ANSWERS_KEY,
     FOLLOWING_KEY,
-    require_plain_paths,
+    require_paths,
 )
 
 if t.TYPE_CHECKING:
@@ -36,7 +36,7 @@ def run(module: AnsibleModule, operation: t.Callable[..., dict[str, t.Any]], *ar
     """
     following = module.params.pop(FOLLOWING_KEY, None)
     try:
-        require_plain_paths(module.argument_spec, module.params)
+        require_paths(module.argument_spec, module.params)
         result = printable.escape_all(operation(module, *arguments))
         if following:
             result[ANSWERS_KEY] = _compare(module, following, result, *arguments)

@@ -270,7 +270,7 @@ def test_the_diff_of_a_half_failed_item_shows_the_actual_state(ensure: Ensure, p
         ({"on_drift": "ignore"}, "value of on_drift must be one of: repair, recreate, fail, report"),
         (
             {"plugin_dirs": ["bin"]},
-            "plugin_dirs: 'bin' is not a plugin directory; expected: an absolute path without ':', for CNI_PATH",
+            "plugin_dirs[0]: 'bin' is not an absolute path",
         ),
         ({"attachments": [{"network": "net"}]}, "missing required arguments: netns"),
         ({"attachments": [{"netns": "blue"}]}, "missing required arguments: network"),

@@ -247,10 +247,10 @@ REFUSED: dict[str, tuple[JsonObject, JsonObject, str]] = {
     "a mode that is not octal": ({"config": CONFIG}, {"mode": "0888"}, "mode: '0888'"),
     "a relative directory": ({"config": CONFIG}, {"conf_dir": "net.d"}, "conf_dir: 'net.d' is not an absolute path"),
     "no time": ({"config": CONFIG}, {"timeout": 0}, "timeout: 0; expected: a number above 0"),
-    "a relative plugin directory": (
+    "a plugin directory with a colon": (
         {"config": CONFIG},
-        {"plugin_dirs": ["a:b"]},
-        "plugin_dirs: 'a:b' is not a plugin directory",
+        {"plugin_dirs": ["/a:b"]},
+        "plugin_dirs: '/a:b' is not a plugin directory",
     ),
     "a version the plugin does not speak": (
         {"config": {**CONFIG, "plugins": [{"type": "old"}]}},

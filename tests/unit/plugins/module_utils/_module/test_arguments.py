@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import typing as t
 
 import pytest
 from hypothesis import given
@@ -52,12 +53,19 @@ def test_a_path_with_a_control_character_is_refused_with_its_place(before: str, 
         "items[1].dirs[0]": {"items": [{"dirs": None}, {"dirs": [path]}]},
     }
     for place, values in places.items():
-        error = error_of(arguments.require_plain_paths, PATHS, values)
+        error = error_of(arguments.require_paths, PATHS, values)
         assert error.code == Code.INVALID_CONFIG
         assert error.msg.startswith(f"{place}: ")
-    arguments.require_plain_paths(PATHS, {"name": path})
+    arguments.require_paths(PATHS, {"name": path})
 
 
 @given(plain)
 def test_a_path_with_any_other_characters_is_accepted(text: str) -> None:
-    arguments.require_plain_paths(PATHS, {"cache_dir": text, "plugin_dirs": [text], "items": [{"dirs": [text]}]})
+    path = f"/{text}"
+    arguments.require_paths(PATHS, {"cache_dir": path, "plugin_dirs": [path], "items": [{"dirs": [text]}]})
+
+
+def test_a_relative_path_is_refused_with_its_place() -> None:
+    places: dict[str, t.Any] = {"cache_dir": {"cache_dir": "x"}, "plugin_dirs[1]": {"plugin_dirs": ["/x", "x"]}}
+    for place, values in places.items():
+        assert error_of(arguments.require_paths, PATHS, values).msg == f"{place}: 'x' is not an absolute path"

@@ -33,6 +33,8 @@ _NUMBER = struct.Struct("=i")
 _NF_TABLES = 10 << 8
 _REMOVED = frozenset(_NF_TABLES | kind for kind in (2, 5, 8, 11, 14))
 _NEWGEN = _NF_TABLES | 15
+# include/linux/threads.h: PID_MAX_LIMIT on 64-bit machines.
+_LAST_PROCESS = 4 * 1024 * 1024
 _GEN_PROC_PID, _GEN_PROC_NAME = 2, 3
 # Each rule and chain of the reference plugins has one of these in a name; firewalld loses addresses with its own table.
 _MARKS = (b"CNI-", b"cni", b"firewalld")
@@ -63,8 +65,9 @@ def read_route(datagram: bytes, netns_id: int | None, interest: Interest) -> Hea
     for (kind, dummy), _sequence, port, place in netlink.messages(datagram):
         if _concerns(kind, place, interest) if netns_id is None else _concerns_container(kind, netns_id, interest):
             is_relevant = True
-            # Inside a container, the number of a process is another, or one that its program has chosen.
-            culprits += [name_process(port)] if port and netns_id is None else []
+            # Inside a container, the number of a process is another, or one that its program has chosen. The kernel gives a
+            # further socket of a process a number that no process has.
+            culprits += [name_process(port)] if 0 < port <= _LAST_PROCESS and netns_id is None else []
     return Heard(is_relevant, tuple(culprits))
 
 

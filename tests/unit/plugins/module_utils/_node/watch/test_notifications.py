@@ -108,6 +108,11 @@ def test_a_container_cannot_name_a_process_of_the_node() -> None:
     assert (heard.is_relevant, heard.culprits) == (True, ())
 
 
+def test_a_number_that_no_process_has_names_none() -> None:
+    datagram = message(DELADDR, struct.pack("=BBBBi", 2, 24, 0, 0, 7), port=2_745_693_110)
+    assert read_route(datagram, None, INTEREST).culprits == ()
+
+
 def test_a_process_that_has_ended_has_its_number_only() -> None:
     assert name_process(4_194_305) == "process 4194305"
 

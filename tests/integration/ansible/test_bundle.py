@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import stat
 import subprocess
 import tarfile
@@ -31,7 +32,7 @@ from ansible_collections.cni.node.tests.support.namespaces import Namespace, nam
 
 ON_THE_NODE = pathlib.Path("/var/lib/cni/cni.node/bundle.tar.gz")
 REPAIR: JsonObject = {"time": 1, "network": "dbnet", "container_id": "red", "ifname": "eth0", "lost": ["a rule"]}
-# The first directory in which programs are looked for.
+# Where there is none.
 JOURNALCTL = pathlib.Path("/usr/local/sbin/journalctl")
 SIZE_LIMIT = 5 * 1024 * 1024
 
@@ -63,19 +64,21 @@ LINES = [
 
 
 @pytest.fixture
-def journal() -> t.Iterator[None]:
+def journal(tmp_path: pathlib.Path) -> t.Iterator[None]:
     """Let journalctl print lines with secrets; a sandbox has no journal of its own."""
-    before = JOURNALCTL.read_bytes() if JOURNALCTL.exists() else None
+    program = tmp_path / "journalctl"
     text = "\n".join(LINES)
-    JOURNALCTL.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\n", encoding="utf-8")
-    JOURNALCTL.chmod(0o755)
-    try:
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\n", encoding="utf-8")
+    program.chmod(0o755)
+    real = shutil.which("journalctl", path="/usr/sbin:/usr/bin:/sbin:/bin")
+    if real is None:
+        shutil.copy(program, JOURNALCTL)
         yield
-    finally:
-        if before is None:
-            JOURNALCTL.unlink()
-        else:
-            JOURNALCTL.write_bytes(before)
+        JOURNALCTL.unlink()
+    else:
+        subprocess.run(["mount", "--bind", str(program), real], check=True)
+        yield
+        subprocess.run(["umount", real], check=True)
 
 
 @pytest.fixture

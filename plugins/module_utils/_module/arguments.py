@@ -89,14 +89,14 @@ def _require_path(where: str, path: str) -> None:
         raise CniError(Code.INVALID_CONFIG, f"{where}: {path!r} is not an absolute path")
 
 
-def absolute_file(name: str, path: str) -> str:
-    """Return the path of a file after checking that it is absolute and does not name a directory.
+def path_of_file(name: str, path: str) -> str:
+    """Return a path after checking that it does not have the form of a directory's.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    if not path.startswith("/") or path.endswith("/"):
-        raise CniError(Code.INVALID_CONFIG, f"{name}: {path!r}", "expected: an absolute path of a file")
+    if path.endswith("/"):
+        raise CniError(Code.INVALID_CONFIG, f"{name}: {path!r}", "expected: the path of a file")
     return path
 
 

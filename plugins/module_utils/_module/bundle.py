@@ -46,7 +46,7 @@ _DIRECTORIES = ("conf_dir", "plugin_dirs", "allow_world_writable_plugins", "buil
 def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Run the module `bundle` and return its result."""
     params = module.params
-    path = arguments.absolute_file("path", params["path"])
+    path = arguments.path_of_file("path", params["path"])
     if os.path.isdir(path):
         raise CniError(Code.INVALID_CONFIG, f"path: {path!r} is a directory", "expected: a file")
     if params["state"] == "absent":

@@ -38,7 +38,7 @@ ARGUMENTS: t.Final[arguments.Spec] = {
 def ensure(module: AnsibleModule) -> JsonObject:
     """Run the module `command` and return its result."""
     params = module.params
-    path = arguments.absolute_file("path", params["path"])
+    path = arguments.path_of_file("path", params["path"])
     settings = _read_settings(params) if params["state"] == "present" else None
     change = set_up(path, settings, dry_run=module.check_mode)
     return {

@@ -216,8 +216,8 @@ def test_each_network_namespace_has_a_file_whatever_its_path_is(
     [
         ({"min_age": "nan"}, "min_age: nan; expected: a number above 0"),
         ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
-        ({"path": "x.tar.gz"}, "path: 'x.tar.gz'; expected: an absolute path of a file"),
-        ({"path": "/run/missing/"}, "path: '/run/missing/'; expected: an absolute path of a file"),
+        ({"path": "x.tar.gz"}, "path: 'x.tar.gz' is not an absolute path"),
+        ({"path": "/run/missing/"}, "path: '/run/missing/'; expected: the path of a file"),
         ({"path": "/var/lib/cni"}, "path: '/var/lib/cni' is a directory; expected: a file"),
         ({"path": "/var/lib/cni", "state": "absent"}, "path: '/var/lib/cni' is a directory; expected: a file"),
     ],

@@ -268,7 +268,7 @@ def test_a_missing_library_and_an_invalid_network_are_refused(command: pathlib.P
         ({"gc_min_age": "inf"}, "gc_min_age: inf; expected: a number above 0"),
         ({"gc_min_age": -1}, "gc_min_age: -1; expected: a number above 0"),
         ({"repair_networks": ["a b"]}, "repair_networks[0]: "),
-        ({"path": "/run/missing/"}, "path: '/run/missing/'; expected: an absolute path of a file"),
+        ({"path": "/run/missing/"}, "path: '/run/missing/'; expected: the path of a file"),
     ],
 )
 def test_options_that_the_command_would_refuse_are_refused(node: EngineNode, options: JsonObject, message: str) -> None:

@@ -53,7 +53,7 @@ def test_the_module_is_predicted_and_idempotent(project: Project) -> None:
     assert "'gc_owners': ['containerd']" in installed.result["diff"][0]["after"]
     assert played.require_converged("remove").msg == f"{PATH}: removed"
     assert not PATH.exists()
-    played["relative"].require_failure("path: 'cni-node'; expected: an absolute path")
+    played["relative"].require_failure("path: 'cni-node' is not an absolute path")
 
 
 def test_the_role_installs_it_and_repair_and_remove_remove_it(node: EngineNode, project: Project) -> None:

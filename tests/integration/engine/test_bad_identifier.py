@@ -177,10 +177,7 @@ def _until_inside(path: str, namespace: Namespace) -> None:
     [
         ({"workers": 0}, "workers: 0; expected: a number above 0"),
         ({"timeout": -1}, "timeout: -1; expected: a number above 0"),
-        (
-            {"plugin_dirs": ["relative"]},
-            "plugin_dirs: 'relative' is not a plugin directory; expected: an absolute path",
-        ),
+        ({"plugin_dirs": ["relative"]}, "plugin_dirs[0]: 'relative' is not an absolute path"),
         ({"check": "sometimes"}, "value of check must be one of: always, drift, changed, never"),
     ],
 )

@@ -284,7 +284,8 @@ def test_an_interrupted_command_leaves_no_process_and_no_traceback(
     (tmp_path / "scratch").mkdir()
     hang = f"echo $$ >{started}.new; mv {started}.new {started}; exec sleep 600"
     with broken_programs.broken("iptables-save", tmp_path / "scratch", hang):
-        argv = [str(command), "status"]
+        # Shells let their background processes ignore the signal, this one perhaps among them.
+        argv = ["env", "--default-signal=INT", str(command), "status"]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             until(lambda: started.exists() or None)
             process.send_signal(signal.SIGINT)

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import ipaddress
 import json
@@ -18,7 +17,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
-from ansible_collections.cni.node.tests.bench.contestants import Contestant, EngineProcess, start_over
+from ansible_collections.cni.node.tests.bench.contestants import Contestant, EngineProcess, cycle
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import by_key, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
@@ -89,7 +88,7 @@ def chapter(bench: Bench) -> str:
         "netavark": Netavark(node),
     }
     items = node.attachments(bench_networks.ruled(node.leases, "iptables"), effort.few)
-    turns = {name: functools.partial(_turn, node, contestant, items) for name, contestant in contestants.items()}
+    turns = {name: cycle(node, contestant, items, OPERATIONS) for name, contestant in contestants.items()}
     try:
         ours, theirs = by_key(interleaved(effort.rounds, turns)).values()
     finally:
@@ -103,11 +102,3 @@ def chapter(bench: Bench) -> str:
     return (
         f"{title}\n\n{table(['', f'share of the time of {version}', 'target', 'built-in plugins', 'netavark'], rows)}"
     )
-
-
-def _turn(node: BenchNode, contestant: Contestant, items: t.Sequence[JsonObject]) -> dict[str, float]:
-    start_over(node, contestant, items)
-    try:
-        return {command: contestant.run(command, items) for command in OPERATIONS}
-    finally:
-        node.clean()

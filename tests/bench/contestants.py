@@ -81,13 +81,15 @@ def succeeded(report: Report) -> Report:
     return report
 
 
-def cycle(node: BenchNode, contestant: Contestant, items: t.Sequence[JsonObject]) -> t.Callable[[], dict[str, float]]:
-    """Return one turn: all commands, on a clean node."""
+def cycle(
+    node: BenchNode, contestant: Contestant, items: t.Sequence[JsonObject], commands: t.Iterable[str] = COMMANDS
+) -> t.Callable[[], dict[str, float]]:
+    """Return one turn: the commands in their order, on a clean node."""
 
     def turn() -> dict[str, float]:
         start_over(node, contestant, items)
         try:
-            return {command: contestant.run(command, items) for command in COMMANDS}
+            return {command: contestant.run(command, items) for command in commands}
         finally:
             node.clean()
 

@@ -63,10 +63,10 @@ def require_paths(spec: Spec, values: t.Mapping[str, t.Any], where: str = "") ->
         if not value:
             continue
         if keys.get("type") == "path":
-            _require_path(f"{where}{name}", value)
+            _require_path(f"{where}{name}", value, of_item=bool(where))
         elif keys.get("elements") == "path":
             for position, path in enumerate(value):
-                _require_path(f"{where}{name}[{position}]", path)
+                _require_path(f"{where}{name}[{position}]", path, of_item=bool(where))
         elif _has_paths(keys) and keys["type"] == "list":
             for position, item in enumerate(value):
                 require_paths(keys["options"], item, f"{where}{name}[{position}].")
@@ -77,7 +77,7 @@ def _has_paths(keys: t.Mapping[str, t.Any]) -> bool:
     return any("path" in (option.get("type"), option.get("elements")) for option in keys.get("options", {}).values())
 
 
-def _require_path(where: str, path: str) -> None:
+def _require_path(where: str, path: str, *, of_item: bool) -> None:
     if _CONTROL.search(path):
         raise CniError(
             Code.INVALID_CONFIG,
@@ -85,7 +85,7 @@ def _require_path(where: str, path: str) -> None:
             "expected: a path without line breaks and other control characters",
         )
     # Paths of items may be those of the controller.
-    if "." not in where and not os.path.isabs(path):
+    if not of_item and not os.path.isabs(path):
         raise CniError(Code.INVALID_CONFIG, f"{where}: {path!r} is not an absolute path")
 
 

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import typing as t
 
@@ -62,7 +61,7 @@ def write(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
 
 
 def _require_name(path: str) -> None:
-    if not os.path.isabs(path) or not path.endswith(_ENDING):
+    if not path.endswith(_ENDING):
         expected = f"expected: an absolute path that ends in {_ENDING}, because node_exporter reads no other files"
         raise CniError(Code.INVALID_CONFIG, f"path: {path!r}", expected)
 

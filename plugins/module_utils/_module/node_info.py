@@ -75,7 +75,8 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     gathered = {name: gatherers[name]() for name in reversed(_LISTED) if name in params["gather"]}
     facts = {name: gathered[name] for name in _LISTED if name in gathered}
     if DIAGNOSES in params["gather"]:
-        facts[DIAGNOSES] = _diagnose(params["cache_dir"], paths, facts.get("attachments") or gatherers["attachments"]())
+        attachments = facts["attachments"] if "attachments" in facts else gatherers["attachments"]()
+        facts[DIAGNOSES] = _diagnose(params["cache_dir"], paths, attachments)
     answers = _query_status(params, timeout) if STATUS in params["gather"] else []
     parts = [count_entries(name, entries) for name, entries in facts.items()]
     types = sorted({entry["type"] for entry in facts.get("plugins", ())})

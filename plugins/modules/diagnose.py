@@ -28,6 +28,7 @@ description:
 
 requirements:
   - nft 1.0 and Linux 5.12, to name the rule of nftables that drops a packet
+  - Linux 5.18 and a link that carries Ethernet, to name the rule that drops a packet from elsewhere
 
 extends_documentation_fragment:
   - cni.node._attributes
@@ -50,8 +51,8 @@ options:
     description:
       - Where the packet comes from, V(node) for the node itself, a container by its ID, or by the name or path of its network namespace.
         V(CONTAINER/INTERFACE) selects one of several attachments. Of long container IDs, twelve digits are enough.
-      - An address of a container or of the node works as well. For an address elsewhere, the module follows a packet that
-        arrives on this node, and sends none.
+      - An address of a container or of the node works as well. For an address elsewhere, the kernel handles a packet as if it had
+        arrived from there, if the destination is on this node. The answer goes to that address.
     type: str
     required: true
   to:
@@ -76,7 +77,8 @@ options:
   sent:
     description:
       - The packet, if another node has sent it. O(from), O(to) and O(sent.source_port) are its RV(leaves), and O(sent.answer) is its
-        RV(answer). Connection tracking then shows whether the packet has arrived.
+        RV(answer). Connection tracking then shows whether the packet has arrived. If there was no answer, the kernel handles one like
+        it.
     type: dict
     suboptions:
       source_port:

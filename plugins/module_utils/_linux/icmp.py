@@ -87,12 +87,15 @@ def echo_request(version: int, identifier: int) -> bytes:
     kind = _find_types(version)[2]
     body = struct.pack("!HH", identifier, 1)
     # The kernel computes the checksum for IPv6 itself.
-    return struct.pack("!BBH", kind, 0, ~_checksum(struct.pack("!BBH", kind, 0, 0) + body) & 0xFFFF) + body
+    return struct.pack("!BBH", kind, 0, checksum(struct.pack("!BBH", kind, 0, 0) + body)) + body
 
 
-def _checksum(packet: bytes) -> int:
-    total: int = sum(struct.unpack(f"!{len(packet) // 2}H", packet))
-    return (total & 0xFFFF) + (total >> 16)
+def checksum(content: bytes) -> int:
+    """Return the checksum of the internet protocols (RFC 1071) for an even number of bytes."""
+    total: int = sum(struct.unpack(f"!{len(content) // 2}H", content))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
 
 
 def is_echo_reply(packet: bytes, version: int, identifier: int) -> bool:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import functools
 import os
 import signal
@@ -21,6 +22,8 @@ MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_SHARED = 0x100000
 _PR_SET_PDEATHSIG = 1
+# The number of bpf(2) for programs of 64 bits.
+_BPF = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "loongarch64": 280, "s390x": 351, "ppc64le": 361}
 
 
 def mount(source: str, target: str, flags: int) -> None:
@@ -75,6 +78,20 @@ def sync_file_system(descriptor: int) -> None:
         OSError: The error of the system call.
     """
     _call("syncfs", "", ctypes.c_int(descriptor))
+
+
+def bpf(command: int, attributes: bytes) -> int:
+    """Call bpf(2), for which the C library has no function, and return what it does.
+
+    Raises:
+        OSError: The error of the system call; ``ENOSYS`` as well if its number on this machine is not known.
+    """
+    number = _BPF.get(os.uname().machine)
+    if number is None or ctypes.sizeof(ctypes.c_void_p) != 8:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    content = ctypes.create_string_buffer(attributes, len(attributes))
+    size = ctypes.c_uint(len(attributes))
+    return _call("syscall", "", ctypes.c_long(number), ctypes.c_int(command), content, size)
 
 
 def _call(name: str, path: str, *arguments: t.Any) -> int:

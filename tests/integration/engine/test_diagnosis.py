@@ -309,6 +309,24 @@ BREAKS: dict[str, tuple[t.Any, ...]] = {
         "node",
     ),
     "IPv6 address": ("ip -n web -6 address flush dev eth0 scope global", "by IPv6", Check.ADDRESS, "web"),
+    "FORWARD from outside": ("iptables -I FORWARD -s 192.0.2.2 -j DROP", "arrives", Check.FIREWALL, "node"),
+    "answers to outside": (rule("forward", "tcp sport 80 drop"), "arrives", Check.FIREWALL, "node"),
+    "FORWARD from outside, IPv6": (rule("forward", "drop", family="ip6"), "arrives by IPv6", Check.FIREWALL, "node"),
+    "pings from outside": (rule("prerouting", "ip protocol icmp drop"), "ping arrives", Check.FIREWALL, "node"),
+    "datagrams from outside": (rule("input", "udp dport 53 drop"), "datagram arrives", Check.FIREWALL, "node"),
+    "legacy rule for outside": (
+        "iptables-legacy -A INPUT -p tcp --dport 7000 -j DROP",
+        "arrives at the node",
+        Check.FIREWALL,
+        "node",
+    ),
+    "port mapping for outside": ("iptables -t nat -F PREROUTING", "arrives", Check.HOST_PORT, "node"),
+    "rule of the receiver": (
+        rule("input", "tcp dport 80 drop", inside="web"),
+        "arrives",
+        Check.FIREWALL,
+        "web",
+    ),
 }
 WAYS.update(
     {
@@ -317,6 +335,11 @@ WAYS.update(
         "outside closed": ("client", f"{NEIGHBOUR[4]}:9999"),
         "own host port": ("web", MAPPED),
         "outside by IPv6": ("client", f"[{NEIGHBOUR[6]}]:{OUTSIDE_PORT}"),
+        "arrives": (NEIGHBOUR[4], MAPPED),
+        "arrives by IPv6": (NEIGHBOUR[6], "[{web6}]:80"),
+        "arrives at the node": (NEIGHBOUR[4], NODE_ADDRESS),
+        "ping arrives": (NEIGHBOUR[4], NODE[4]),
+        "datagram arrives": (NEIGHBOUR[4], f"{NODE[4]}:53/udp"),
     }
 )
 
@@ -373,6 +396,16 @@ def test_the_address_that_is_missing_is_added_with_its_prefix_length(node: Engin
             made.run(f"{step.command}; ip -n {name} route replace default via 10.1.0.1")
 
 
+def test_a_packet_that_arrives_from_elsewhere_is_followed_through_the_rules(node: EngineNode) -> None:
+    with site(node, *BRIDGE) as made:
+        for way in ("arrives", "arrives by IPv6", "arrives at the node", "ping arrives"):
+            done = follow(made, way)
+            text = "\n".join(done.lines)
+            assert (done.broken, done.is_reached) == (None, None), text
+            assert f"no rule of the node drops a packet from there for {WAYS[way][1]}".partition("{")[0] in text
+            assert "packet" not in follow(made, way, dry_run=True).lines[-1]
+
+
 def test_connection_tracking_shows_whether_a_packet_of_another_node_has_arrived(node: EngineNode) -> None:
     with site(node, *BRIDGE) as made:
         with inside(pathlib.Path("/run/netns/neighbour")):
@@ -391,6 +424,9 @@ def test_connection_tracking_shows_whether_a_packet_of_another_node_has_arrived(
             assert other.steps[-1].state is State.UNKNOWN
             assert f"connection tracking does not have the packet for {MAPPED}/tcp" in other.steps[-1].found
             assert made.diagnose(NEIGHBOUR[4], MAPPED, sent=SentPacket(port, "answered")).is_reached
+            made.run(rule("forward", "tcp sport 80 drop"))
+            lost = made.diagnose(NEIGHBOUR[4], MAPPED, sent=SentPacket(port, "silent")).steps[-1]
+            assert (lost.check, lost.place, lost.is_back) == (Check.FIREWALL, "node", True)
 
 
 def test_a_packet_that_leaves_is_described_as_the_next_node_sees_it(node: EngineNode) -> None:

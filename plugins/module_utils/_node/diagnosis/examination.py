@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis import probe
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.delivery import Delivery, check_delivery
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.endpoints import PacketDestination, PacketSource
@@ -69,6 +71,7 @@ class Examination:
         self._timeout, self._dry_run = timeout, dry_run
         self._sent = sent if begin.place is None else None
         self._evidence: Evidence | None = None
+        self._has_arrived = False
         self.leaving: Packet | None = None
 
     @property
@@ -153,22 +156,43 @@ class Examination:
             yield ok(Check.ADDRESS, place.name, f"{name} has {packet.source}")
 
     def _find_evidence(self, place: Place | None, packet: Packet) -> Evidence | None:
+        node = self._places.node
         if packet.protocol == SCTP:
             return None
+        if place is not None:
+            watched = self._list_watched(packet, place)
+            return None if self._dry_run else probe.probe(packet, place, watched, node, self._timeout)
+        known: Evidence | None = None
         if self._sent is not None:
             packet = packet._replace(source_port=self._sent.source_port)
-            translation = self._places.node.run(lambda: probe.find_translation(packet))
-            return Evidence(packet, self._sent.answer, translation=translation)
-        return None if place is None or self._dry_run else self._probe(place, packet)
+            translation = node.run(lambda: probe.find_translation(packet))
+            known = Evidence(packet, self._sent.answer, translation=translation)
+            self._has_arrived = translation is not None
+        link = self._find_arrival(packet)
+        is_answered = known is not None and known.answer == probe.ANSWERED
+        if self._dry_run or is_answered or link is None or not self._places.has_address(packet.destination):
+            return known
+        known = known or Evidence(packet, "")
+        try:
+            received = probe.receive(packet, link, self._list_watched(packet), node, self._timeout)
+        except CniError as exc:
+            return known._replace(gaps=(f"no packet could be made to arrive on {link.name}: {exc}",))
+        return received._replace(answer=known.answer)
 
-    def _probe(self, place: Place, packet: Packet) -> Evidence:
-        watched = {each.inode: each for each in (place, self._places.node)}
+    def _find_arrival(self, packet: Packet) -> Link | None:
+        """Return the link by which packets come from the source."""
+        assert packet.source is not None
+        return self._places.node.links.get(self._places.node.route(packet.source, None).link)
+
+    def _list_watched(self, packet: Packet, *places: Place) -> list[Place]:
+        """Return the network namespaces whose rules the packet or its answer may meet."""
+        watched = {each.inode: each for each in (*places, self._places.node)}
         for record in self._places.records:
             if packet.destination in list_addresses(record) or self._maps_port(record):
                 container = self._places.at(record.attachment.netns)
                 if container is not None:
                     watched[container.inode] = container
-        return probe.probe(packet, place, watched.values(), self._places.node, self._timeout)
+        return list(watched.values())
 
     def _maps_port(self, record: Record) -> bool:
         begin, ending = f"{self._end.port}->", f"/{self._end.protocol}"
@@ -178,9 +202,7 @@ class Examination:
         way = Way(self._places, self._evidence)
         if place is not None:
             return (yield from way.from_process(place, packet))
-        assert packet.source is not None
-        node = self._places.node
-        link = node.links.get(node.route(packet.source, None).link)
+        node, link = self._places.node, self._find_arrival(packet)
         if link is None:
             yield broken(Check.ROUTE, node.name, f"no route to {packet.source}", f"a route to {packet.source}")
             return None
@@ -234,9 +256,9 @@ class Examination:
             return
         for gap in evidence.gaps:
             yield unknown(Check.FIREWALL, "node", gap)
-        if self._sent is not None:
+        if self._begin.place is None:
             # What the sender received is a step there.
-            yield from _judge_arrival(evidence) if evidence.answer != probe.ANSWERED else ()
+            yield from self._judge_arrival(evidence) if evidence.answer != probe.ANSWERED else ()
             return
         if evidence.answer == probe.ANSWERED:
             yield ok(Check.ANSWER, name, f"{evidence.packet} has answered")
@@ -268,14 +290,18 @@ class Examination:
             "an answer; look at tc filters and at the program",
         )
 
-
-def _judge_arrival(evidence: Evidence) -> t.Iterator[Step]:
-    """Yield what connection tracking shows of a packet that another node has sent and that was not answered."""
-    target = evidence.packet.target
-    if evidence.translation is not None:
-        yield ok(Check.FIREWALL, "node", f"the packet for {target} has arrived, and no rule of the node has dropped it")
-        return
-    found = f"connection tracking does not have the packet for {target}"
-    yield unknown(
-        Check.FIREWALL, "node", f"{found}: it did not arrive, or a rule of the node drops it, or none is tracked"
-    )
+    def _judge_arrival(self, evidence: Evidence) -> t.Iterator[Step]:
+        """Yield what the node shows of a packet from elsewhere that was not answered."""
+        target = evidence.packet.target
+        if self._has_arrived:
+            passed = f"the packet for {target} has arrived, and no rule of the node has dropped it"
+            yield ok(Check.FIREWALL, "node", passed)
+            return
+        if self._places.node.inode in evidence.seen:
+            yield ok(Check.FIREWALL, "node", f"no rule of the node drops a packet from there for {target}")
+        elif evidence.is_received and not evidence.gaps:
+            found = f"no rule has seen a packet from there for {target}; look at tc filters"
+            yield unknown(Check.FIREWALL, "node", found)
+        if self._sent is not None:
+            found = f"connection tracking does not have the packet for {target} that was sent"
+            yield unknown(Check.ANSWER, "node", f"{found}: it did not arrive, or it is not tracked")

@@ -29,7 +29,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_plac
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import Packet
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import Drop, Evidence
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import Evidence
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.rule_watch import Drop
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment import (
     Arrival,
     Outside,

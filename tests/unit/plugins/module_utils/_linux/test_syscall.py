@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import pathlib
 import typing as t
 
@@ -32,3 +33,11 @@ def test_flags_that_the_kernel_does_not_know_are_refused() -> None:
     with pytest.raises(OSError, match="Invalid argument") as caught:
         syscall.unshare(1)
     assert (caught.value.errno, caught.value.filename) == (errno.EINVAL, None)
+
+
+def test_a_system_call_whose_number_is_not_known_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = list(os.uname())
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result([*names[:4], "abacus"]))
+    with pytest.raises(OSError, match="not implemented") as caught:
+        syscall.bpf(0, b"")
+    assert caught.value.errno == errno.ENOSYS

@@ -39,7 +39,7 @@ OTHER_MEANINGS = {
     },
     "module_utils/_linux/rules/nf_tables.py": {"bridge"},  # a family of the kernel
     "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
-    "module_utils/_node/diagnosis/probe.py": {"bridge"},  # a family of nftables
+    "module_utils/_node/diagnosis/rule_watch.py": {"bridge"},  # a family of nftables
     "module_utils/_node/diagnosis/segment.py": {"bridge", "vlan"},  # names of programs and their words
     "module_utils/_node/diagnosis/step.py": {"bridge", "firewall", "vlan"},  # what a step looks at
     "module_utils/_node/gc/network_users.py": {"bridge"},  # a key

@@ -22,7 +22,8 @@ class Workers:
     """A bounded pool of threads. The thread that calls `run` is the first of them.
 
     A thread that waits for a commit, a slow disk or a lock lends its place to another thread, so that more jobs can join
-    the commit. All threads start in `run`: one that a job started would begin in the network namespace of that job.
+    the commit. Further threads start when there is a place for one, so that jobs which never wait have no need of them. A
+    thread of its own starts them: one that a job started would begin in the network namespace of that job.
 
     Args:
         places: The number of threads that work at the same time.
@@ -35,10 +36,13 @@ class Workers:
         self._lock = threading.Lock()
         self._is_free = threading.Condition(self._lock)
         self._is_idle = threading.Condition(self._lock)
+        self._is_decided = threading.Condition(self._lock)
         self._free = places
         self._most = most
         # Threads that have a place or wait for one.
         self._active = 0
+        # How many further threads are to start; None until that is decided.
+        self._further: int | None = None
         self._jobs: collections.deque[Job] = collections.deque()
         self._errors: list[BaseException] = []
 
@@ -46,16 +50,20 @@ class Workers:
         """Run all jobs. After an exception, begin no other job, and raise it when the begun jobs have ended."""
         self._jobs.extend(jobs)
         self._active = 1
-        self._enter()
-        threads = self._start_threads(min(self._most, len(self._jobs)) - 1)
-        self._work()
+        starter = threading.Thread(target=self._start_others)
         try:
-            for thread in threads:
-                thread.join()
+            starter.start()
+        except RuntimeError:  # the process may have no further thread
+            self._further = 0
+        try:
+            self._enter()
+            self._work()
+            _join(starter)
         except BaseException:  # such as KeyboardInterrupt
             self._jobs.clear()
-            for thread in threads:
-                thread.join()
+            with self._lock:
+                self._decide(0)
+            _join(starter)
             raise
         if self._errors:
             raise self._errors[0]
@@ -76,17 +84,29 @@ class Workers:
         with self._is_idle:
             self._is_idle.wait_for(lambda: self._active == 0, seconds)
 
-    def _start_threads(self, number: int) -> list[threading.Thread]:
-        """Start further threads, or as many as the process may have; return them."""
-        threads = [threading.Thread(target=self._begin) for dummy in range(number)]
-        with self._lock:
-            for position, thread in enumerate(threads):
-                try:
-                    thread.start()
-                except RuntimeError:
-                    return threads[:position]
-                self._active += 1
-        return threads
+    def _decide(self, number: int) -> None:
+        """Set how many further threads are to start, unless that is decided. The caller holds the lock."""
+        if self._further is None:
+            self._further = number
+            self._active += number
+            self._is_decided.notify()
+
+    def _start_others(self) -> None:
+        """Start the further threads, or as many as the process may have, and wait until they end."""
+        with self._is_decided:
+            self._is_decided.wait_for(lambda: self._further is not None)
+        threads: list[threading.Thread] = []
+        number = self._further or 0
+        try:
+            for dummy in range(number):
+                thread = threading.Thread(target=self._begin)
+                thread.start()
+                threads.append(thread)
+        except RuntimeError:
+            with self._lock:
+                self._count_out(number - len(threads))
+        for thread in threads:
+            thread.join()
 
     def _begin(self) -> None:
         self._enter()
@@ -104,7 +124,10 @@ class Workers:
 
     def _next_job(self) -> Job | None:
         with self._lock:
-            return self._jobs.popleft() if self._jobs else None
+            job = self._jobs.popleft() if self._jobs else None
+            if self._free:
+                self._decide(min(self._most - 1, len(self._jobs)))
+            return job
 
     def _enter(self) -> None:
         with self._is_free:
@@ -115,11 +138,21 @@ class Workers:
     def _leave(self) -> None:
         _current.workers = None
         with self._lock:
-            self._active -= 1
             self._free += 1
             self._is_free.notify()
-            if self._active == 0:
-                self._is_idle.notify_all()
+            self._decide(min(self._most - 1, len(self._jobs)))
+            self._count_out(1)
+
+    def _count_out(self, number: int) -> None:
+        self._active -= number
+        if self._active == 0:
+            self._is_idle.notify_all()
+
+
+def _join(thread: threading.Thread) -> None:
+    """Wait for the end of a thread that may not have been started."""
+    if thread.ident is not None:
+        thread.join()
 
 
 def current_workers() -> Workers | None:

@@ -112,21 +112,49 @@ def test_a_thread_that_waits_lends_its_place() -> None:
     assert order == ["worked", "waited"]
 
 
-def test_no_job_starts_a_thread() -> None:
+def test_no_job_starts_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would begin in the network namespace of the job."""
-    others = threading.active_count()
     barrier = threading.Barrier(3)
-    counts: list[int] = []
+    busy: set[int] = set()
+    starters: list[int] = []
+    start = threading.Thread.start
+
+    def note_start(thread: threading.Thread) -> None:
+        starters.append(threading.get_ident())
+        assert starters[-1] not in busy
+        start(thread)
 
     def work() -> None:
-        counts.append(threading.active_count())
+        busy.add(threading.get_ident())
         with lend():
             barrier.wait(10)
-            counts.append(threading.active_count())
-            barrier.wait(10)
+        busy.remove(threading.get_ident())
 
+    monkeypatch.setattr(threading.Thread, "start", note_start)
     run(1, [work] * 3)
-    assert set(counts) == {others + 2}
+    assert len(starters) == 3
+
+
+def test_jobs_that_do_not_wait_share_one_thread() -> None:
+    threads: set[int] = set()
+    run(1, [lambda: threads.add(threading.get_ident())] * 3)
+    assert threads == {threading.get_ident()}
+
+
+def test_threads_that_cannot_start_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    def refuse(dummy: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def work() -> None:
+        with lend():
+            done.append("lent")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    run(1, [work] * 3)
+    run(2, [work])
+    assert len(done) == 4
 
 
 def test_workers_may_lend_their_places_for_commits_only() -> None:

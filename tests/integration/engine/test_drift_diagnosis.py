@@ -14,7 +14,9 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.drift_diagnosis import diagnose_drifted
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis import drift_diagnosis
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import list_ips
 from ansible_collections.cni.node.tests.integration.engine.connections import NEIGHBOUR
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.integration.engine.test_diagnosis import BRIDGE, MACVLAN, MAPPED, PTP, site
@@ -118,8 +120,26 @@ def test_an_attachment_that_takes_too_long_is_not_followed_further(node: EngineN
     with site(node, *BRIDGE) as made:
         made.run("ip link set {web_end} down")
         drifted = node.run("node_info", gather=["attachments"]).succeeded().entries
-        (found,) = diagnose_drifted(NODE_PATHS, str(node.cache_dir), drifted, seconds=0)
+        (found,) = drift_diagnosis.diagnose_drifted(NODE_PATHS, str(node.cache_dir), drifted, seconds=0)
         assert [step["found"] for step in found["steps"][1:]] == ["not followed further, because it takes too long"]
+
+
+def test_an_attachment_that_cannot_be_followed_is_named_and_does_not_keep_the_others_from_it(
+    node: EngineNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with site(node, *BRIDGE) as made:
+        made.run("ip link set cni0 down")
+        drifted = node.run("node_info", gather=["attachments"]).succeeded().entries
+
+        def refuse_one(record: Record) -> t.Any:
+            return list_ips(record) if record.attachment.container_id == "web" else [][1]
+
+        monkeypatch.setattr(drift_diagnosis, "list_ips", refuse_one)
+        found = drift_diagnosis.diagnose_drifted(NODE_PATHS, str(node.cache_dir), drifted)
+        steps = {each["container_id"]: each["steps"][-1] for each in found}
+        assert steps["web"]["found"] == "cni0 is down"
+        assert (steps["client"]["state"], steps["client"]["place"]) == ("unknown", "node")
+        assert steps["client"]["found"].startswith("not followed: unexpected IndexError")
 
 
 def test_ten_attachments_of_a_node_are_diagnosed_at_most(node: EngineNode) -> None:

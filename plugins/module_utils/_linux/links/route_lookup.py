@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._linux.links import netlink, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import attribute
 
 # linux/rtnetlink.h, linux/neighbour.h
@@ -103,6 +104,16 @@ def look_up(destination: IpAddress, source: IpAddress | None = None, arriving_on
             ipaddress.ip_address(answer[slice(*places[_RTA_PREFSRC])]) if _RTA_PREFSRC in places else source,
             netlink.number(answer, metrics, _RTAX_MTU),
         )
+
+
+def link_to(address: IpAddress) -> Link | None:
+    """Return the link through which this thread's network namespace reaches an address; None if it reaches it nowhere.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    ifindex = look_up(address).link
+    return rtnetlink.link_by_index(ifindex) if ifindex else None
 
 
 def neighbour(address: IpAddress, ifindex: int) -> Neighbour | None:

@@ -139,25 +139,6 @@ def routes(ifindex: int = 0) -> tuple[Route, ...]:
     return tuple(route for route in found if ifindex in (0, route.link))
 
 
-def link_to(address: IpAddress) -> Link | None:
-    """Return the link through which this thread's network namespace reaches an address; None if it reaches it nowhere.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
-    destination = attribute(_RTA_DST, address.packed)
-    request = _ROUTE.pack(family, address.max_prefixlen, 0, 0, 0, 0, 0, 0, 0) + destination
-    with wrap_errors("the route to", str(address)), connect("") as connection:
-        try:
-            answer, start, end = connection.get(_RTM_GETROUTE, request)
-        except OSError as exc:
-            if exc.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH):
-                return None
-            raise
-    return link_by_index(number(answer, attributes(answer, start + _ROUTE.size, end), _RTA_OIF))
-
-
 def links() -> tuple[Link, ...]:
     """Return the links of this thread's network namespace.
 

@@ -9,12 +9,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, parse_address
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
@@ -66,8 +65,11 @@ def diagnose_drifted(
     with netns.open_current() as home:
         places = NodePlaces(paths, cache_dir, home)
         for record in [record for record in places.records if record.attachment.key in drifted][:_MOST]:
-            with contextlib.suppress(Exception):  # a record that cannot be followed does not keep the others from it
+            try:
                 described += [_describe(record, diagnosis) for diagnosis in _diagnose(places, record, seconds)]
+            except Exception as exc:  # does not keep the others from it
+                step = unknown(Check.NETNS, NODE, f"not followed: {as_error(exc)}")
+                described.append(_describe(record, Diagnosis(record.attachment.container_id, "", (step,), "")))
     return described
 
 

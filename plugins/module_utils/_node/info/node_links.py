@@ -13,7 +13,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links import route_lookup, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import IPVLAN, MACVLAN, VLAN, Link
 
 # Addresses for documentation (RFC 5737, RFC 3849): only a default route leads to them. Nothing is sent.
@@ -30,7 +30,7 @@ def list_links() -> list[JsonObject]:
     """
     view = rtnetlink.snapshot(routes=False)
     names = {link.ifindex: link.name for link in view.links}
-    uplinks = {link.ifindex for link in map(rtnetlink.link_to, _ANYWHERE) if link}
+    uplinks = {route_lookup.look_up(address).link for address in _ANYWHERE}
     addresses: dict[int, list[str]] = {}
     for address in view.addresses:
         if not address.interface.is_link_local:

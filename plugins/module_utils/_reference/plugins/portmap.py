@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract impo
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
-from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links import route_lookup
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import conntrack
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import rules
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import ChainedPlugin
@@ -112,6 +112,6 @@ def _forget_flows(request: PluginRequest) -> None:
 
 def _route_loopback(interface: IpInterface) -> None:
     """Let the node's own programs reach mapped ports at a loopback address."""
-    link = rtnetlink.link_to(interface.ip)
+    link = route_lookup.link_to(interface.ip)
     if link is not None:
         sysctl.write_at(_ROUTE_LOCALNET.format(link.name), "1")

@@ -9,8 +9,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links import route_lookup, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.route_lookup import RouteAnswer
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, View
 from ansible_collections.cni.node.plugins.module_utils._node.info.node_links import list_links
 
@@ -33,7 +34,8 @@ def _kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     addresses = [(2, "192.0.2.7/24"), (2, "fe80::1/64"), (4, "10.1.0.1/16")]
     view = View(LINKS, tuple(Address(link, ipaddress.ip_interface(text)) for link, text in addresses), ())
     monkeypatch.setattr(rtnetlink, "snapshot", lambda **dummy: view)
-    monkeypatch.setattr(rtnetlink, "link_to", lambda address: LINKS[1] if address.version == 4 else None)
+    ways = {4: RouteAnswer("unicast", LINKS[1].ifindex), 6: RouteAnswer()}
+    monkeypatch.setattr(route_lookup, "look_up", lambda address: ways[address.version])
 
 
 def test_links_are_named_by_their_bridge_and_by_the_link_below_them() -> None:

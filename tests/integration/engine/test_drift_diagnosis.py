@@ -132,14 +132,16 @@ def test_an_attachment_that_cannot_be_followed_is_named_and_does_not_keep_the_ot
         drifted = node.run("node_info", gather=["attachments"]).succeeded().entries
 
         def refuse_one(record: Record) -> t.Any:
-            return list_ips(record) if record.attachment.container_id == "web" else [][1]
+            if record.attachment.container_id == "web":
+                return list_ips(record)
+            raise LookupError(record)
 
         monkeypatch.setattr(drift_diagnosis, "list_ips", refuse_one)
         found = drift_diagnosis.diagnose_drifted(NODE_PATHS, str(node.cache_dir), drifted)
         steps = {each["container_id"]: each["steps"][-1] for each in found}
         assert steps["web"]["found"] == "cni0 is down"
         assert (steps["client"]["state"], steps["client"]["place"]) == ("unknown", "node")
-        assert steps["client"]["found"].startswith("not followed: unexpected IndexError")
+        assert steps["client"]["found"].startswith("not followed: unexpected LookupError")
 
 
 def test_ten_attachments_of_a_node_are_diagnosed_at_most(node: EngineNode) -> None:

@@ -108,7 +108,7 @@ class PacketTrace:
         except OSError as exc:
             raise io_error("listen to", "the kernel's trace of packets", exc) from exc
         try:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 [path, "-i"],
                 # It would keep a history of the commands there.
                 env={**os.environ, "HOME": os.devnull},
@@ -155,16 +155,15 @@ class PacketTrace:
         return passages
 
     def _start(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stderr is not None
+        commands, complaints = (t.cast("t.IO[bytes]", each) for each in (self._process.stdin, self._process.stderr))
         with contextlib.suppress(OSError):
-            self._process.stdin.write(self._rules().encode())
-            self._process.stdin.flush()
+            commands.write(self._rules().encode())
+            commands.flush()
         deadline = time.monotonic() + _START_TIME
         while not any(chain.table == self._name and chain.family == "inet" for chain in nf_tables.list_chains()):
-            has_failed = select.select([self._process.stderr], [], [], _PAUSE)[0]
+            has_failed = select.select([complaints], [], [], _PAUSE)[0]
             if has_failed or time.monotonic() > deadline:
-                printed = os.read(self._process.stderr.fileno(), _SIZE).decode("utf-8", "replace") if has_failed else ""
+                printed = os.read(complaints.fileno(), _SIZE).decode("utf-8", "replace") if has_failed else ""
                 why = printed.strip().partition("\n")[0]
                 raise CniError(
                     Code.NOT_AVAILABLE,

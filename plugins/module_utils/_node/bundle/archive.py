@@ -20,7 +20,6 @@ SIZE_LIMIT = 5 * 1024 * 1024
 # Bytes of one file before it is compressed.
 _FILE_LIMIT = 2 * 1024 * 1024
 _MODE = 0o600
-_NONE: t.Mapping[str, t.Callable[[t.Sequence[str]], str]] = {}
 
 
 class Packed(t.NamedTuple):
@@ -40,7 +39,7 @@ def pack(
     top: str,
     files: t.Mapping[str, str],
     now: float,
-    first: t.Mapping[str, t.Callable[[t.Sequence[str]], str]] = _NONE,
+    first: t.Mapping[str, t.Callable[[t.Sequence[str]], str]] | None = None,
 ) -> Packed:
     """Return an archive of files in a directory. The middle of a file is left out if the archive would be too large.
 
@@ -53,7 +52,7 @@ def pack(
     while True:
         parts = {name: _cut(text, limit) for name, text in files.items()}
         cut = [name for name, (dummy, is_cut) in parts.items() if is_cut]
-        contents = {name: describe(cut).encode("utf-8", "backslashreplace") for name, describe in first.items()}
+        contents = {name: describe(cut).encode("utf-8", "backslashreplace") for name, describe in (first or {}).items()}
         contents.update((name, content) for name, (content, dummy) in parts.items())
         packed = _write(top, contents, now)
         if len(packed) <= SIZE_LIMIT:

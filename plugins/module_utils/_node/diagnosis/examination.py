@@ -181,8 +181,8 @@ class Examination:
 
     def _find_arrival(self, packet: Packet) -> Link | None:
         """Return the link by which packets come from the source."""
-        assert packet.source is not None
-        return self._places.node.links.get(self._places.node.route(packet.source, None).link)
+        node = self._places.node
+        return node.links.get(node.route(t.cast(IpAddress, packet.source), None).link)
 
     def _list_watched(self, packet: Packet, *places: Place) -> list[Place]:
         """Return the network namespaces whose rules the packet or its answer may meet."""

@@ -43,5 +43,4 @@ class Packet(t.NamedTuple):
     @property
     def answer(self) -> Packet:
         """The packet that answers this one."""
-        assert self.source is not None
-        return Packet(self.protocol, self.destination, self.source, self.source_port, self.port)
+        return Packet(self.protocol, self.destination, t.cast(IpAddress, self.source), self.source_port, self.port)

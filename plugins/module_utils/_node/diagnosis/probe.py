@@ -116,8 +116,8 @@ def receive(packet: Packet, link: Link, watched: t.Iterable[Place], node: Place,
         CniError: ``NOT_AVAILABLE``: the kernel cannot do that, or not on this link; ``IO_FAILURE``.
     """
     packet = packet._replace(source_port=_pick_port() if packet.protocol != ICMP else pick_identifier())
-    assert packet.source is not None
-    content = ip_packet.build(packet.protocol, packet.source, packet.destination, packet.port, packet.source_port)
+    source = t.cast(IpAddress, packet.source)
+    content = ip_packet.build(packet.protocol, source, packet.destination, packet.port, packet.source_port)
     with _watch_rules(packet, watched) as watches:
         node.run(lambda: packet_injection.inject(link.ifindex, link.mac, content))
         deadline = time.monotonic() + timeout

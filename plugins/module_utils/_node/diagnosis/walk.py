@@ -174,8 +174,8 @@ class Way:
         return broken(Check.FIREWALL, place.name, f"dropped by: {drop.text}", needed, command)
 
     def _list_ends(self) -> t.Iterator[Record]:
-        assert self._evidence is not None
-        packet, translation = self._evidence.packet, self._evidence.translation
+        evidence = t.cast(Evidence, self._evidence)
+        packet, translation = evidence.packet, evidence.translation
         addresses = {packet.source, packet.destination, translation.destination if translation else None}
         return (record for record in self._places.records if addresses.intersection(list_addresses(record)))
 
@@ -358,8 +358,8 @@ def filters_bridges(node: Place, address: IpAddress) -> bool:
 
 def _links_to(place: Place, container: Container) -> set[int]:
     """Return the indexes of the links of the node by which a container is reached."""
-    assert container.host_end is not None
-    return {container.host_end.ifindex, container.host_end.master}
+    host_end = t.cast(Link, container.host_end)
+    return {host_end.ifindex, host_end.master}
 
 
 def _describe_route(destination: IpAddress, answer: RouteAnswer, link: Link) -> str:

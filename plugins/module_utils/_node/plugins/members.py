@@ -187,8 +187,9 @@ class _Xz(io.RawIOBase):
     def readinto(self, buffer: t.Any) -> int:
         content = b""
         while not content:
-            piece = self._file.read(_XZ_CHUNK) if self._stream.needs_input or self._stream.eof else b""
-            if self._stream.eof:
+            is_at_end = bool(self._stream.eof)
+            piece = self._file.read(_XZ_CHUNK) if self._stream.needs_input or is_at_end else b""
+            if is_at_end:
                 if not piece:
                     return 0
                 piece = piece.lstrip(b"\0")  # padding between streams

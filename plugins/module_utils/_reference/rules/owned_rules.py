@@ -237,7 +237,7 @@ def _remove_chains(chains: t.Sequence[ContainerChain], view: NodeView) -> None:
     family = chains[0].family
     jumps = {chain.line: chain.name for chain in chains if chain.line}
     table = _nat(view, family) if jumps else Table({}, {})
-    lines = [line for line, name in jumps.items() for _ in range(max(1, table.jumps.get(name, []).count(line)))]
+    lines = [line for line, name in jumps.items() for dummy in range(max(1, table.jumps.get(name, []).count(line)))]
     own = dict.fromkeys(chain.name for chain in chains if firewall_names.is_container_chain(chain.name))
     iptables.restore(family, {NAT: plan_removal(table, lines, own)})
     for chain in chains:

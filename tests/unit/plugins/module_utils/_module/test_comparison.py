@@ -28,13 +28,15 @@ class Later:
         self._results: dict[str, JsonObject | Exception] = {}
         monkeypatch.setattr(importlib, "import_module", self._load)
 
-    def compare(self, *results: JsonObject | Exception, after: JsonObject = DONE, check_mode: bool = False) -> t.Any:
+    def compare(
+        self, *results: JsonObject | Exception, after: JsonObject | None = None, check_mode: bool = False
+    ) -> t.Any:
         """Return the answers for tasks that have the results."""
         self.ran.clear()
         self._results = {f"m{place}": result for place, result in enumerate(results)}
         following = [{"module": name, "arguments": {"name": name}} for name in self._results]
         module: t.Any = types.SimpleNamespace(check_mode=check_mode)
-        return comparison.compare(module, following, after, NODE_PATHS)
+        return comparison.compare(module, following, after or DONE, NODE_PATHS)
 
     def _load(self, name: str) -> t.Any:
         spec = {"argument_spec": {"name": {"type": "str", "required": True}}, "supports_check_mode": True}

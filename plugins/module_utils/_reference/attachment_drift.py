@@ -15,7 +15,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift, rule_drift
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import UnreadableConfiguration
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import (
+    RecordedRequests,
+    UnreadableConfiguration,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
@@ -71,14 +74,14 @@ def compare(record: Record, view: NodeView, store: RecordStore | None = None, *,
     Raises:
         CniError: The kernel cannot be read, or the record cannot be used.
     """
-    network = record.network()
+    requests = RecordedRequests(record)
     try:
-        links = interface_drift.find_drift(record, network, view, looks_again=store is not None)
+        links = interface_drift.find_drift(requests, view, looks_again=store is not None)
     except UnreadableConfiguration as exc:
         return AttachmentDrift(rules=RuleDrift(unlisted=f"it cannot be compared: {exc}", is_readable=False))
     if not rules:
         return AttachmentDrift(links)
-    found = rule_drift.find_drift(record, network, view, store)
+    found = rule_drift.find_drift(requests, view, store)
     return AttachmentDrift(links, found, is_whole=links is not None and not found.unlisted)
 
 

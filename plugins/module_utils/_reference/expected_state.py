@@ -51,11 +51,48 @@ class UnreadableConfiguration(CniError):
     """
 
 
-def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str) -> State | None:
+class RecordedRequests:
+    """The requests that the plugins of a record got at ADD, as far as the record has them. Each configuration is read once.
+
+    Attributes:
+        network: The configuration in the record.
+    """
+
+    def __init__(self, record: Record) -> None:
+        """
+        Raises:
+            CniError: The configuration cannot be read.
+        """
+        self.record, self.network = record, record.network()
+        self._version = record.negotiated_version(self.network)
+        self._requests: dict[int, PluginRequest] = {}
+
+    def to(self, plugin: PluginConfiguration) -> PluginRequest:
+        """Return the request to a plugin of the network."""
+        if plugin.index not in self._requests:
+            keys = request.keys_for_attachment(self.network, plugin, self._version, self.record.attachment)
+            self._requests[plugin.index] = self._make(keys)
+        return self._requests[plugin.index]
+
+    def to_maker(self) -> PluginRequest:
+        """Return the request to the plugin that made the interface: the first one, or the plugin to which it delegates."""
+        first = self.network.plugins[0]
+        delegation = catalogue.find_plugin_type(first.type).delegation
+        if delegation is None or delegation.is_list:
+            return self.to(first)
+        delegate = any_case(first.keys).get(delegation.key)
+        return self._make(delegation.complete(delegate if isinstance(delegate, dict) else {}))
+
+    def _make(self, keys: JsonObject) -> PluginRequest:
+        parameters = Parameters("CHECK", self.record.attachment, self.record.builtin)
+        name, result = self.network.name, self.record.result
+        return PluginRequest(b"", keys, self._version, name, parameters, NoExecutor(), result)
+
+
+def expected_state(requests: RecordedRequests, lease_dir: str) -> State | None:
     """Return the links, addresses, routes, rules, settings and rates of an attachment in the kernel, and its leases.
 
     Args:
-        network: The configuration in the record.
         lease_dir: Default of ``dataDir`` of host-local.
 
     Returns:
@@ -65,16 +102,20 @@ def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str
         UnreadableConfiguration: A plugin would refuse its configuration.
         CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
     """
-    made_by = _request_of_maker(record, network)
+    record, made_by = requests.record, requests.to_maker()
     row = catalogue.find_plugin_type(made_by.config.values.get("type"))
-    if record.result is None or network.disable_check or not (row.result_is_complete and row.name in registry.TYPES):
+    if (
+        record.result is None
+        or requests.network.disable_check
+        or not (row.result_is_complete and row.name in registry.TYPES)
+    ):
         return None
     result, maker = record.result.to(version.LATEST), registry.load(row.name)
     with facts.wrap_errors(record.attachment):
         known = facts.read(record.attachment, result, is_loopback=row.is_loopback)
     if known is None or not isinstance(maker, DescribedPlugin):
         return None
-    config, chained = _read(maker, made_by), list(_read_chained(record, network))
+    config, chained = _read(maker, made_by), list(_read_chained(requests))
     with facts.wrap_errors(record.attachment):
         known = maker.name_node_links(config, known)
         state = _merge((), maker.describe(config, known))
@@ -83,16 +124,14 @@ def expected_state(record: Record, network: NetworkConfiguration, lease_dir: str
         return in_order((*state, *_leases(known, made_by, lease_dir)))
 
 
-def firewall_state(record: Record, network: NetworkConfiguration) -> list[FirewallPart]:
+def firewall_state(requests: RecordedRequests) -> list[FirewallPart]:
     """Return the firewall rules that the plugins of an attachment have made, in the order of the plugins.
-
-    Args:
-        network: The configuration in the record.
 
     Raises:
         UnreadableConfiguration: A plugin would refuse its configuration, and which rules it has made is not known.
         CniError: The result cannot be used.
     """
+    record, network = requests.record, requests.network
     writing = [plugin for plugin in network.plugins if catalogue.find_plugin_type(plugin.type).writes_rules]
     if record.result is None or not writing:
         return []
@@ -101,7 +140,7 @@ def firewall_state(record: Record, network: NetworkConfiguration) -> list[Firewa
         return [
             part
             for plugin in writing
-            for part in registry.load_rule_plugin(plugin.type).describe_rules(_request(record, network, plugin), mac)
+            for part in registry.load_rule_plugin(plugin.type).describe_rules(requests.to(plugin), mac)
         ]
     except CniError as exc:
         raise UnreadableConfiguration(exc.code, exc.msg, exc.details) from exc
@@ -120,18 +159,18 @@ def _recorded_mac(record: Record, network: NetworkConfiguration) -> str:
     return safe_mac(next(own, ""))
 
 
-def _read_chained(record: Record, network: NetworkConfiguration) -> t.Iterator[tuple[ChainedPlugin[t.Any], t.Any]]:
+def _read_chained(requests: RecordedRequests) -> t.Iterator[tuple[ChainedPlugin[t.Any], t.Any]]:
     """Yield the plugins that changed the interface, each with its configuration."""
-    for plugin in network.plugins[1:]:
+    for plugin in requests.network.plugins[1:]:
         builtin = registry.load(plugin.type) if plugin.type in registry.TYPES else None
         if isinstance(builtin, ChainedPlugin):
-            yield builtin, _read(builtin, _request(record, network, plugin))
+            yield builtin, _read(builtin, requests.to(plugin))
 
 
 def _read(plugin: DescribedPlugin[t.Any], made_by: PluginRequest) -> t.Any:
     try:
         with facts.wrap_errors(made_by.attachment):
-            return plugin.read(made_by)
+            return plugin.config_of(made_by)
     except CniError as exc:
         raise UnreadableConfiguration(exc.code, exc.msg, f"plugin {plugin.name}: {exc.details}") from exc
 
@@ -171,28 +210,3 @@ def _leases(known: Facts, made_by: PluginRequest, lease_dir: str) -> t.Iterator[
         network, container_id, ifname = known.attachment.key
         directory = os.path.join(lease_files.data_dir(ipam, lease_dir), network)
         yield from (ExpectedLease(directory, ip.interface.ip, container_id, ifname, lease_dir) for ip in known.ips)
-
-
-def _request_of_maker(record: Record, network: NetworkConfiguration) -> PluginRequest:
-    """Return the request to the plugin that made the interface: the first one, or the plugin to which it delegates."""
-    first = network.plugins[0]
-    delegation = catalogue.find_plugin_type(first.type).delegation
-    if delegation is None or delegation.is_list:
-        return _request(record, network, first)
-    delegate = any_case(first.keys).get(delegation.key)
-    return _request(record, network, first, delegation.complete(delegate if isinstance(delegate, dict) else {}))
-
-
-def _request(
-    record: Record, network: NetworkConfiguration, plugin: PluginConfiguration, keys: JsonObject | None = None
-) -> PluginRequest:
-    """Return the request with which a plugin was called at ADD, as far as the record has it.
-
-    Args:
-        keys: Those with which it was called by another plugin.
-    """
-    negotiated = record.negotiated_version(network)
-    if keys is None:
-        keys = request.keys_for_attachment(network, plugin, negotiated, record.attachment)
-    parameters = Parameters("CHECK", record.attachment, record.builtin)
-    return PluginRequest(b"", keys, negotiated, network.name, parameters, NoExecutor(), record.result)

@@ -9,20 +9,15 @@
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import expected_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests, expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift, compare
 
 
-def find_drift(
-    record: Record, network: NetworkConfiguration, view: NodeView, *, looks_again: bool = True
-) -> LinkDrift | None:
+def find_drift(requests: RecordedRequests, view: NodeView, *, looks_again: bool = True) -> LinkDrift | None:
     """Compare the kernel with the state that follows from a record, without running a plugin.
 
     Args:
-        network: The configuration in the record.
         view: What the node has.
         looks_again: Whether what is missing in the view, which may be older than the record, is looked for again.
 
@@ -32,7 +27,7 @@ def find_drift(
     Raises:
         CniError: ``IO_FAILURE``; ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
     """
-    state = expected_state(record, network, view.lease_dir)
+    state = expected_state(requests, view.lease_dir)
     if state is None:
         return None
-    return compare(state, record.attachment.netns, view, looks_again=looks_again)
+    return compare(state, requests.record.attachment.netns, view, looks_again=looks_again)

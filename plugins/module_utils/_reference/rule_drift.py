@@ -14,10 +14,9 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import modification_time
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import (
+    RecordedRequests,
     UnreadableConfiguration,
     firewall_state,
 )
@@ -60,13 +59,10 @@ class RuleDrift(t.NamedTuple):
         return self._replace(parts=tuple(part._replace(missing=()) for part in self.parts))
 
 
-def find_drift(
-    record: Record, network: NetworkConfiguration, view: NodeView, store: RecordStore | None = None
-) -> RuleDrift:
+def find_drift(requests: RecordedRequests, view: NodeView, store: RecordStore | None = None) -> RuleDrift:
     """Return which rules of an attachment are missing, without running a plugin.
 
     Args:
-        network: The configuration in the record.
         view: What the node has.
         store: Where the record is. Rules that are missing are listed again if the record is younger than the view.
 
@@ -74,12 +70,12 @@ def find_drift(
         CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
     """
     try:
-        parts = [] if network.disable_check else firewall_state(record, network)
+        parts = [] if requests.network.disable_check else firewall_state(requests)
     except UnreadableConfiguration as exc:
         return RuleDrift(unlisted=_explain_unlisted(exc), is_readable=False)
     drifts = _compare_parts(parts, view)
     if store is not None and any(drift.missing for drift in drifts if drift):
-        changed = modification_time(store.path_of(record.attachment.key))
+        changed = modification_time(store.path_of(requests.record.attachment.key))
         drifts = _compare_parts(parts, view, min(time.time(), changed + _CLOCK_MARGIN))
     unlisted = (part for part, drift in zip(parts, drifts) if drift is None)
     errors = (view.find_error(part) or firewall_drift.missing_program(part) for part in unlisted)

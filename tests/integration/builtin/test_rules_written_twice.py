@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests, firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_repair
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, remove
@@ -32,7 +32,7 @@ def delete(node: EngineNode, engine: Engine, item: JsonObject) -> None:
 
 def undo(node: EngineNode, engine: Engine, item: JsonObject) -> None:
     record = engine.record(item)
-    firewall_repair.remove_own(firewall_state(record, record.network()))
+    firewall_repair.remove_own(firewall_state(RecordedRequests(record)))
 
 
 def collect(node: EngineNode, engine: Engine, item: JsonObject) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift, interface_repair
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
@@ -54,7 +55,7 @@ class Repaired:
         return {"host": (names or [""])[0], "ifb": (ifbs or [""])[0], "address": address}
 
     def drift(self) -> LinkDrift:
-        drift = interface_drift.find_drift(self.record, self.record.network(), self.snapshot)
+        drift = interface_drift.find_drift(RecordedRequests(self.record), self.snapshot)
         assert drift is not None
         return drift
 

@@ -59,6 +59,11 @@ class PluginRequest(_Request):
         return Keys(self.keys)
 
     @functools.cached_property
+    def readings(self) -> dict[str, t.Any]:
+        """The values that plugins have read from the request, by the names of the plugins."""
+        return {}
+
+    @functools.cached_property
     def runtime_config(self) -> Keys:
         """The capability arguments of the attachment."""
         return self.config.section("runtimeConfig")

@@ -36,6 +36,12 @@ class DescribedPlugin(Plugin, t.Generic[Config]):
         """
         raise NotImplementedError
 
+    def config_of(self, request: PluginRequest) -> Config:
+        """Return the configuration of a request, which is read once; raise an error as `read`."""
+        if self.name not in request.readings:
+            request.readings[self.name] = self.read(request)
+        return t.cast("Config", request.readings[self.name])
+
     def describe(self, config: Config, known: Facts) -> t.Iterator[Resource]:
         """Yield what the kernel has after ADD. Of a link that another plugin has made, only the properties that change."""
         raise NotImplementedError
@@ -57,7 +63,7 @@ class ChainedPlugin(DescribedPlugin[Config]):
         return routes
 
     def check(self, request: PluginRequest) -> None:
-        config = self.read(request)
+        config = self.config_of(request)
         request.require_prev_result()
         state = tuple(self.describe(config, self.locate(request, config)))
         if not state:

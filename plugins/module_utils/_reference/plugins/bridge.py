@@ -84,7 +84,7 @@ class BridgePlugin(RulePlugin, InterfacePlugin[BridgeConfig]):
             yield from interfaces.describe_forwarding(known)
 
     def add(self, request: PluginRequest) -> Result:
-        config = self.read(request)
+        config = self.config_of(request)
         with sandbox.open_sandbox(request.attachment), kernel_writer.connect() as writer, Undo() as undo:
             return _Addition(request, config, writer, undo).run()
 
@@ -94,7 +94,7 @@ class BridgePlugin(RulePlugin, InterfacePlugin[BridgeConfig]):
         rules.require(parts)
 
     def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
-        config = self.read(request)
+        config = self.config_of(request)
         parts = []
         if config.masquerades:
             addresses = request.own_interfaces()

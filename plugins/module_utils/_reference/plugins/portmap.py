@@ -58,7 +58,7 @@ class Portmap(RulePlugin, ChainedPlugin[_Config]):
 
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
-        config, mappings = self.read(request)
+        config, mappings = self.config_of(request)
         firsts = _first_addresses(request)
         own = next((interface for interface in firsts if mappings and interface.ip.is_loopback), None)
         if own is not None:
@@ -73,7 +73,7 @@ class Portmap(RulePlugin, ChainedPlugin[_Config]):
         return result
 
     def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
-        config, mappings = self.read(request)
+        config, mappings = self.config_of(request)
         return _describe(request, config, mappings, _first_addresses(request))
 
     def check(self, request: PluginRequest) -> None:

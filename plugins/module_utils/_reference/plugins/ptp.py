@@ -84,7 +84,7 @@ class Ptp(RulePlugin, InterfacePlugin[PtpConfig]):
             yield from interfaces.describe_forwarding(known)
 
     def add(self, request: PluginRequest) -> Result:
-        config, attachment = self.read(request), request.attachment
+        config, attachment = self.config_of(request), request.attachment
         with sandbox.open_sandbox(attachment), kernel_writer.connect() as writer, Undo() as undo:
             given = addressing.allocate(request, undo)
             known = given.facts(attachment)
@@ -104,7 +104,7 @@ class Ptp(RulePlugin, InterfacePlugin[PtpConfig]):
         rules.require(self.describe_rules(request))
 
     def describe_rules(self, request: PluginRequest, mac: str = "") -> list[FirewallPart]:
-        config = self.read(request)
+        config = self.config_of(request)
         addresses = request.own_interfaces() if config.masquerades else []
         return describe_all_masquerading(request.attachment, addresses, config.masquerade_backend)
 

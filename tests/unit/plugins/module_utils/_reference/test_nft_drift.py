@@ -22,6 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import find_drift
 
@@ -73,7 +74,7 @@ class FakeNft:
         result["interfaces"][2].update({"mac": mac} if mac else {})
         record = Record(attachment, network.content, Result("1.0.0", result))
         self._records.write(record)
-        drift = find_drift(record, network, NodeView(), self._records)
+        drift = find_drift(RecordedRequests(record), NodeView(), self._records)
         return drift.messages if drift.parts else None
 
     def _print(self, entries: t.Sequence[JsonObject]) -> None:

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import kerne
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repairer import Repairer
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests, firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_repair
 from ansible_collections.cni.node.tests.support.reference_cases import situation
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.state.recorded_kernel import (
@@ -72,7 +72,7 @@ class RecordedNode:
         monkeypatch.setattr(sysctl, "write_at", self._write_setting)
         monkeypatch.setattr(lease_directory, "find", find_lease)
         for record in self.records:
-            assert firewall_repair.write_missing(firewall_state(record, record.network())) == []
+            assert firewall_repair.write_missing(firewall_state(RecordedRequests(record))) == []
             for address in record.addresses:
                 owner = record.attachment.container_id, record.attachment.ifname
                 lease_directory.assign(str(self.leases), address.partition("/")[0], *owner)

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink, traffic_control
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests, firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_repair
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.conftest import MakeRecordedNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.repair.recorded_node import (
@@ -236,7 +236,7 @@ def test_a_rule_that_cannot_be_read_does_not_prevent_the_repair_of_others(record
     before = recorded_node.state()
     recorded_node.lose_rules()
     record = recorded_node.records[0]
-    part, *others = firewall_state(record, record.network())
+    part, *others = firewall_state(RecordedRequests(record))
     odd = part._replace(iptables=t.cast(t.Any, (5,)))
     ((failed, error),) = firewall_repair.write_missing([odd, part, *others])
     assert failed is odd

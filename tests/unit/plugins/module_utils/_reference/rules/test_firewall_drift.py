@@ -20,6 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import find_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
@@ -83,7 +84,7 @@ class Firewall:
         record = Record(attachment, parsed.content, Result("1.0.0", keys))
         self.records.write(record)
         os.utime(self.records.path_of(attachment.key), (time.time() - age,) * 2)
-        drift = find_drift(record, parsed, self.view, self.records)
+        drift = find_drift(RecordedRequests(record), self.view, self.records)
         return drift.messages if drift.parts else None
 
 

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables, nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables import Table
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests, firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names, iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
     NFTABLES,
@@ -69,7 +69,7 @@ UNPREPARED = {name: case for name, case in SINGLE.items() if not case.situation.
 @functools.cache
 def find_parts(name: str) -> list[FirewallPart]:
     """Return the firewall state of all records of a situation."""
-    return [part for record in SITUATIONS[name].records for part in firewall_state(record, record.network())]
+    return [part for record in SITUATIONS[name].records for part in firewall_state(RecordedRequests(record))]
 
 
 def uses_nftables(part: FirewallPart) -> bool:

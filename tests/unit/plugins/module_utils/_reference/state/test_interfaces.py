@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import expected_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests, expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
@@ -33,7 +33,8 @@ def state(*plugins: JsonObject, result: JsonObject | None = None, **keys: t.Any)
     network = config.parse(json.dumps(document).encode(), "net")
     given = {"ifname": "eth0", "netns": "/x", "args": {}, "capability_args": {}, **keys}
     attachment = Attachment("net", "blue", **given)
-    found = expected_state(Record(attachment, network.content, Result("1.0.0", result or RESULT)), network, "/leases")
+    record = Record(attachment, network.content, Result("1.0.0", result or RESULT))
+    found = expected_state(RecordedRequests(record), "/leases")
     assert found is not None
     return found
 

@@ -9,7 +9,11 @@ from __future__ import annotations
 import json
 
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import expected_state, firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import (
+    RecordedRequests,
+    expected_state,
+    firewall_state,
+)
 from ansible_collections.cni.node.tests.support.check_each import check_each
 from ansible_collections.cni.node.tests.support.key_case import in_other_case
 from ansible_collections.cni.node.tests.support.reference_cases import situations
@@ -32,8 +36,8 @@ def with_other_case(record: Record) -> Record:
 
 def require_same_state(record: Record) -> None:
     other = with_other_case(record)
-    assert expected_state(other, other.network(), "") == expected_state(record, record.network(), "")
-    assert firewall_state(other, other.network()) == firewall_state(record, record.network())
+    assert expected_state(RecordedRequests(other), "") == expected_state(RecordedRequests(record), "")
+    assert firewall_state(RecordedRequests(other)) == firewall_state(RecordedRequests(record))
 
 
 def test_the_state_of_an_attachment_does_not_depend_on_the_case_of_keys() -> None:

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import firewall_state
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests, firewall_state
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import iptables_rules
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import IptablesRule
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.iptables_rules import IptablesView
@@ -74,7 +74,7 @@ def nodes(draw: st.DrawFn) -> list[Record]:
 
 
 def rules_of(made: t.Iterable[Record], family: int, table: str) -> list[IptablesRule]:
-    parts = [part for record in made for part in firewall_state(record, record.network()) if part.family == family]
+    parts = [part for record in made for part in firewall_state(RecordedRequests(record)) if part.family == family]
     return [rule for part in parts for rule in part.iptables if rule.table == table]
 
 

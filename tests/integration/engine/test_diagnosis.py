@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
+import os
 import pathlib
 import socket
 import subprocess
@@ -18,6 +20,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
+from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.diagnosis import Diagnosis, diagnose
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.examination import SentPacket
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, State
@@ -404,6 +407,26 @@ def test_a_packet_that_arrives_from_elsewhere_is_followed_through_the_rules(node
             assert (done.broken, done.is_reached) == (None, None), text
             assert f"no rule of the node drops a packet from there for {WAYS[way][1]}".partition("{")[0] in text
             assert "packet" not in follow(made, way, dry_run=True).lines[-1]
+
+
+def test_a_kernel_that_takes_no_packet_leaves_the_rules_unknown(
+    node: EngineNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*dummy: object) -> int:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(syscall, "bpf", refuse)
+    with site(node, *BRIDGE) as made:
+        made.run("iptables -I FORWARD -s 192.0.2.2 -j DROP")
+        reason = (
+            "no packet could be made to arrive on lan0: the kernel does not take a packet (Function not implemented)"
+        )
+        for sent in (None, SentPacket(4444, "silent")):
+            done = made.diagnose(NEIGHBOUR[4], MAPPED, sent=sent)
+            assert (done.broken, done.is_reached) == (None, None)
+            unknown = [step.found for step in done.steps if step.state is State.UNKNOWN]
+            assert [each for each in unknown if each.startswith(reason)], unknown
+            assert any("connection tracking does not have" in each for each in unknown) == (sent is not None)
 
 
 def test_connection_tracking_shows_whether_a_packet_of_another_node_has_arrived(node: EngineNode) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import os
 import socket
 import struct
 import typing as t
@@ -26,6 +27,7 @@ _RTA_DST, _RTA_SRC, _RTA_IIF, _RTA_OIF, _RTA_PREFSRC, _RTA_METRICS = 1, 2, 3, 4,
 _RTAX_MTU = 2
 _KINDS = {1: "unicast", 2: "local", 3: "broadcast", 5: "multicast"}
 _NDA_DST, _NDA_LLADDR = 1, 2
+_NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH)
 _INCOMPLETE, _FAILED, _PERMANENT = 0x01, 0x20, 0x80
 
 _ROUTE = struct.Struct("=BBBBBBBBI")
@@ -112,8 +114,11 @@ def link_to(address: IpAddress) -> Link | None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    ifindex = look_up(address).link
-    return rtnetlink.link_by_index(ifindex) if ifindex else None
+    answer = look_up(address)
+    if answer.error not in (0, *_NO_ROUTE):
+        with rtnetlink.wrap_errors("the route to", str(address)):
+            raise OSError(answer.error, os.strerror(answer.error))
+    return rtnetlink.link_by_index(answer.link) if answer.link else None
 
 
 def neighbour(address: IpAddress, ifindex: int) -> Neighbour | None:

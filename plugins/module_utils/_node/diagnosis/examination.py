@@ -120,7 +120,7 @@ class Examination:
         destination = (fitting or self._end.addresses)[0]
         if source is None:
             source = self._choose_source(own, destination)
-        identifier = probe.pick_identifier() if self._end.protocol == ICMP else 0
+        identifier = probe.pick_source_port() if self._end.protocol == ICMP else 0
         return Packet(self._end.protocol, source, destination, self._end.port, identifier)
 
     def _choose_source(self, own: t.Sequence[IpAddress], destination: IpAddress) -> IpAddress | None:
@@ -156,13 +156,16 @@ class Examination:
             yield ok(Check.ADDRESS, place.name, f"{name} has {packet.source}")
 
     def _find_evidence(self, place: Place | None, packet: Packet) -> Evidence | None:
-        node = self._places.node
         if packet.protocol == SCTP:
             return None
-        if place is not None:
-            watched = self._list_watched(packet, place)
-            return None if self._dry_run else probe.probe(packet, place, watched, node, self._timeout)
-        known: Evidence | None = None
+        if place is None:
+            return self._find_evidence_of_arrival(packet)
+        watched = self._list_watched(packet, place)
+        return None if self._dry_run else probe.probe(packet, place, watched, self._places.node, self._timeout)
+
+    def _find_evidence_of_arrival(self, packet: Packet) -> Evidence | None:
+        """Return what is known of a packet from elsewhere; None if nothing is."""
+        node, known = self._places.node, None
         if self._sent is not None:
             packet = packet._replace(source_port=self._sent.source_port)
             translation = node.run(lambda: probe.find_translation(packet))

@@ -115,7 +115,7 @@ def receive(packet: Packet, link: Link, watched: t.Iterable[Place], node: Place,
     Raises:
         CniError: ``NOT_AVAILABLE``: the kernel cannot do that, or not on this link; ``IO_FAILURE``.
     """
-    packet = packet._replace(source_port=_pick_port() if packet.protocol != ICMP else pick_identifier())
+    packet = packet._replace(source_port=pick_source_port())
     source = t.cast(IpAddress, packet.source)
     content = ip_packet.build(packet.protocol, source, packet.destination, packet.port, packet.source_port)
     with _watch_rules(packet, watched) as watches:
@@ -162,12 +162,8 @@ def find_translation(packet: Packet) -> Translation | None:
     )
 
 
-def pick_identifier() -> int:
-    """Return an identifier for an echo request."""
-    return random.SystemRandom().randrange(1, 0xFFFF)
-
-
-def _pick_port() -> int:
+def pick_source_port() -> int:
+    """Return a port for a packet, or an identifier for an echo request."""
     return random.SystemRandom().randrange(*_PORTS)
 
 

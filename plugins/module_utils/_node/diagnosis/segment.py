@@ -385,7 +385,7 @@ def require_address(place: Place, link: Link, address: IpAddress, record: Record
     """Yield a broken step if a container lacks an address that its record has."""
     if not place.has_address(address):
         has = ", ".join(map(str, place.addresses(link))) or "none"
-        full = next((str(each) for each, dummy in list_ips(record) if each.ip == address), str(address))
+        full = {each.ip: str(each) for each, dummy in list_ips(record)}[address]
         command = place.command("ip", "address", "add", full, "dev", link.name)
         yield broken(Check.ADDRESS, place.name, f"{link.name} has the addresses {has}, not {address}", full, command)
 

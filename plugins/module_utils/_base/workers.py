@@ -52,17 +52,14 @@ class Workers:
         self._active = 1
         starter = threading.Thread(target=self._start_others)
         try:
-            starter.start()
-        except RuntimeError:  # the process may have no further thread
-            self._further = 0
-        try:
+            self._start(starter)
             self._enter()
             self._work()
             _join(starter)
         except BaseException:  # such as KeyboardInterrupt
             self._jobs.clear()
             with self._lock:
-                self._decide(0)
+                self._decide()
             _join(starter)
             raise
         if self._errors:
@@ -84,11 +81,17 @@ class Workers:
         with self._is_idle:
             self._is_idle.wait_for(lambda: self._active == 0, seconds)
 
-    def _decide(self, number: int) -> None:
-        """Set how many further threads are to start, unless that is decided. The caller holds the lock."""
+    def _start(self, starter: threading.Thread) -> None:
+        try:
+            starter.start()
+        except RuntimeError:  # the process may have no further thread
+            self._further = 0
+
+    def _decide(self) -> None:
+        """Set how many further threads the jobs that are left need, unless that is decided. The caller holds the lock."""
         if self._further is None:
-            self._further = number
-            self._active += number
+            self._further = min(self._most - 1, len(self._jobs))
+            self._active += self._further
             self._is_decided.notify()
 
     def _start_others(self) -> None:
@@ -126,7 +129,7 @@ class Workers:
         with self._lock:
             job = self._jobs.popleft() if self._jobs else None
             if self._free:
-                self._decide(min(self._most - 1, len(self._jobs)))
+                self._decide()
             return job
 
     def _enter(self) -> None:
@@ -140,7 +143,7 @@ class Workers:
         with self._lock:
             self._free += 1
             self._is_free.notify()
-            self._decide(min(self._most - 1, len(self._jobs)))
+            self._decide()
             self._count_out(1)
 
     def _count_out(self, number: int) -> None:

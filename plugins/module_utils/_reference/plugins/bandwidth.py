@@ -65,7 +65,7 @@ class Bandwidth(ChainedPlugin[_Limits]):
         return Facts(request.attachment, host_end=_require_host_end(request).name if any(config) else "")
 
     def add(self, request: PluginRequest) -> Result:
-        limits = self.read(request)
+        limits = self.config_of(request)
         if not any(limits):
             return super().add(request)
         result = request.require_prev_result()

@@ -85,7 +85,7 @@ class HostDevice(InterfacePlugin[_Config]):
     def add(self, request: PluginRequest) -> Result:
         attachment = request.attachment
         dns = ipam_config.read_dns(request.config.section("dns"))
-        device = _find_device(self.read(request))
+        device = _find_device(self.config_of(request))
         interface: JsonObject = {"name": attachment.ifname, "sandbox": attachment.netns}
         with sandbox.open_sandbox(attachment), Undo() as undo:
             if device.link is not None:

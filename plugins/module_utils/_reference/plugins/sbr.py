@@ -70,7 +70,7 @@ class SourceBasedRouting(ChainedPlugin[t.Optional[int]]):
 
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
-        table = self.read(request)
+        table = self.config_of(request)
         known = self.locate(request, table)
         if not known.ips:
             raise refuse(f"the previous result has no address of interface {request.attachment.ifname}")

@@ -79,7 +79,7 @@ class SingleLink(InterfacePlugin[LinkConfig]):
         return interfaces.describe_container(known, mtu=config.mtu, mode=config.mode)
 
     def add(self, request: PluginRequest) -> Result:
-        attachment, config = request.attachment, self.read(request)
+        attachment, config = request.attachment, self.config_of(request)
         dns = ipam_config.read_dns(request.config.section("dns"))
         has_ipam = bool(addressing.ipam_type(request))
         if self.needs_addresses and not has_ipam and not self._find_addressing(request).ips:

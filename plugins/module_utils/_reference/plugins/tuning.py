@@ -77,7 +77,7 @@ class Tuning(ChainedPlugin[_Values]):
 
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
-        values = self.read(request)
+        values = self.config_of(request)
         _require_unique(request)
         _require_allowed(request)
         _require_ipv6(request, values)

@@ -53,7 +53,7 @@ class VrfPlugin(ChainedPlugin[resources.Vrf]):
             yield route._replace(table=route.table or config.table or resources.ANY_TABLE)
 
     def add(self, request: PluginRequest) -> Result:
-        vrf = self.read(request)
+        vrf = self.config_of(request)
         result = request.require_prev_result()
         with sandbox.open_sandbox(request.attachment), Undo() as undo:
             undo.add(lambda: self.delete(request))

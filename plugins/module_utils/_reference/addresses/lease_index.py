@@ -31,8 +31,8 @@ class _Current:
 def keep() -> t.Iterator[None]:
     """Read the leases of each directory once for the block, which is a whole run; outside of it, for each search.
 
-    A run finds the leases that were there before, and its own. No other program has leases written for a container of the
-    run meanwhile, because a container has one operation at a time. Processes that are forked later need not read again.
+    A run finds the leases that were there before, and its own. It misses those that another run has written meanwhile,
+    which matter only to DEL: host-local's `delete` looks for them. Processes that are forked later need not read again.
     """
     outer = _Current.directories
     _Current.directories = {} if outer is None else outer

@@ -36,7 +36,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addr
     RangeSet,
     read_range_sets,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import LeaseDirectory
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease, LeaseDirectory
 
 
 class HostLocal(Plugin):
@@ -74,11 +74,10 @@ class HostLocal(Plugin):
                 raise refuse(f"the container has no lease in {path}")
 
     def delete(self, request: PluginRequest) -> None:
-        container_id, ifname = request.attachment.key[1:]
         with lease_directory.hold(self._directory(request)) as directory:
             if directory is not None and directory.has_leases():  # any other directory gets no lock
                 with lease_directory.hold_lock(directory):
-                    for lease in directory.leases_of(container_id, ifname):
+                    for lease in _own_leases(directory, request):
                         directory.free(lease)
 
     def gc(self, request: PluginRequest) -> None:
@@ -186,12 +185,31 @@ def _read_address(where: str, text: str) -> IpAddress:
     return interface.ip if interface else read_address(where, text)
 
 
+def _own_leases(directory: LeaseDirectory, request: PluginRequest) -> t.Iterable[Lease]:
+    """Return the leases of the attachment; the caller holds the lock of the directory.
+
+    Another run may have attached the container after this one has read the directory. Then the previous result has its
+    addresses. Without a previous result, that other run may have been killed, and all leases are read again.
+    """
+    owner = request.attachment.key[1:]
+    if request.prev_result is None:
+        leases = directory.leases()
+    else:
+        recorded = (directory.find(str(address)) for address in _recorded_addresses(request))
+        leases = [*directory.leases_of(*owner), *(lease for lease in recorded if lease is not None)]
+    return {lease.path: lease for lease in leases if lease.is_of(*owner)}.values()
+
+
 def _own_addresses(request: PluginRequest) -> list[IpAddress]:
     """Return the addresses of the previous result that are in a range; none without a previous result."""
     sets = read_range_sets(request)
+    return [each for each in _recorded_addresses(request) if any(ranges.find(each) for ranges in sets)]
+
+
+def _recorded_addresses(request: PluginRequest) -> list[IpAddress]:
     ips = request.prev_result.keys.get("ips") or () if request.prev_result else ()
     interfaces = [parse_interface(ip["address"]) for ip in ips]
-    return [each.ip for each in interfaces if each and any(ranges.find(each.ip) for ranges in sets)]
+    return [each.ip for each in interfaces if each]
 
 
 def _read_dns(path: str) -> JsonObject:

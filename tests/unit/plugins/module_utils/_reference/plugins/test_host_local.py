@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_index
 from ansible_collections.cni.node.plugins.module_utils._reference.plugins.host_local import HostLocal
 from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.plugin.fake_plugin import read_request
@@ -50,12 +51,11 @@ class Pools:
         """Return the addresses of a container."""
         return [ip["address"].partition("/")[0] for ip in self.result(container, **keys)["ips"]]
 
-    def delete(self, container: str = "blue") -> None:
-        self._plugin.delete(self._request("DEL", container))
+    def delete(self, container: str = "blue", **keys: t.Any) -> None:
+        self._plugin.delete(self._request("DEL", container, **keys))
 
     def check(self, container: str = "blue", address: str = "10.1.0.2") -> None:
-        result = {"cniVersion": "1.1.0", "ips": [{"address": f"{address}/29"}]}
-        self._plugin.check(self._request("CHECK", container, prevResult=result))
+        self._plugin.check(self._request("CHECK", container, prevResult=recorded(address)))
 
     def names(self) -> list[str]:
         return sorted(path.name for path in self._directory.iterdir())
@@ -72,6 +72,10 @@ class Pools:
         """Return the container of each lease by address."""
         files = [path for path in self._directory.glob("*") if path.name[0].isdigit() or ":" in path.name]
         return {path.name: path.read_bytes().decode().partition("\r\n")[0] for path in files}
+
+
+def recorded(address: str) -> JsonObject:
+    return {"cniVersion": "1.1.0", "ips": [{"address": f"{address}/29"}]}
 
 
 @pytest.fixture
@@ -173,6 +177,23 @@ def test_check_without_a_recorded_address_accepts_any_lease_of_the_container(poo
     pools.add("a")
     pools.check("a", "192.0.2.9")
     assert "the container has no lease in" in str(error_of(pools.check, "b", "192.0.2.9"))
+
+
+@pytest.mark.parametrize("keys", [{}, {"prevResult": recorded("10.1.0.3")}], ids=["killed", "complete"])
+def test_del_frees_what_another_run_has_assigned_since_this_one_read_the_leases(
+    pools: Pools, tmp_path: pathlib.Path, keys: JsonObject
+) -> None:
+    with lease_index.keep():
+        pools.add("red")
+        (tmp_path / "dbnet" / "10.1.0.3").write_bytes(b"blue\r\neth0")
+        pools.delete("blue", **keys)
+    assert FREE.intersection(pools.names()) == {"10.1.0.2"}
+
+
+def test_del_keeps_a_recorded_address_that_belongs_to_another_container_now(pools: Pools) -> None:
+    pools.add("red")
+    pools.delete("blue", prevResult=recorded("10.1.0.2"))
+    assert FREE.intersection(pools.names()) == {"10.1.0.2"}
 
 
 def test_nothing_is_deleted_or_collected_without_a_directory(pools: Pools, tmp_path: pathlib.Path) -> None:

@@ -16,6 +16,7 @@ import select
 import signal
 import threading
 import time
+import types
 import typing as t
 
 OUTPUT_LIMIT = 1024 * 1024
@@ -74,7 +75,9 @@ def run(
     """
     deadline = time.monotonic() + timeout
     busy_until = min(deadline, time.monotonic() + _BUSY_LIMIT)
-    with _Process(argv, environment, stdin, busy_until, output_limit) as process:
+    with contextlib.ExitStack() as stack:
+        with _deferred_interrupt():
+            process = stack.enter_context(_Process(argv, environment, stdin, busy_until, output_limit))
         stopped = process.collect(deadline)
         if stopped:
             process.kill()
@@ -98,6 +101,23 @@ def prepare() -> None:
         if descriptor > 2:
             with contextlib.suppress(OSError):
                 os.set_inheritable(descriptor, False)
+
+
+@contextlib.contextmanager
+def _deferred_interrupt() -> t.Iterator[None]:
+    """Handle an interruption, which Python raises in the main thread, when the block has ended."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    arrived: list[tuple[int, types.FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *arguments: arrived.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        for arguments in arrived[:1]:
+            handler(*arguments)
 
 
 class _Process:

@@ -281,6 +281,26 @@ def test_an_inherited_descriptor_is_not_passed_to_a_child(script: Script) -> Non
         os.close(50)
 
 
+def test_an_interruption_during_the_start_ends_the_process(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+    start = os.posix_spawn
+
+    def interrupted(*arguments: t.Any, **options: t.Any) -> int:
+        started.append(start(*arguments, **options))
+        signal.raise_signal(signal.SIGINT)
+        return started[0]
+
+    monkeypatch.setattr(os, "posix_spawn", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(script("exec sleep 60"))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert is_dead(started[0])
+
+
 def test_an_inherited_ignored_sigchld_is_reset() -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:

@@ -285,12 +285,12 @@ def test_an_interruption_during_the_start_ends_the_process(script: Script, monke
     started: list[int] = []
     start = os.posix_spawn
 
-    def interrupted(*arguments: t.Any, **options: t.Any) -> int:
+    def start_and_interrupt(*arguments: t.Any, **options: t.Any) -> int:
         started.append(start(*arguments, **options))
         signal.raise_signal(signal.SIGINT)
         return started[0]
 
-    monkeypatch.setattr(os, "posix_spawn", interrupted)
+    monkeypatch.setattr(os, "posix_spawn", start_and_interrupt)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -55,7 +55,7 @@ class Pools:
         self._plugin.delete(self._request("DEL", container, **keys))
 
     def check(self, container: str = "blue", address: str = "10.1.0.2") -> None:
-        self._plugin.check(self._request("CHECK", container, prevResult=recorded(address)))
+        self._plugin.check(self._request("CHECK", container, prevResult=make_result(address)))
 
     def names(self) -> list[str]:
         return sorted(path.name for path in self._directory.iterdir())
@@ -74,7 +74,7 @@ class Pools:
         return {path.name: path.read_bytes().decode().partition("\r\n")[0] for path in files}
 
 
-def recorded(address: str) -> JsonObject:
+def make_result(address: str) -> JsonObject:
     return {"cniVersion": "1.1.0", "ips": [{"address": f"{address}/29"}]}
 
 
@@ -179,7 +179,7 @@ def test_check_without_a_recorded_address_accepts_any_lease_of_the_container(poo
     assert "the container has no lease in" in str(error_of(pools.check, "b", "192.0.2.9"))
 
 
-@pytest.mark.parametrize("keys", [{}, {"prevResult": recorded("10.1.0.3")}], ids=["killed", "complete"])
+@pytest.mark.parametrize("keys", [{}, {"prevResult": make_result("10.1.0.3")}], ids=["killed", "complete"])
 def test_del_frees_what_another_run_has_assigned_since_this_one_read_the_leases(
     pools: Pools, tmp_path: pathlib.Path, keys: JsonObject
 ) -> None:
@@ -192,7 +192,7 @@ def test_del_frees_what_another_run_has_assigned_since_this_one_read_the_leases(
 
 def test_del_keeps_a_recorded_address_that_belongs_to_another_container_now(pools: Pools) -> None:
     pools.add("red")
-    pools.delete("blue", prevResult=recorded("10.1.0.2"))
+    pools.delete("blue", prevResult=make_result("10.1.0.2"))
     assert FREE.intersection(pools.names()) == {"10.1.0.2"}
 
 

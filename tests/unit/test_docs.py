@@ -12,6 +12,7 @@ import re
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, LEVELS
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
 from tools import tree
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -133,3 +134,9 @@ def test_the_page_on_validation_has_every_code_and_no_other() -> None:
     listed = re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE)
     named = {code for cell in listed for code in re.findall(r"`([a-z-]+)`", cell)} - set(LEVELS)
     assert named == set(CODES)
+
+
+def test_the_page_on_the_engine_lists_the_built_in_plugins() -> None:
+    text = (ROOT / "docs" / "engine.md").read_text(encoding="utf-8").partition("\n## Built-in plugins\n")[2]
+    (listed,) = re.findall(r"containernetworking/plugins: ([^.]+)\.", text)
+    assert sorted(re.split(r",?\s(?:and\s)?", listed)) == sorted(registry.TYPES)

@@ -56,7 +56,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "attachments": {"repair"},
         "gc": {"attachments", "runtimes"},
         "watch": {"repair"},
-        "boot": {"attachments", "files", "library", "repair", "watch"},
+        "boot": {"attachments", "files", "library", "repair", "runtimes", "watch"},
         "info": {"plugins", "runtimes", "watch"},
         "bundle": {"info"},
         "preflight": {"kernel", "plugins", "runtimes"},

@@ -19,14 +19,22 @@ from ansible_collections.cni.node.plugins.module_utils._base.held_directory impo
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import is_below_plugin_dirs
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 
 PLUGIN = "tuning"
 
 _ENDING = ".json"
-# Bytes; tuning writes at most five short values.
+# Bytes; tuning writes a few short values.
 _LIMIT = 4096
 _MODE = 0o600
-_KEYS = frozenset(("mac", "promisc", "mtu", "allmulti", "txQLen"))
+# What tuning saves of an interface, by the keys of its configuration.
+SAVED: t.Mapping[str, t.Callable[[Link], t.Any]] = {
+    "mac": lambda link: link.mac,
+    "promisc": lambda link: link.is_promiscuous,
+    "mtu": lambda link: link.mtu,
+    "allmulti": lambda link: link.is_all_multicast,
+    "txQLen": lambda link: link.queue_length,
+}
 
 
 class TuningFile(t.NamedTuple):
@@ -137,4 +145,4 @@ def _is_written_by_tuning(content: bytes) -> bool:
         keys = json.loads(content)
     except (ValueError, RecursionError):
         return False
-    return isinstance(keys, dict) and _KEYS.issuperset(keys)
+    return isinstance(keys, dict) and SAVED.keys() >= keys.keys()

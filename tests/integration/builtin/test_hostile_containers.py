@@ -14,6 +14,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.interface_plugin import InterfacePlugin
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
@@ -80,6 +82,11 @@ def state(green: Namespace) -> State:
     with inside(green.path):
         there = {f"{name} of green": lines for name, lines in network_state().sections.items()}
     return State({**network_state().sections, **there})
+
+
+def test_every_built_in_plugin_that_makes_an_interface_is_tried() -> None:
+    makers = {name for name in registry.TYPES if isinstance(registry.load(name), InterfacePlugin)}
+    assert makers - KINDS.keys() == {"host-device"}
 
 
 @pytest.mark.parametrize(("kind", "deed"), CASES)

@@ -180,6 +180,10 @@ TYPES["tuning"] = {"type": "tuning"}
 TYPES["host-device"] = {"type": "host-device", "device": "eth0"}
 
 
+def test_every_built_in_plugin_that_enters_a_container_is_tried_in_the_nodes_own_namespace() -> None:
+    assert registry.TYPES - TYPES.keys() == {"bandwidth", "firewall", "host-local", "portmap", "static"}
+
+
 @pytest.mark.parametrize("path", OWN_PATHS)
 @pytest.mark.parametrize("plugin_type", TYPES)
 def test_del_leaves_the_links_of_the_nodes_own_namespace(plugin_type: str, path: str) -> None:

@@ -98,29 +98,40 @@ def test_without_a_removed_network_shared_resources_stay(node: EngineNode, blue:
     assert before.without("intents").difference(node.state()) == ""
 
 
-SETTINGS = pathlib.Path("/etc/containerd/cni-test.toml")
+NETWORKS = tuple(map(pathlib.Path, ("/opt/cni/config/theirs.conflist", "/etc/apptainer/network/theirs.conflist")))
+SETTINGS = tuple(
+    map(pathlib.Path, ("/etc/containerd/cni-test.toml", "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"))
+)
 
 
-def _nomad(dummy: EngineNode) -> str:
-    path = pathlib.Path("/opt/cni/config/theirs.conflist")
-    path.parent.mkdir()
-    path.write_text(
-        json.dumps(reference_networks.network(reference_networks.bridge(), name="theirs")), encoding="utf-8"
-    )
-    return f"{path} has cni0"
+def _network_of_runtime(path: pathlib.Path) -> t.Callable[[EngineNode], str]:
+    def write(dummy: EngineNode) -> str:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            json.dumps(reference_networks.network(reference_networks.bridge(), name="theirs")), encoding="utf-8"
+        )
+        return f"{path} has cni0"
+
+    return write
 
 
-def _containerd(dummy: EngineNode) -> str:
-    """Configure containerd with the directory of its networks."""
-    directory = pathlib.Path("/var/lib/cni/theirs")
-    directory.mkdir()
-    SETTINGS.parent.mkdir(exist_ok=True)
-    SETTINGS.write_text(f'[plugins."io.containerd.grpc.v1.cri".cni]\n  conf_dir = "{directory}"\n', encoding="utf-8")
-    path = directory / "10-theirs.conf"
-    path.write_text(
-        json.dumps(reference_networks.single(reference_networks.bridge(), "0.4.0", name="theirs")), encoding="utf-8"
-    )
-    return f"{path} has cni0"
+def _directory_of_containerd(settings: pathlib.Path) -> t.Callable[[EngineNode], str]:
+    """Return a function that configures containerd with the directory of its networks."""
+
+    def write(dummy: EngineNode) -> str:
+        directory = pathlib.Path("/var/lib/cni/theirs")
+        directory.mkdir()
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text(
+            f'[plugins."io.containerd.grpc.v1.cri".cni]\n  conf_dir = "{directory}"\n', encoding="utf-8"
+        )
+        path = directory / "10-theirs.conf"
+        path.write_text(
+            json.dumps(reference_networks.single(reference_networks.bridge(), "0.4.0", name="theirs")), encoding="utf-8"
+        )
+        return f"{path} has cni0"
+
+    return write
 
 
 def _default_bridge(node: EngineNode) -> str:
@@ -191,15 +202,15 @@ FILES = {
 @pytest.fixture(autouse=True)
 def files() -> t.Iterator[None]:
     yield
-    for path in (*map(pathlib.Path, FILES), SETTINGS):
+    for path in (*map(pathlib.Path, FILES), *NETWORKS, *SETTINGS):
         path.unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(
     "use",
     [
-        _nomad,
-        _containerd,
+        *map(_network_of_runtime, NETWORKS),
+        *map(_directory_of_containerd, SETTINGS),
         _default_bridge,
         _cut_off,
         _unreadable,

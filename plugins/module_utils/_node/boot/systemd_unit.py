@@ -16,9 +16,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import Libr
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import OWNERS, RUNTIMES
 
 _LIST = "# cache_dirs: "
 
+# Podman has no service, and starts containers with these.
+_UNITS_OF_PODMAN = ("podman.service", "podman-restart.service")
 # Firewalls start before network-pre.target and flush rules then; container runtimes may request the same addresses.
 _TEXT = """\
 # Written by cni.node for the attachments with persist: changes are overwritten, use a drop-in instead.
@@ -26,7 +29,7 @@ _TEXT = """\
 [Unit]
 Description=Restore the CNI attachments of network namespaces
 After=network-pre.target network.target
-Before=containerd.service crio.service docker.service podman.service podman-restart.service kubelet.service
+Before={runtimes}
 RequiresMountsFor={mounts}
 
 [Service]
@@ -89,6 +92,13 @@ class SystemdUnit:
 def _describe_unit(directories: t.Sequence[str], library: Library) -> str:
     return _TEXT.format(
         listed=f"{_LIST}{json.dumps(directories)}",
+        runtimes=" ".join(_list_units()),
         mounts=unit_files.mounts(library.top, *directories),
         command=unit_files.python_command(library.path, *directories),
     )
+
+
+def _list_units() -> list[str]:
+    """Return the units that start containers, of all runtimes."""
+    groups = [*(runtime.units for runtime in RUNTIMES), *(owner.units for owner in OWNERS), _UNITS_OF_PODMAN]
+    return sorted({unit for units in groups for unit in units})

@@ -59,8 +59,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.runtimes import row
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory, lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
-# In the order of collection: links come before the chains that are kept while their link exists. A new kind of leak is one
-# more class here. Attachments (records.py) and leases are not in it: each directory of leases has its finder.
+# In the order of collection: links come before the chains that are kept while their link exists. A new kind of what
+# plugins leave is one more class here. Attachments (records.py), leases, which have a finder for each directory, and files of
+# this collection (own_files.py) are not in it.
 FINDERS: t.Final[tuple[t.Callable[[GcRun], Finder[t.Any]], ...]] = (
     IptablesRuleFinder,
     NftMasqueradeFinder,

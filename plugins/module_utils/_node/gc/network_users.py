@@ -19,34 +19,19 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.runtime_settings import find_configured
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
-# The default conf dirs of runtimes: containerd, CRI-O, nerdctl, Podman, Multus, Nomad, k3s and RKE2,
-# MicroK8s.
-_DIRECTORIES = (
-    "/etc/cni/net.d",
+# Directories with networks that no row of `RUNTIMES` has: of Multus, of Podman with netavark, of MicroK8s, and of RKE2, whose
+# charts have set its own.
+_FURTHER_DIRECTORIES = (
     "/etc/cni/multus/net.d",
     "/etc/containers/networks",
     "/usr/share/containers/networks",
     "/run/containers/networks",
-    "/opt/cni/config",
     "/var/lib/rancher/*/agent/etc/cni/net.d",
     "/var/snap/microk8s/current/args/cni-network",
-)
-# Where runtimes set other directories.
-_SETTINGS = (
-    "/etc/containerd/*.toml",
-    "/etc/containerd/conf.d/*.toml",
-    "/etc/crio/crio.conf",
-    "/etc/crio/crio.conf.d/*",
-    "/etc/containers/containers.conf",
-    "/etc/containers/containers.conf.d/*.conf",
-    "/etc/nerdctl/nerdctl.toml",
-    "/etc/nomad.d/*",
-)
-_SETTING = re.compile(
-    rb'^\s*"?(?:conf_dir|network_dir|network_config_dir|cni_netconfpath|cni_config_dir)"?\s*[=:]\s*["\']([^"\'\n]+)["\']',
-    re.MULTILINE,
 )
 _WORD = re.compile(r"[\w.:-]+")
 
@@ -83,9 +68,8 @@ class NetworkUsers:
             removed: In a dry run, files that a run would have removed by now.
         """
         users = [_read_record(record) for record in records]
-        settings, unreadable = _read(path for pattern in _SETTINGS for path in sorted(glob.glob(pattern)))
-        others = [os.fsdecode(path) for content in settings.values() for path in _SETTING.findall(content)]
-        files, errors = _read(path for path in _files(directory, others) if path not in removed)
+        conf_dirs, unreadable = _find_conf_dirs()
+        files, errors = _read(path for path in _files([directory, *conf_dirs]) if path not in removed)
         users += [NetworkUser(path, _words(content)) for path, content in files.items()]
         return cls(users, [*unreadable, *errors])
 
@@ -111,9 +95,22 @@ def _read(paths: t.Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
     return contents, errors
 
 
-def _files(directory: str, others: t.Iterable[str]) -> list[str]:
+def _find_conf_dirs() -> tuple[list[str], list[str]]:
+    """Return the conf dirs of all runtimes, the usual ones and those in configuration files; and errors of these files."""
+    settings = [runtime.setup.conf_dir for runtime in RUNTIMES]
+    patterns = [path for setting in settings for path in (*setting.defaults, *setting.unset)]
+    paths = [path for pattern in (*patterns, *_FURTHER_DIRECTORIES) for path in sorted(glob.glob(pattern))]
+    unreadable = []
+    for setting in settings:
+        try:
+            paths += [path for configured in find_configured(setting) for path in configured.paths]
+        except CniError as exc:
+            unreadable.append(exc.msg)
+    return paths, unreadable
+
+
+def _files(conf_dirs: t.Iterable[str]) -> list[str]:
     """Return the network configuration files of all runtimes, with those in directories below their conf dirs."""
-    conf_dirs = [directory, *(path for pattern in _DIRECTORIES for path in sorted(glob.glob(pattern))), *others]
     tops = dict.fromkeys(map(os.path.realpath, conf_dirs))
     below = [os.path.join(top, name) for top in tops for name in _directories(top)]
     return [os.path.join(top, name) for top in (*tops, *below) for name in conf_dir.list_files(top)]

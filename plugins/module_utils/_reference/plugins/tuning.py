@@ -60,15 +60,8 @@ class Tuning(ChainedPlugin[_Values]):
         def source(key: str) -> Keys:
             return given if key in given else config
 
-        link = resources.ExpectedLink(
-            ifname,
-            inside=True,
-            mac=veth_pair.read_mac(request, (given, request.runtime_config), (config,)),
-            mtu=source("mtu").integer("mtu", within=PACKET_SIZE),
-            is_promiscuous=source("promisc").flag("promisc"),
-            all_multicast=source("allmulti").optional_flag("allmulti"),
-            queue_length=source("txQLen").optional_integer("txQLen", within=UINT32),
-        )
+        mac = veth_pair.read_mac(request, (given, request.runtime_config), (config,))
+        link = _read_link(ifname, mac, source)
         return _Values(link, {**_read_settings(config, ifname), **_read_settings(given, ifname)})
 
     def describe(self, config: _Values, known: Facts) -> t.Iterator[resources.Resource]:
@@ -96,6 +89,33 @@ class Tuning(ChainedPlugin[_Values]):
             former = Keys(json_text.as_object(json_text.decode(content, file.path), file.path))
             sandbox.run_inside(request.attachment, lambda writer: _restore(writer, request.attachment.ifname, former))
         file.remove()
+
+
+def _read_link(ifname: str, mac: str, source: t.Callable[[str], Keys]) -> resources.ExpectedLink:
+    """Return an interface with the values of several keys.
+
+    Args:
+        source: Returns the object that has a key.
+    """
+    return resources.ExpectedLink(
+        ifname,
+        inside=True,
+        mac=mac,
+        mtu=source("mtu").integer("mtu", within=PACKET_SIZE),
+        is_promiscuous=source("promisc").flag("promisc"),
+        all_multicast=source("allmulti").optional_flag("allmulti"),
+        queue_length=source("txQLen").optional_integer("txQLen", within=UINT32),
+    )
+
+
+def _values_by_key(link: resources.ExpectedLink) -> JsonObject:
+    return {
+        "mac": link.mac,
+        "promisc": link.is_promiscuous,
+        "mtu": link.mtu,
+        "allmulti": link.all_multicast,
+        "txQLen": link.queue_length,
+    }
 
 
 def _data_dir(request: PluginRequest) -> str:
@@ -178,13 +198,9 @@ def _write(writer: KernelWriter, request: PluginRequest, values: _Values) -> Non
 
 def _save(link: Link, request: PluginRequest, expected: resources.ExpectedLink) -> None:
     """Write the former values to the file of the attachment, as tuning does."""
-    former: JsonObject = {
-        **({"mac": link.mac} if expected.mac else {}),
-        **({"promisc": link.is_promiscuous} if expected.is_promiscuous else {}),
-        **({"mtu": link.mtu} if expected.mtu else {}),
-        **({"allmulti": link.is_all_multicast} if expected.all_multicast is not None else {}),
-        **({"txQLen": link.queue_length} if expected.queue_length is not None else {}),
-    }
+    unset = _values_by_key(resources.ExpectedLink(expected.name, inside=True))
+    changed = [key for key, value in _values_by_key(expected).items() if value != unset[key]]
+    former = {key: saved_values.SAVED[key](link) for key in changed}
     saved_values.write(_data_dir(request), *request.attachment.key[1:], former)
 
 
@@ -193,14 +209,7 @@ def _restore(writer: KernelWriter, ifname: str, former: Keys) -> None:
     link = rtnetlink.link(ifname)
     if link is None:
         return
-    expected = resources.ExpectedLink(
-        ifname,
-        inside=True,
-        mac=former.text("mac"),
-        mtu=former.integer("mtu"),
-        all_multicast=former.optional_flag("allmulti"),
-        queue_length=former.optional_integer("txQLen"),
-    )
+    expected = _read_link(ifname, former.text("mac"), lambda dummy: former)
     writing.set_properties(writer, link, expected)
     if "promisc" in former:
         writer.set_promiscuous(link.ifindex, former.flag("promisc"))

@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
 
 DIRECTORIES = ["/var/lib/cni", '/var/a b/"%$\\']
 
@@ -36,6 +37,14 @@ def test_the_files_are_written_once_and_removed(unit: SystemdUnit, paths: NodePa
     assert settle(unit) == ["removed"] * 2
     assert settle(unit) == []
     assert unit.read_cache_dirs() == []
+
+
+def test_attachments_are_restored_before_any_runtime_starts_containers(unit: SystemdUnit, paths: NodePaths) -> None:
+    settle(unit, *DIRECTORIES)
+    lines = pathlib.Path(paths.restore_unit).read_text(encoding="utf-8").splitlines()
+    (units,) = [line.partition("=")[2].split() for line in lines if line.startswith("Before=")]
+    services = {each for runtime in RUNTIMES for each in runtime.units}
+    assert services | {"docker.service", "podman-restart.service"} <= set(units)
 
 
 def test_another_release_changes_the_unit_alone(unit: SystemdUnit, paths: NodePaths) -> None:

@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 V4: JsonObject = {"type": "host-local", "subnet": "10.1.0.0/16"}
 V6: JsonObject = {"type": "host-local", "ranges": [[{"subnet": "fd00::/64"}]]}
@@ -179,6 +180,12 @@ def test_each_plugin_has_exactly_its_requirements(
     needs = needs_of(plugins)
     assert (set(needs.modules), set(needs.settings), set(needs.programs)) == (modules, settings, programs)
     assert needs.values == dict.fromkeys(settings, "1")
+
+
+def test_the_requirements_of_every_reference_plugin_are_tested() -> None:
+    plugins = [plugin for case, *dummy in CASES.values() for plugin in case]
+    types = {keys["type"] for plugin in plugins for keys in (plugin, plugin.get("ipam", plugin))}
+    assert set(catalogue.types_where(lambda plugin: plugin.is_reference)) <= types
 
 
 def test_every_requirement_names_its_plugin_network_and_reason() -> None:

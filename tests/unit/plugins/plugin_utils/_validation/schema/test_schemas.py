@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
 
 pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
@@ -24,11 +25,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import
 
 DIRECTORY = pathlib.Path(schemas.__file__).parents[2] / "schemas"
 NAMES = sorted(str(path.relative_to(DIRECTORY).with_suffix("")) for path in DIRECTORY.rglob("*.json"))
-REFERENCE = (
-    *("bridge", "ptp", "macvlan", "ipvlan", "vlan", "host-device", "dummy", "tap", "loopback"),
-    *("host-local", "static", "dhcp"),
-    *("tuning", "portmap", "bandwidth", "firewall", "sbr", "vrf"),
-)
+REFERENCE = catalogue.types_where(lambda plugin: plugin.is_reference)
 
 
 def parts(value: t.Any) -> t.Iterator[JsonObject]:

@@ -59,6 +59,7 @@ _MOUNTS = "/proc/self/ns/mnt"
 _NETWORK = "/proc/self/ns/net"
 _SERVE = "--serve"
 _VERSION = ["--version"]
+_POLL_INTERVAL = 0.005  # seconds
 _STREAMS = 4  # standard input, output and error, and the network namespace
 
 # Only what the interpreter has built in: imports would take most of its time.
@@ -296,6 +297,8 @@ def _warm_playbooks(program: str) -> Run:
         for name, definition in definitions.items():
             if name == "DEFAULT_LOCAL_TMP" or different & {entry["name"] for entry in definition.get("env", ())}:
                 setattr(constants, name, constants.config.get_config_value(name))
+        # A run that looks for results every millisecond takes a tenth of a processor for that.
+        constants.DEFAULT_INTERNAL_POLL_INTERVAL = _POLL_INTERVAL
         sys.argv = ["ansible-playbook", *argv]
         return PlaybookCLI.cli_executor(sys.argv)
 

@@ -15,6 +15,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.tests.integration.ansible import ansible_project
 from ansible_collections.cni.node.tests.integration.ansible.page_places import (
     Place,
     install_plugins,
@@ -88,8 +89,9 @@ def commands_of(path: pathlib.Path) -> list[str]:
 
 
 def make_reader(directory: pathlib.Path, playbook: WarmProgram) -> Reader:
-    """Return a reader whose `ansible-playbook` is a warm one."""
-    environment = pages.reader_environment(directory / ".ansible")
+    """Return a reader whose `ansible-playbook` is a warm one, which has the callback of projects, but not enabled."""
+    environment = ansible_project.environment(directory / ".ansible", is_warm=False)
+    del environment["ANSIBLE_CALLBACKS_ENABLED"]
     return Reader(directory, {**environment, "PATH": f"{playbook.path.parent}:{environment['PATH']}"})
 
 

@@ -84,26 +84,5 @@ def gateway_outside_subnet(
     )._replace(is_conditional=not is_used)
 
 
-def family_mismatch(document: Document, path: str, value: str, subnet: IpNetwork) -> Finding:
-    message = f"{value} and {subnet} belong to different address families"
-    return document.finding("family-mismatch", path, message, f"expected: IPv{subnet.version}", value)
-
-
-def address_outside_subnet(
-    document: Document, address: IpAddress, subnet: IpNetwork, path: str, value: object
-) -> Finding | None:
-    """Return a finding about an address of a range that is not in its subnet, or None.
-
-    Args:
-        value: The address as it is written.
-    """
-    if address.version != subnet.version:
-        return family_mismatch(document, path, str(value), subnet)
-    if address in subnet:
-        return None
-    message = f"{address} is not in the subnet {subnet}"
-    return document.finding("range-outside-subnet", path, message, expected_address(subnet), value)
-
-
 def expected_address(subnet: IpNetwork) -> str:
     return f"expected: an address in {subnet}"

@@ -25,7 +25,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.cluster
     parse_exclusion,
     parse_range,
 )
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.pools import check_host
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.pools import (
+    check_host,
+    family_mismatch,
+)
 
 
 def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
@@ -59,9 +62,13 @@ def _check_range(document: Document, keys: JsonObject, path: str, written: Writt
     for key, end, value in ends:
         if end is None:
             continue
-        outside = addresses.address_outside_subnet(document, end, subnet, join(path, key), value)
-        if outside is not None:
-            yield outside
+        if end.version != subnet.version:
+            yield family_mismatch(document, join(path, key), str(end), subnet)
+        elif end not in subnet:
+            message = f"{end} is not in the subnet {subnet}"
+            yield document.finding(
+                "range-outside-subnet", join(path, key), message, addresses.expected_address(subnet), value
+            )
         else:
             inside[key] = end
     first, last = inside.get("range", inside.get("range_start")), written.last or inside.get("range_end")
@@ -80,7 +87,7 @@ def _check_exclusions(
         if excluded is None:
             continue
         if excluded.version != written.subnet.version:
-            finding = addresses.family_mismatch(document, place, text, written.subnet)
+            finding = family_mismatch(document, place, text, written.subnet)
         elif not excluded.overlaps(written.subnet):
             message = f"{excluded} is not in the subnet {written.subnet}"
             hint = addresses.expected_address(written.subnet)
@@ -118,7 +125,7 @@ def _check_gateway(document: Document, plugin: DocumentPlugin, parts: list[Range
     of_family = [subnet for subnet in subnets if subnet.version == gateway.version]
     own = next((subnet for subnet in of_family if gateway in subnet), None)
     if not of_family:
-        yield addresses.family_mismatch(document, place, str(gateway), subnets[0])
+        yield family_mismatch(document, place, str(gateway), subnets[0])
     elif own is not None:
         yield from check_host(document, gateway, own, place)
         for part in parts:

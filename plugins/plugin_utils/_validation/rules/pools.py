@@ -70,9 +70,13 @@ def _check_ends(document: Document, keys: dict[str, t.Any], path: str, subnet: I
         end = parse_address(keys.get(key))
         if end is None:
             continue
-        outside = addresses.address_outside_subnet(document, end, subnet, join(path, key), keys[key])
-        if outside is not None:
-            yield outside
+        if end.version != subnet.version:
+            yield family_mismatch(document, join(path, key), keys[key], subnet)
+        elif end not in subnet:
+            message = f"{end} is not in the subnet {subnet}"
+            yield document.finding(
+                "range-outside-subnet", join(path, key), message, addresses.expected_address(subnet), keys[key]
+            )
         else:
             inside[key] = int(end)
             yield from _check_end(document, ipaddress.ip_interface((end, subnet.prefixlen)), join(path, key))
@@ -90,7 +94,7 @@ def _check_gateway(
     if gateway is None:
         return
     if gateway.version != subnet.version:
-        yield addresses.family_mismatch(document, place, keys["gateway"], subnet)
+        yield family_mismatch(document, place, keys["gateway"], subnet)
     elif (
         gateway not in subnet and not gateway.is_link_local and catalogue.find_plugin_type(plugin.type).gateway_on_link
     ):
@@ -127,7 +131,7 @@ def _compare_ranges(document: Document, ranges: list[Range]) -> t.Iterator[Findi
     families = {pool.group: pool.subnet for pool in reversed(ranges)}
     for pool in ranges:
         if pool.subnet.version != families[pool.group].version:
-            yield addresses.family_mismatch(document, join(pool.path, "subnet"), str(pool.subnet), families[pool.group])
+            yield family_mismatch(document, join(pool.path, "subnet"), str(pool.subnet), families[pool.group])
     for pool, other in itertools.combinations(ranges, 2):
         if pool.overlaps(other):
             message = f"the range {other.first} to {other.last} overlaps with {pool.first} to {pool.last}"
@@ -183,3 +187,8 @@ def _check_static_address(
     if first != path:
         message = f"the address {own} is given twice"
         yield document.finding("address-twice", path, message, f"remove it; the other one is at {first}", str(own))
+
+
+def family_mismatch(document: Document, path: str, value: str, subnet: IpNetwork) -> Finding:
+    message = f"{value} and {subnet} belong to different address families"
+    return document.finding("family-mismatch", path, message, f"expected: IPv{subnet.version}", value)

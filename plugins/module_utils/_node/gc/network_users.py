@@ -97,7 +97,8 @@ def _read(paths: t.Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
 
 def _find_conf_dirs() -> tuple[list[str], list[str]]:
     """Return the conf dirs of all runtimes, the usual ones and those in configuration files; and errors of these files."""
-    settings = [runtime.setup.conf_dir for runtime in RUNTIMES]
+    # Runtimes may have the same one.
+    settings = tuple(dict.fromkeys(runtime.setup.conf_dir for runtime in RUNTIMES))
     patterns = [path for setting in settings for path in (*setting.defaults, *setting.unset)]
     paths = [path for pattern in (*patterns, *_FURTHER_DIRECTORIES) for path in sorted(glob.glob(pattern))]
     unreadable = []

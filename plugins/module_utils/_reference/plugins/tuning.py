@@ -211,8 +211,8 @@ def _restore(writer: KernelWriter, ifname: str, former: Keys) -> None:
         return
     expected = _read_link(ifname, former.text("mac"), lambda dummy: former)
     writing.set_properties(writer, link, expected)
-    if "promisc" in former:
-        writer.set_promiscuous(link.ifindex, former.flag("promisc"))
+    if "promisc" in former and not expected.is_promiscuous:
+        writer.set_promiscuous(link.ifindex, False)
 
 
 def _with_mac(result: Result, ifname: str, mac: str) -> Result:

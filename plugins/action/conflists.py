@@ -17,13 +17,9 @@ from ansible_collections.cni.node.plugins.plugin_utils._option_values import pla
 from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import ConflistsArguments, list_of_dicts
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.source import Source
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import check_levels
-from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schemas import load_library
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, validate
 
 _LEVELS = (*CONTROLLER_LEVELS, NODE)
-
-# Ansible imports this file before it forks a process for each task and host.
-load_library()
 
 
 class ActionModule(ComparingAction, ConflistsArguments):

@@ -53,7 +53,7 @@ def schema_findings(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any])
             continue
         keys = KeyReader(functools.partial(_notice, results, entry.file))
         read = keys.read(entry.arguments, schemas.load(_SCHEMA), entry.path())
-        for problem in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
+        for problem in map(violation, schemas.violations(_SCHEMA, read)):
             _notice(
                 results,
                 entry.file,

@@ -34,7 +34,7 @@ def schema_findings(attachments: t.Sequence[t.Any]) -> list[Finding]:
     for file, values in _all_arguments(attachments):
         keys = KeyReader(functools.partial(_report, results, file))
         read = keys.read(values, schemas.load(_SCHEMA), _OPTION)
-        for problem in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
+        for problem in map(violation, schemas.violations(_SCHEMA, read)):
             results.append(Finding(problem.code, file, f"{_OPTION}{problem.path}", _message(problem), problem.hint))
     return results
 

@@ -59,7 +59,7 @@ def result_findings(result: t.Any, file: str) -> list[Finding]:
         AnsibleError: jsonschema is missing on the controller.
     """
     by_family = isinstance(result, dict) and result.get("cniVersion", "0.1.0") in ("0.1.0", "0.2.0", "")
-    errors = schemas.validator("result-0.2.0" if by_family else "result").iter_errors(result)
+    errors = schemas.violations("result-0.2.0" if by_family else "result", result)
     return [
         Finding(problem.code, file, problem.path, problem.message, problem.hint, problem.value)
         for problem in map(violation, errors)
@@ -186,6 +186,6 @@ def _has_ranges(plugin: DocumentPlugin) -> bool:
 
 
 def _find_violations(document: Document, schema: str, value: t.Any, path: str) -> t.Iterator[Finding]:
-    for error in schemas.validator(schema).iter_errors(value):
+    for error in schemas.violations(schema, value):
         problem = violation(error)
         yield document.finding(problem.code, f"{path}{problem.path}", problem.message, problem.hint, problem.value)

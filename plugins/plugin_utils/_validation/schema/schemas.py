@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import importlib.util
 import json
 import os
 import typing as t
@@ -75,52 +75,48 @@ def annotation(plugin_type: object, name: str) -> t.Any:
     return load(f"{_PLUGINS}/{plugin_type}").get(name) if known else None
 
 
-@functools.cache
-def validator(name: str) -> jsonschema.protocols.Validator:
-    """Return the validator of a schema.
+def violations(name: str, value: t.Any) -> t.Iterator[jsonschema.ValidationError]:
+    """Return what violates a schema.
 
     Raises:
         AnsibleError: jsonschema is missing on the controller.
     """
-    return _validator_class()(_without_annotations(load(name)), format_checker=_formats())
-
-
-def load_library() -> None:
-    """Import jsonschema if the controller has it, so that processes forked later need not."""
-    with contextlib.suppress(AnsibleError):
-        _validator_class()
-        _formats()
+    _require_library()
+    return iter(()) if fast_path.accepts(_bare(name), value) else validator(name).iter_errors(value)
 
 
 @functools.cache
-def _validator_class() -> t.Callable[..., jsonschema.protocols.Validator]:
-    try:
-        from jsonschema import Draft202012Validator, validators
-    except ImportError as exc:
+def _require_library() -> None:
+    if importlib.util.find_spec("jsonschema") is None:
         raise AnsibleError(
             "validation of network configurations needs the Python package jsonschema 4.17 or newer on the controller;"
             " install it for the Python that runs Ansible, for example with: pip install 'jsonschema>=4.17'"
-        ) from exc
-    # Plugins, which are written in Go, refuse 1500.0 as an integer.
-    checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: fast_path.is_integer(value))
-    validator_class = validators.extend(
-        Draft202012Validator, {"properties": fast_path.properties, "items": fast_path.items}, type_checker=checker
-    )
-    return t.cast("t.Callable[..., jsonschema.protocols.Validator]", validator_class)
+        )
 
 
 @functools.cache
-def _formats() -> jsonschema.FormatChecker:
-    import jsonschema
+def validator(name: str) -> jsonschema.protocols.Validator:
+    """Return the validator of a schema."""
+    # Loaded late: most networks are valid.
+    from jsonschema import Draft202012Validator, FormatChecker, validators
 
-    checker = jsonschema.FormatChecker(formats=())
-    for name, rule in FORMATS.items():
-        checker.checks(name)(_make_text_rule(rule))
-    return checker
+    # Plugins, which are written in Go, refuse 1500.0 as an integer.
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: fast_path.is_integer(value))
+    formats = FormatChecker(formats=())
+    for format_name, rule in FORMATS.items():
+        formats.checks(format_name)(_make_text_rule(rule))
+    validator_class = t.cast("t.Any", validators.extend(Draft202012Validator, type_checker=types))
+    return t.cast("jsonschema.protocols.Validator", validator_class(_bare(name), format_checker=formats))
 
 
 def _make_text_rule(rule: t.Callable[[str], bool]) -> t.Callable[[object], bool]:
     return lambda value: not isinstance(value, str) or rule(value)
+
+
+@functools.cache
+def _bare(name: str) -> Schema:
+    """Return a schema without annotations, which validation would read again and again."""
+    return t.cast(Schema, _without_annotations(load(name)))
 
 
 def _read(file: str) -> t.Any:

@@ -121,8 +121,7 @@ def test_data_without_a_json_form_is_refused() -> None:
 
 
 def test_an_error_without_jsonschema_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cached in (schemas.validator, schemas._validator_class):
-        cached.cache_clear()
+    schemas._require_library.cache_clear()
     monkeypatch.setitem(t.cast("JsonObject", __import__("sys").modules), "jsonschema", None)
     with pytest.raises(AnsibleError, match=r"pip install 'jsonschema>=4\.17'"):
         conflist_findings(GOOD)

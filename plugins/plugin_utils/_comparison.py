@@ -80,9 +80,11 @@ class ComparingAction(LibraryAction):
 
     def _prepare(self, planned: t.Sequence[_Task], variables: JsonObject) -> t.Iterator[JsonObject]:
         """Yield `module` and `arguments` for the node, up to the first task that has to run itself."""
+        # One for all: a new one looks up each filter again.
+        templar = self._templar.copy_with_new_env()
         for planned_task in planned:
             available = {**variables, **_trust_all(planned_task.variables)}
-            templar = self._templar.copy_with_new_env(available_variables=available)
+            templar.available_variables = available
             task = self._task.copy()
             task.action = planned_task.action
             task.args = _without(variables.get("omit"), templar.template(_trust_all(planned_task.arguments)))

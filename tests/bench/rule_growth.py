@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import functools
+import pathlib
 import subprocess
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial import named_netns as trial_netns
 from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.bench.contestants import COMMANDS, EngineProcess, start_over
@@ -20,6 +22,8 @@ from ansible_collections.cni.node.tests.bench.series import by_key, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
 BACKENDS = ("iptables", "nftables")
+NO_RULES, WITH_IPV6 = "no rules", "no rules, with IPv6"
+IPV6_SWITCHES = [pathlib.Path("/proc/sys/net/ipv6/conf", name, "disable_ipv6") for name in ("all", "default")]
 GROWTH = Target(1.3)
 
 
@@ -29,15 +33,17 @@ def chapter(bench: Bench) -> str:
     engine = EngineProcess(node, bench.workers, "always")
     sizes = (effort.few, effort.many)
     networks = {backend: bench_networks.ruled(node.leases, backend) for backend in BACKENDS}
-    networks["no rules"] = bench_networks.plain(node.leases)
+    networks[NO_RULES] = networks[WITH_IPV6] = bench_networks.plain(node.leases)
     items = {name: node.attachments(network, effort.many) for name, network in networks.items()}
     turns = {
-        f"{name}, {size}": functools.partial(_turn, engine, items[name][:size]) for name in networks for size in sizes
+        f"{name}, {size}": functools.partial(_turn, engine, items[name][:size], ipv6=name == WITH_IPV6)
+        for name in networks
+        for size in sizes
     }
     try:
         measured = by_key(interleaved(effort.rounds, turns))
     finally:
-        containers = [item["container_id"] for item in items["no rules"][effort.few :]]
+        containers = [item["container_id"] for item in items[NO_RULES][effort.few :]]
         trial_netns.ensure(NODE_PATHS, containers, present=False, dry_run=False)
         node.clean()
     few, many = sizes
@@ -55,10 +61,23 @@ def chapter(bench: Bench) -> str:
     )
 
 
-def _turn(engine: EngineProcess, items: t.Sequence[JsonObject]) -> dict[str, float]:
+def _turn(engine: EngineProcess, items: t.Sequence[JsonObject], *, ipv6: bool) -> dict[str, float]:
     start_over(engine.node, engine, items)
+    _set_ipv6(items, ipv6)
     try:
         return {command: engine.measure(command, items)[1] * 1000 / len(items) for command in COMMANDS}
     finally:
         engine.node.clean()
         subprocess.run(["nft", "flush", "ruleset"], check=True)
+        _set_ipv6(items, True)
+
+
+def _set_ipv6(items: t.Sequence[JsonObject], is_enabled: bool) -> None:
+    """Switch IPv6 in the containers. With it, each sends packets to all ports of the bridge as soon as its interface is up."""
+
+    def write() -> None:
+        for switch in IPV6_SWITCHES:
+            switch.write_text("0" if is_enabled else "1", encoding="ascii")
+
+    for item in items:
+        netns.run_inside(item["netns"], write)

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._comparison import ComparingAction
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import RequiredConflistsAction
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import settings
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 from ansible_collections.cni.node.plugins.plugin_utils._packages import PackagesAction
 
 
 class ActionModule(ComparingAction, PackagesAction, RequiredConflistsAction):
-    """Prepare network configurations, check `sysctls` given as text, and install packages that the node lacks."""
+    """Prepare network configurations, read `sysctls` given as text, and install packages that the node lacks."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        sysctls = plain(self._task.args.get("sysctls"))
-        if isinstance(sysctls, str) and sysctls.strip() and not sysctls.lstrip().startswith("{") and "=" not in sysctls:
-            raise AnsibleActionFail(
-                f"sysctls: {sysctls!r} is not a setting; expected: key=value", result=dict(self.NOTHING)
-            )
+        if "sysctls" in self._task.args:
+            try:
+                self._task.args["sysctls"] = settings(plain(self._task.args["sysctls"]))
+            except AnsibleFilterError as exc:
+                raise AnsibleActionFail(f"sysctls: {exc}", result=dict(self.NOTHING)) from exc
         self.require_packages()
         return super().run(tmp, task_vars)
 

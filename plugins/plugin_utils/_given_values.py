@@ -45,6 +45,29 @@ def objects(given: t.Any) -> t.Any:
     return (_read_yaml(given) if isinstance(given, str) else given) or []
 
 
+def settings(given: t.Any) -> t.Any:
+    """Return a dictionary, which may be text: ``key=value`` on each line, or YAML. Null and blank text are an empty one.
+
+    Several settings on a single line are returned unchanged, because options of the type dict may have this form.
+
+    Raises:
+        AnsibleFilterError: A line is no setting, or the text is not YAML.
+    """
+    if not isinstance(given, str):
+        return {} if given is None else given
+    lines = [line for line in map(str.strip, given.splitlines()) if line and not line.startswith("#")]
+    if not any("=" in line for line in lines) or lines[0].startswith("{"):
+        read = _read_yaml(given) or {}
+        if isinstance(read, dict):
+            return read
+    odd = [line for line in lines if "=" not in line]
+    if odd:
+        raise AnsibleFilterError(f"{odd[0]!r} is not a setting; expected: key=value")
+    if len(lines) == 1 and lines[0].count("=") > 1:
+        return given
+    return {key.strip(): value.strip() for key, dummy, value in (line.partition("=") for line in lines)}
+
+
 def _read_yaml(text: str) -> t.Any:
     try:
         return yaml.safe_load(text)

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.cni.node.plugins.plugin_utils._given_values import objects, or_default, words
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import objects, or_default, settings, words
 
 ROLES = pathlib.Path(__file__).parents[4] / "roles"
 # It turns null into the text None, which is neither empty nor a value.
@@ -77,3 +77,28 @@ def test_text_that_is_not_yaml_is_one_short_error(read: t.Callable[[object], obj
 @pytest.mark.parametrize("file", sorted(ROLES.glob("*/tasks/*.yml")), ids=lambda file: str(file.relative_to(ROLES)))
 def test_no_role_converts_null_to_text_before_it_looks_for_a_value(file: pathlib.Path) -> None:
     assert CONVERTED.findall(file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"a": 1}, {"a": 1}),
+        (None, {}),
+        (" \n# nothing\n", {}),
+        ("a = 1\n\n  # b=2\nc=4 5\n", {"a": "1", "c": "4 5"}),
+        ("# more = less\na=4 5", {"a": "4 5"}),
+        ("# text\na: 1\n", {"a": 1}),
+        ('{"a": "b=c"}', {"a": "b=c"}),
+        ("a=1, b=2", "a=1, b=2"),
+        (7, 7),
+    ],
+    ids=repr,
+)
+def test_settings_may_be_lines_or_yaml(given: object, expected: object) -> None:
+    assert settings(given) == expected
+
+
+@pytest.mark.parametrize("given", ["a 1", "b=2\na 1", "# more = less\na 1"])
+def test_a_line_that_is_no_setting_is_named(given: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"^'a 1' is not a setting; expected: key=value$"):
+        settings(given)

@@ -47,6 +47,12 @@ options:
       - Variables of the task, such as those of the play. They are used where a host does not define its own.
     type: dict
     default: {}
+  names:
+    description:
+      - Names of further variables of the task. Unknown ones are found.
+    type: list
+    elements: str
+    default: []
 
 seealso:
   - plugin: cni.node.fleet_findings
@@ -105,18 +111,25 @@ _kept: list[_Kept] = []
 
 
 def play_findings(
-    hostvars: object, hosts: object, nodes: object = None, given: object = None, *, compared: bool = True
+    hostvars: object,
+    hosts: object,
+    nodes: object = None,
+    given: object = None,
+    names: object = None,
+    *,
+    compared: bool = True,
 ) -> Findings:
     if not isinstance(hostvars, collections.abc.Mapping):
         raise AnsibleFilterError("play_findings: expected a dictionary of host names to variables, such as hostvars")
     play_hosts, other_nodes = _names(hosts, "hosts"), _names(nodes or [], "nodes")
     if given is not None and not isinstance(given, collections.abc.Mapping):
         raise AnsibleFilterError("play_findings: given: expected a dictionary of variables")
-    others = (play_hosts, other_nodes, given, compared)
+    others = (play_hosts, other_nodes, given, names, compared)
     for kept in _kept:
         if kept.is_for(hostvars, others):
             return kept.findings
-    variables = PlayVariables(hostvars, play_hosts, given or {})
+    task_names = dict.fromkeys(_names(names or [], "names"))
+    variables = PlayVariables(hostvars, play_hosts, {**task_names, **(given or {})})
     errors = variables.errors()
     colliding, warnings = variables.collisions(sorted({*play_hosts, *other_nodes})) if compared else ([], [])
     findings = {"errors": errors or colliding, "warnings": warnings}

@@ -57,6 +57,8 @@ class ComparingAction(LibraryAction):
     """An action whose call may return the results of the tasks after it."""
 
     def list_following(self, variables: JsonObject) -> list[JsonObject]:
+        # A templar of its own would look up each filter again.
+        own = self._templar.available_variables
         try:
             files = self._templar.template(variables[PLAN])
             planned = [task for name in files for task in self._tasks_of(_PLANNING_ROLE, name, {})]
@@ -65,6 +67,8 @@ class ComparingAction(LibraryAction):
         except (AnsibleError, CniError, ValueError):
             # The task that it is about fails with the error.
             return []
+        finally:
+            self._templar.available_variables = own
 
     def _tasks_of(self, role: str, name: str, variables: JsonObject) -> t.Iterator[_Task]:
         """Yield the tasks in a file of a role that run modules of this collection, and those of the roles that it imports."""
@@ -80,16 +84,14 @@ class ComparingAction(LibraryAction):
 
     def _prepare(self, planned: t.Sequence[_Task], variables: JsonObject) -> t.Iterator[JsonObject]:
         """Yield `module` and `arguments` for the node, up to the first task that has to run itself."""
-        # One for all: a new one looks up each filter again.
-        templar = self._templar.copy_with_new_env()
         for planned_task in planned:
             available = {**variables, **_trust_all(planned_task.variables)}
-            templar.available_variables = available
+            self._templar.available_variables = available
             task = self._task.copy()
             task.action = planned_task.action
-            task.args = _without(variables.get("omit"), templar.template(_trust_all(planned_task.arguments)))
+            task.args = _without(variables.get("omit"), self._templar.template(_trust_all(planned_task.arguments)))
             action = _ACTIONS[task.action](
-                task, self._connection, self._play_context, self._loader, templar, self._shared_loader_obj
+                task, self._connection, self._play_context, self._loader, self._templar, self._shared_loader_obj
             )
             arguments = action.arguments_to_compare(available)
             if arguments is None:

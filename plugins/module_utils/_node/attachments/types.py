@@ -12,10 +12,11 @@ from __future__ import annotations
 import enum
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+    from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+    from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+    from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 
 
 class Check(str, enum.Enum):

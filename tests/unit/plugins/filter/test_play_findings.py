@@ -56,6 +56,12 @@ def test_a_finding_of_several_hosts_is_reported_once(variables: JsonObject, mess
     assert play_findings({"one": {}}, ["one"], given=variables)["errors"] == [of_all]
 
 
+def test_a_misspelled_variable_of_the_play_is_found_by_its_name() -> None:
+    (error,) = play_findings({"one": {}}, ["one"], names=["cni_node_purge", "cni_node_prge"])["errors"]
+    assert "cni_node_prge" in error
+    assert "cni_node_purge" in error.partition("did you mean")[2]
+
+
 def test_a_finding_names_its_hosts_if_other_hosts_do_not_have_it() -> None:
     hostvars = {**all_have(cni_node_check="drift"), "two": {"cni_node_check": "often"}}
     (error,) = play_findings(hostvars, HOSTS)["errors"]

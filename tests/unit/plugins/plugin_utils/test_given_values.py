@@ -99,6 +99,6 @@ def test_settings_may_be_lines_or_yaml(given: object, expected: object) -> None:
 
 
 @pytest.mark.parametrize("given", ["a 1", "b=2\na 1", "# more = less\na 1"])
-def test_a_line_that_is_no_setting_is_named(given: str) -> None:
+def test_a_line_without_a_setting_is_named(given: str) -> None:
     with pytest.raises(AnsibleFilterError, match=r"^'a 1' is not a setting; expected: key=value$"):
         settings(given)

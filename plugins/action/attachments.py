@@ -24,7 +24,6 @@ display = Display()
 class ActionModule(ComparingAction, AttachmentsArguments):
     """Divide a long task into several calls of the module, and show progress between them."""
 
-    _requires_connection = True
     _supports_async = True
 
     def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:

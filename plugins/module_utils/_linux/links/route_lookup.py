@@ -28,7 +28,7 @@ _RTAX_MTU = 2
 _KINDS = {1: "unicast", 2: "local", 3: "broadcast", 5: "multicast"}
 _NDA_DST, _NDA_LLADDR = 1, 2
 _NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH)
-_INCOMPLETE, _FAILED, _PERMANENT = 0x01, 0x20, 0x80
+_INCOMPLETE, _FAILED = 0x01, 0x20
 
 _ROUTE = struct.Struct("=BBBBBBBBI")
 _NEIGHBOUR = struct.Struct("=BxxxiHBB")
@@ -61,12 +61,10 @@ class Neighbour(t.NamedTuple):
     Attributes:
         mac: With colons, in lower case; empty if it has not answered.
         is_silent: Whether it has not answered.
-        is_permanent: Whether the entry was made by hand.
     """
 
     mac: str
     is_silent: bool
-    is_permanent: bool
 
 
 def look_up(destination: IpAddress, source: IpAddress | None = None, arriving_on: int = 0) -> RouteAnswer:
@@ -135,7 +133,7 @@ def neighbour(address: IpAddress, ifindex: int) -> Neighbour | None:
         if index != ifindex or _NDA_DST not in places or answer[slice(*places[_NDA_DST])] != address.packed:
             return None
         mac = answer[slice(*places[_NDA_LLADDR])].hex(":") if _NDA_LLADDR in places else ""
-        return Neighbour(mac, bool(state & (_INCOMPLETE | _FAILED)), bool(state & _PERMANENT))
+        return Neighbour(mac, bool(state & (_INCOMPLETE | _FAILED)))
 
     request = _NEIGHBOUR.pack(family, ifindex, 0, 0, 0)
     with rtnetlink.wrap_errors("the neighbours on", f"link {ifindex}"), rtnetlink.connect("") as connection:

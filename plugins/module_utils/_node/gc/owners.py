@@ -85,10 +85,6 @@ class Owners:
             return (container_id, ifname) in self.pending_removal
         return container_id in {name for name, dummy in self.pending_removal}
 
-    def has_container(self, container_id: str, ifname: str = "") -> bool:
-        """Return whether a container has an attachment that is live or pending removal."""
-        return self.has(container_id, ifname) or self.is_pending_removal(container_id, ifname)
-
     def names(self) -> set[Names]:
         """Return container ID and interface of every attachment, those pending removal included."""
         return {*self.live, *self.pending_removal, *(record.attachment.key[1:] for record in self.records)}

@@ -49,7 +49,7 @@ options:
     default: {}
   names:
     description:
-      - Names of further variables of the task. Unknown ones are found.
+      - Names of variables of the task. Unknown names that begin with C(cni_node_) are errors.
     type: list
     elements: str
     default: []
@@ -140,7 +140,7 @@ def play_findings(
 
 def _names(value: object, what: str) -> list[str]:
     if not isinstance(value, (list, tuple)):
-        raise AnsibleFilterError(f"play_findings: {what}: expected a list of host names")
+        raise AnsibleFilterError(f"play_findings: {what}: expected a list of names")
     return [str(name) for name in value]
 
 

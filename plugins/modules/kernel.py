@@ -56,8 +56,8 @@ options:
       - In a key with dots as separators, write a dot of an interface's name as a slash, as in C(net.ipv4.conf.eth0/5.forwarding).
       - C(net.ipv4.conf.all.forwarding) and C(net.ipv4.ip_forward) are the same setting. Results have the second name.
       - A value is a number or one line of text.
-      - The settings may be text with C(key=value) on each line, where empty lines and lines that begin with C(#) do not count, or
-        YAML text.
+      - The settings may also be text, with C(key=value) on each line, or YAML. Empty lines and lines that begin with C(#) are ignored.
+        YAML with an equals sign has to be a mapping in braces.
     type: dict
     default: {}
   persist:

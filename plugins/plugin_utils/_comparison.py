@@ -57,8 +57,8 @@ class ComparingAction(LibraryAction):
     """An action whose call may return the results of the tasks after it."""
 
     def list_following(self, variables: JsonObject) -> list[JsonObject]:
-        # A templar of its own would look up each filter again.
-        own = self._templar.available_variables
+        # A new templar would look up each filter again.
+        task_variables = self._templar.available_variables
         try:
             files = self._templar.template(variables[PLAN])
             planned = [task for name in files for task in self._tasks_of(_PLANNING_ROLE, name, {})]
@@ -68,7 +68,7 @@ class ComparingAction(LibraryAction):
             # The task that it is about fails with the error.
             return []
         finally:
-            self._templar.available_variables = own
+            self._templar.available_variables = task_variables
 
     def _tasks_of(self, role: str, name: str, variables: JsonObject) -> t.Iterator[_Task]:
         """Yield the tasks in a file of a role that run modules of this collection, and those of the roles that it imports."""

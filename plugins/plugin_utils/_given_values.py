@@ -9,12 +9,15 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 import yaml
 from ansible.errors import AnsibleFilterError
 
 _SHOWN = 60  # characters of a text in an error
+# Values may have an equals sign, too, as kernel.core_pattern.
+_FURTHER_SETTING = re.compile(r"[\s,]\w[\w-]*[./][\w./-]*=")
 
 
 def or_default(given: t.Any, value: t.Any) -> t.Any:
@@ -48,13 +51,13 @@ def objects(given: t.Any) -> t.Any:
 def settings(given: t.Any) -> t.Any:
     """Return a dictionary, which may be text: ``key=value`` on each line, or YAML. Null and blank text are an empty one.
 
-    Several settings on a single line are returned unchanged, because options of the type dict may have this form.
+    Text with several settings on a single line is returned unchanged, because it is a form of options of the type dict.
 
     Raises:
         AnsibleFilterError: A line is no setting, or the text is not YAML.
     """
     if not isinstance(given, str):
-        return {} if given is None else given
+        return given or {}
     lines = [line for line in map(str.strip, given.splitlines()) if line and not line.startswith("#")]
     if not any("=" in line for line in lines) or lines[0].startswith("{"):
         read = _read_yaml(given) or {}
@@ -63,7 +66,7 @@ def settings(given: t.Any) -> t.Any:
     odd = [line for line in lines if "=" not in line]
     if odd:
         raise AnsibleFilterError(f"{odd[0]!r} is not a setting; expected: key=value")
-    if len(lines) == 1 and lines[0].count("=") > 1:
+    if len(lines) == 1 and _FURTHER_SETTING.search(lines[0]):
         return given
     return {key.strip(): value.strip() for key, dummy, value in (line.partition("=") for line in lines)}
 

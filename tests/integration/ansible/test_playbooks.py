@@ -406,6 +406,12 @@ def test_an_unknown_concern_is_refused_before_any_task(project: Project, playboo
     assert "run cni.node.provision" not in refused.output
 
 
+def test_each_error_in_the_variables_has_a_line(project: Project) -> None:
+    refused = project.run(PROVISION, cni_node_concerns="network", cni_node_check="often")
+    lines = refused[CHECKED].require_failure("cni_node_concerns: ", "cni_node_check ").splitlines()
+    assert [line.startswith(("cni_node_concerns: ", "value of cni_node_check ")) for line in lines] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("variable", "given", "playbook"),
     [

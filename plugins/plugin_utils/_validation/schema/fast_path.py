@@ -5,7 +5,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Accept most valid values without jsonschema, whose import takes as long as validating a hundred networks.
+"""Accept most valid values without jsonschema, whose import takes 50 milliseconds.
 
 Nothing is accepted that jsonschema refuses. What is not accepted may still be valid, which jsonschema decides.
 """
@@ -40,7 +40,7 @@ def is_integer(value: object) -> t.TypeGuard[int]:
 
 def _has_type(schema: _Schema, value: t.Any) -> bool:
     wanted = schema["type"]
-    return any(_TYPES[name](value) for name in ([wanted] if isinstance(wanted, str) else wanted))
+    return any(name in _TYPES and _TYPES[name](value) for name in ([wanted] if isinstance(wanted, str) else wanted))
 
 
 def _are_properties_valid(schema: _Schema, value: dict[str, t.Any]) -> bool:
@@ -65,9 +65,13 @@ def _has_dependent_keys(schema: _Schema, value: dict[str, t.Any]) -> bool:
 
 
 def _is_surely_refused(schema: _Schema, value: t.Any) -> bool:
-    """Return whether the schema of ``not`` refuses a value because a key that it requires is missing."""
-    required = schema["not"].get("required", ())
-    return isinstance(value, dict) and not all(key in value for key in required)
+    """Return whether the schema of ``not`` refuses a value because of a missing key, or one that is not the constant."""
+    required, known = (schema["not"].get(word, {}) for word in ("required", "properties"))
+    constants = {key: inner["const"] for key, inner in known.items() if "const" in inner}
+    return isinstance(value, dict) and (
+        not all(key in value for key in required)
+        or any(key in value and value[key] != constant for key, constant in constants.items())
+    )
 
 
 _FURTHER = "additionalProperties"
@@ -78,8 +82,6 @@ _TYPES: t.Final[t.Mapping[str, t.Callable[[t.Any], bool]]] = {
     "array": lambda value: isinstance(value, list),
     "boolean": lambda value: isinstance(value, bool),
     "integer": is_integer,
-    "null": lambda value: value is None,
-    "number": lambda value: is_integer(value) or isinstance(value, float),
     "object": lambda value: isinstance(value, dict),
     "string": lambda value: isinstance(value, str),
 }

@@ -28,6 +28,11 @@ Schema = dict[str, t.Any]
 _DIRECTORY = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "schemas")
 _PLUGINS = "plugins"
 
+_LIBRARY_NEEDED = (
+    "validation of network configurations needs the Python package jsonschema 4.17 or newer on the controller;"
+    " install it for the Python that runs Ansible, for example with: pip install 'jsonschema>=4.17'"
+)
+
 # Keywords that a validator ignores. Descriptions stay, because messages quote them.
 _ANNOTATIONS = ("$schema", "$id", "title", "default")
 
@@ -79,7 +84,7 @@ def violations(name: str, value: t.Any) -> t.Iterator[jsonschema.ValidationError
     """Return what violates a schema.
 
     Raises:
-        AnsibleError: jsonschema is missing on the controller.
+        AnsibleError: jsonschema is missing on the controller, or too old.
     """
     _require_library()
     return iter(()) if fast_path.accepts(_bare(name), value) else validator(name).iter_errors(value)
@@ -88,25 +93,34 @@ def violations(name: str, value: t.Any) -> t.Iterator[jsonschema.ValidationError
 @functools.cache
 def _require_library() -> None:
     if importlib.util.find_spec("jsonschema") is None:
-        raise AnsibleError(
-            "validation of network configurations needs the Python package jsonschema 4.17 or newer on the controller;"
-            " install it for the Python that runs Ansible, for example with: pip install 'jsonschema>=4.17'"
-        )
+        raise AnsibleError(_LIBRARY_NEEDED)
 
 
 @functools.cache
 def validator(name: str) -> jsonschema.protocols.Validator:
-    """Return the validator of a schema."""
-    # Loaded late: most networks are valid.
-    from jsonschema import Draft202012Validator, FormatChecker, validators
+    """Return the validator of a schema; errors as `violations`."""
+    # Imported here because most networks do not need it.
+    try:
+        from jsonschema import Draft202012Validator, FormatChecker, validators
+    except ImportError as exc:
+        raise AnsibleError(_LIBRARY_NEEDED) from exc
 
     # Plugins, which are written in Go, refuse 1500.0 as an integer.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: fast_path.is_integer(value))
     formats = FormatChecker(formats=())
     for format_name, rule in FORMATS.items():
         formats.checks(format_name)(_make_text_rule(rule))
-    validator_class = t.cast("t.Any", validators.extend(Draft202012Validator, type_checker=types))
+    validator_class: t.Any = validators.extend(Draft202012Validator, {"properties": _properties}, type_checker=types)
     return t.cast("jsonschema.protocols.Validator", validator_class(_bare(name), format_checker=formats))
+
+
+def _properties(
+    validator: jsonschema.protocols.Validator, known: Schema, instance: t.Any, dummy: Schema
+) -> t.Iterator[jsonschema.ValidationError]:
+    """Validate the keyword ``properties`` in the order of the document, which findings keep."""
+    for key, value in instance.items() if isinstance(instance, dict) else ():
+        if key in known:
+            yield from validator.descend(value, known[key], path=key, schema_path=key)  # type: ignore[attr-defined]
 
 
 def _make_text_rule(rule: t.Callable[[str], bool]) -> t.Callable[[object], bool]:
@@ -115,7 +129,7 @@ def _make_text_rule(rule: t.Callable[[str], bool]) -> t.Callable[[object], bool]
 
 @functools.cache
 def _bare(name: str) -> Schema:
-    """Return a schema without annotations, which validation would read again and again."""
+    """Return a schema without annotations, to save time."""
     return t.cast(Schema, _without_annotations(load(name)))
 
 

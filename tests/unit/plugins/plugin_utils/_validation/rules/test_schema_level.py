@@ -48,3 +48,10 @@ def test_an_unknown_plugin_type_is_not_reported_as_misspelled(plugin_type: str) 
         network = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
         findings = validate([Source("net", json.dumps(network).encode())], ["schema"])
         assert "misspelled-plugin" not in [finding.code for finding in findings]
+
+
+def test_findings_come_in_the_order_of_the_document() -> None:
+    wrong = {"type": "bridge", "mtu": "x", "ipMasq": 1, "bridge": [], "isGateway": 0}
+    network = {"cniVersion": "1.0.0", "name": "net", "plugins": [wrong]}
+    findings = validate([Source("net", json.dumps(network, indent=1).encode())], ["schema"])
+    assert [finding.path.rpartition("/")[2] for finding in findings] == ["mtu", "ipMasq", "bridge", "isGateway"]

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import functools
 import glob
 import os
 import re
@@ -26,15 +25,22 @@ _OPTION = re.compile(r"^ {6}(cni_[a-z0-9_]+):$", re.MULTILINE)
 _READ = re.compile(r"\bcni_node_[a-z0-9_]+")
 
 
-@functools.cache
-def known_variables() -> frozenset[str]:
-    """Return the variables of this collection's roles and playbooks."""
-    roles = _texts("roles", "*", "meta", "argument_specs.yml")
-    playbooks = _texts("playbooks", "*.yml")
-    return frozenset(
-        {name for text in roles for name in _OPTION.findall(text)}
-        | {name for text in playbooks for name in _READ.findall(text)}
-    )
+def _texts(*pattern: str) -> list[str]:
+    texts = []
+    for path in sorted(glob.glob(os.path.join(_ROOT, *pattern))):
+        with open(path, encoding="utf-8") as stream:
+            texts.append(stream.read())
+    return texts
+
+
+# The variables of this collection's roles and playbooks. They are read here, because Ansible imports this file before it forks
+# a process for each task and host.
+KNOWN_VARIABLES: t.Final = frozenset(
+    [
+        *(name for text in _texts("roles", "*", "meta", "argument_specs.yml") for name in _OPTION.findall(text)),
+        *(name for text in _texts("playbooks", "*.yml") for name in _READ.findall(text)),
+    ]
+)
 
 
 def prefixes(roles: t.Iterable[str]) -> list[str]:
@@ -59,7 +65,7 @@ def unknown_variables(names: t.Iterable[str], beginning_with: t.Iterable[str]) -
         beginning_with: Prefixes of roles.
     """
     beginnings = tuple(beginning_with)
-    unknown = sorted(name for name in set(names) if name.startswith(beginnings) and name not in known_variables())
+    unknown = sorted(name for name in set(names) if name.startswith(beginnings) and name not in KNOWN_VARIABLES)
     return {name: _find_meant(name, beginnings) for name in unknown}
 
 
@@ -76,16 +82,8 @@ def refusal(unknown: t.Mapping[str, str]) -> str:
 def _find_meant(name: str, beginnings: tuple[str, ...]) -> str:
     """Return the known variable that resembles a name after the prefix, which makes short names look alike; or ""."""
     for prefix in filter(name.startswith, beginnings):
-        known = [each[len(prefix) :] for each in known_variables() if each.startswith(prefix)]
+        known = [each[len(prefix) :] for each in KNOWN_VARIABLES if each.startswith(prefix)]
         meant = nearest(name[len(prefix) :], known)
         if meant:
             return prefix + meant
     return ""
-
-
-def _texts(*pattern: str) -> list[str]:
-    texts = []
-    for path in sorted(glob.glob(os.path.join(_ROOT, *pattern))):
-        with open(path, encoding="utf-8") as stream:
-            texts.append(stream.read())
-    return texts

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.plugin_utils._known_variables import known_variables
+from ansible_collections.cni.node.plugins.plugin_utils._known_variables import KNOWN_VARIABLES
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import PAGE, UNMANAGED
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
@@ -25,7 +25,7 @@ ROLES = sorted(path.name for path in (PAGE.parents[1] / "roles").iterdir())
 
 
 def of_role(role: str) -> list[str]:
-    return sorted(name for name in known_variables() if name.startswith(f"{role}_"))
+    return sorted(name for name in KNOWN_VARIABLES if name.startswith(f"{role}_"))
 
 
 def read_module_arguments(played: PlaybookRun) -> list[tuple[str, t.Any]]:

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows
-from ansible_collections.cni.node.plugins.plugin_utils._known_variables import known_variables
+from ansible_collections.cni.node.plugins.plugin_utils._known_variables import KNOWN_VARIABLES
 from ansible_collections.cni.node.tests.support import awx
 
 ROOT = pathlib.Path(__file__).parents[4]
@@ -121,7 +121,7 @@ def test_a_survey_is_accepted_by_the_controller(template: JsonObject) -> None:
 @pytest.mark.parametrize(("template", "question"), QUESTIONS)
 def test_a_question_agrees_with_the_variable_that_it_asks_for(template: JsonObject, question: JsonObject) -> None:
     variable = question["variable"]
-    assert variable in known_variables()
+    assert variable in KNOWN_VARIABLES
     default = read_default(template, variable)
     # An answer would replace what the inventory says, so nothing is selected or written beforehand where it may say it.
     if question["type"] == "multiselect":
@@ -194,7 +194,7 @@ def test_no_schedule_is_enabled_unless_the_site_names_it() -> None:
 def test_the_credential_of_a_mirror_sets_the_variables_of_its_user_and_hides_the_password() -> None:
     (kind,) = CONFIG["controller_credential_types"]
     injected = kind["injectors"]["extra_vars"]
-    assert injected.keys() <= known_variables()
+    assert injected.keys() <= KNOWN_VARIABLES
     fields = {field["id"]: field for field in kind["inputs"]["fields"]}
     assert sorted(injected.values()) == [f"{{{{ {name} }}}}" for name in sorted(fields)]
     hidden = [name for name in injected if OPTIONS[name].get("no_log")]

@@ -26,9 +26,9 @@ def test_every_option_of_a_role_is_known(role: pathlib.Path) -> None:
     specs = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]
     options = {name for entry in specs.values() for name in entry.get("options", {})}
     assert options
-    assert options <= variables.known_variables()
+    assert options <= variables.KNOWN_VARIABLES
     defaults = yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8"))
-    assert set(defaults) <= variables.known_variables()
+    assert set(defaults) <= variables.KNOWN_VARIABLES
 
 
 def test_every_variable_that_roles_and_playbooks_read_is_known() -> None:
@@ -36,7 +36,7 @@ def test_every_variable_that_roles_and_playbooks_read_is_known() -> None:
     pattern = re.compile(rf"\b(?:{'|'.join(variables.all_prefixes())})[a-z0-9_]+")
     for file in files:
         read = set(pattern.findall(file.read_text(encoding="utf-8")))
-        assert sorted(read - variables.known_variables()) == [], file
+        assert sorted(read - variables.KNOWN_VARIABLES) == [], file
 
 
 def test_a_misspelled_variable_is_found_with_the_one_that_was_meant() -> None:

@@ -22,13 +22,17 @@ class ActionModule(ComparingAction, PackagesAction, RequiredConflistsAction):
     """Prepare network configurations, read `sysctls` given as text, and install packages that the node lacks."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        if "sysctls" in self._task.args:
-            try:
-                self._task.args["sysctls"] = settings(plain(self._task.args["sysctls"]))
-            except AnsibleFilterError as exc:
-                raise AnsibleActionFail(f"sysctls: {exc}", result=dict(self.NOTHING)) from exc
         self.require_packages()
         return super().run(tmp, task_vars)
+
+    def task_arguments(self) -> JsonObject:
+        arguments = super().task_arguments()
+        if "sysctls" in arguments:
+            try:
+                arguments["sysctls"] = settings(plain(arguments["sysctls"]))
+            except AnsibleFilterError as exc:
+                raise AnsibleActionFail(f"sysctls: {exc}", result=dict(self.NOTHING)) from exc
+        return arguments
 
     def execute(self, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
         result = super().execute(arguments, task_vars)

@@ -49,20 +49,21 @@ def objects(given: t.Any) -> t.Any:
 
 
 def settings(given: t.Any) -> t.Any:
-    """Return a dictionary, which may be text: ``key=value`` on each line, or YAML. Null and blank text are an empty one.
+    """Return a dictionary, which may be text: ``key=value`` on each line, or YAML.
 
-    Text with several settings on a single line is returned unchanged, because it is a form of options of the type dict.
+    Null, blank text and an empty list are an empty dictionary. Other values are returned unchanged, and so is text with several
+    settings on a single line, because it is a form of options of the type dict.
 
     Raises:
         AnsibleFilterError: A line is no setting, or the text is not YAML.
     """
     if not isinstance(given, str):
-        return given or {}
+        return {} if given is None or given == [] else given
     lines = [line for line in map(str.strip, given.splitlines()) if line and not line.startswith("#")]
     if not any("=" in line for line in lines) or lines[0].startswith("{"):
-        read = _read_yaml(given) or {}
-        if isinstance(read, dict):
-            return read
+        read = _read_yaml(given)
+        if read is None or read == [] or isinstance(read, dict):
+            return read or {}
     odd = [line for line in lines if "=" not in line]
     if odd:
         raise AnsibleFilterError(f"{odd[0]!r} is not a setting; expected: key=value")

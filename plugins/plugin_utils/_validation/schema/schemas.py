@@ -99,6 +99,11 @@ def _require_library() -> None:
 @functools.cache
 def validator(name: str) -> jsonschema.protocols.Validator:
     """Return the validator of a schema; errors as `violations`."""
+    return _validator_class()(_bare(name))
+
+
+@functools.cache
+def _validator_class() -> t.Callable[[Schema], jsonschema.protocols.Validator]:
     # Imported here because most networks do not need it.
     try:
         from jsonschema import Draft202012Validator, FormatChecker, validators
@@ -108,10 +113,10 @@ def validator(name: str) -> jsonschema.protocols.Validator:
     # Plugins, which are written in Go, refuse 1500.0 as an integer.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: fast_path.is_integer(value))
     formats = FormatChecker(formats=())
-    for format_name, rule in FORMATS.items():
-        formats.checks(format_name)(_make_text_rule(rule))
+    for name, rule in FORMATS.items():
+        formats.checks(name)(_make_text_rule(rule))
     validator_class: t.Any = validators.extend(Draft202012Validator, {"properties": _properties}, type_checker=types)
-    return t.cast("jsonschema.protocols.Validator", validator_class(_bare(name), format_checker=formats))
+    return functools.partial(validator_class, format_checker=formats)
 
 
 def _properties(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import sys
 import typing as t
 
 import pytest
@@ -121,11 +122,24 @@ def test_data_without_a_json_form_is_refused() -> None:
 
 
 def test_an_error_without_jsonschema_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    schemas._require_library.cache_clear()
+    for cached in (schemas.validator, schemas._validator_class, schemas._require_library):
+        cached.cache_clear()
     monkeypatch.setitem(t.cast("JsonObject", __import__("sys").modules), "jsonschema", None)
     with pytest.raises(AnsibleError, match=r"pip install 'jsonschema>=4\.17'"):
         conflist_findings(GOOD)
     assert conflist_findings(GOOD, ["specification", "consistency"]) == []
+
+
+def test_a_jsonschema_that_is_too_old_is_an_error_as_one_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "jsonschema.py").write_text("class Draft7Validator: pass\n", encoding="utf-8")
+    for cached in (schemas.validator, schemas._validator_class, schemas._require_library):
+        cached.cache_clear()
+    monkeypatch.delitem(sys.modules, "jsonschema", raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(AnsibleError, match=r"pip install 'jsonschema>=4\.17'"):
+        conflist_findings({**GOOD, "plugins": [{"type": "bridge", "mtu": "x"}]})
 
 
 def test_errors_make_a_network_invalid_and_warnings_only_if_strict() -> None:

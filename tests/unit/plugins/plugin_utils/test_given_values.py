@@ -92,12 +92,20 @@ def test_no_role_converts_null_to_text_before_it_looks_for_a_value(file: pathlib
         ("net.a=1, net/b=2", "net.a=1, net/b=2"),
         ("kernel.a=|/bin/dump --pid=%p e=%e", {"kernel.a": "|/bin/dump --pid=%p e=%e"}),
         ([], {}),
+        ("[]", {}),
         (7, 7),
+        (False, False),
     ],
     ids=repr,
 )
 def test_settings_may_be_lines_or_yaml(given: object, expected: object) -> None:
     assert settings(given) == expected
+
+
+@pytest.mark.parametrize("given", ["false", "0"])
+def test_text_that_is_another_value_is_refused(given: str) -> None:
+    with pytest.raises(AnsibleFilterError, match=f"^'{given}' is not a setting; expected: key=value$"):
+        settings(given)
 
 
 @pytest.mark.parametrize("given", ["a 1", "b=2\na 1", "# more = less\na 1"])

@@ -61,6 +61,10 @@ def test_the_image_gets_the_collection_ansible_and_a_client_for_ssh(context: pat
     assert any("ansible-galaxy collection install" in line and "-r requirements.yml" in line for line in lines)
     (galaxy,) = awx.load(context / "_build" / "requirements.yml")["collections"]
     assert galaxy["name"] == "cni.node"
+    copied = lines.index("COPY --from=galaxy /usr/share/ansible /usr/share/ansible")
+    assert any(
+        "compileall" in line and line.endswith("/ansible_collections/cni/node/plugins") for line in lines[copied:]
+    )
     depends = importlib.import_module("bindep.depends")
     packages = depends.Depends((context / "_build" / "bindep.txt").read_text(encoding="utf-8"))
     assert [name for name, *_rest in packages.active_rules(["platform:rpm"])] == ["openssh-clients"]

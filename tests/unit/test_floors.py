@@ -71,6 +71,8 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "fleet": {"schema", "document", "rules"},
     },
 }
+# Packages are empty, except the one that keeps bytecode.
+PACKAGES_WITH_CODE = {"plugin_utils.__init__"}
 BESIDE_THE_ROOMS = {"plugin_utils._validation.inputs", "plugin_utils._validation.validate"}
 # What each floor may import of others' besides the standard library.
 LIBRARIES = {
@@ -169,7 +171,7 @@ def _libraries(name: str, source: str, floor: str) -> list[str]:
 
 
 def _form(name: str, source: str) -> list[str]:
-    if name.split(".")[-1] == "__init__":
+    if name.split(".")[-1] == "__init__" and name not in PACKAGES_WITH_CODE:
         return [f"{name} is not empty"] if ast.parse(source).body else []
     faults = [] if "from __future__ import annotations" in source else [f"{name} lacks the future annotations"]
     private = name.startswith("module_utils.") and any(part.startswith("_") for part in name.split("."))

@@ -17,6 +17,7 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import with_value
 from ansible_collections.cni.node.plugins.plugin_utils._library_action import PLAN, LibraryAction
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 from ansible_collections.cni.node.plugins.plugin_utils._task_arguments import (
@@ -89,14 +90,15 @@ class ComparingAction(LibraryAction):
             self._templar.available_variables = available
             task = self._task.copy()
             task.action = planned_task.action
-            task.args = _without(variables.get("omit"), self._templar.template(_trust_all(planned_task.arguments)))
+            arguments = self._templar.template(_trust_all(planned_task.arguments))
+            task.args = with_value(_without(variables.get("omit"), arguments))
             action = _ACTIONS[task.action](
                 task, self._connection, self._play_context, self._loader, self._templar, self._shared_loader_obj
             )
-            arguments = action.arguments_to_compare(available)
-            if arguments is None:
+            compared = action.arguments_to_compare(available)
+            if compared is None:
                 return
-            yield {"module": action.module_name, "arguments": arguments}
+            yield {"module": action.module_name, "arguments": compared}
 
 
 def _trust_all(value: t.Any) -> t.Any:

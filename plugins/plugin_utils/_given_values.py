@@ -26,6 +26,11 @@ def or_default(given: t.Any, value: t.Any) -> t.Any:
     return given if has_value else value
 
 
+def with_value(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the options without those that are null or blank text."""
+    return {name: given for name, given in options.items() if or_default(given, None) is not None}
+
+
 def words(given: t.Any, value: t.Any = ()) -> t.Any:
     """Return a list of names, which may be text, or the default for null, blank text and an empty list.
 

@@ -18,7 +18,13 @@ from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
-from ansible_collections.cni.node.plugins.plugin_utils._known_variables import prefixes, refusal, unknown_variables
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import with_value
+from ansible_collections.cni.node.plugins.plugin_utils._known_variables import (
+    COLLECTION,
+    prefixes,
+    refusal,
+    unknown_variables,
+)
 from ansible_collections.cni.node.plugins.plugin_utils._library_action import LibraryAction
 from ansible_collections.cni.node.plugins.plugin_utils._python_version import PROGRAM, too_old
 
@@ -30,7 +36,8 @@ class RoleAction(LibraryAction):
     """The controller's part of a module. In a role of this collection, it refuses what the role cannot work with.
 
     A misspelled ``cni_node_attachments`` with ``cni_node_purge`` would remove every attachment. The check runs before the
-    first module of a role and needs no task of its own.
+    first module of a role and needs no task of its own. An option whose variable is null or blank text, such as an empty answer
+    of a survey, counts as not given there.
     """
 
     # Return values that the module always has, as in a run that does nothing.
@@ -45,6 +52,8 @@ class RoleAction(LibraryAction):
         strategy = str(self._task.get_play().strategy) if _COMPARING_ROLE in roles else ""
         if strategy and not _runs_hosts_together(strategy):
             raise AnsibleActionFail(_refuse_strategy(strategy), result=dict(self.NOTHING))
+        if roles[0].startswith(COLLECTION):
+            self._task.args = with_value(self._task.args)
         result: JsonObject = super().run(tmp, task_vars)
         return result
 

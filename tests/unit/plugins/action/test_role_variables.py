@@ -33,14 +33,18 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 
 
 def run(
-    module: str, directory: pathlib.Path, variables: JsonObject, strategy: str = "linear"
-) -> tuple[JsonObject, int]:
-    """Return the result for Ansible, and the number of calls of the node."""
+    module: str,
+    directory: pathlib.Path,
+    variables: JsonObject,
+    strategy: str = "linear",
+    arguments: t.Mapping[str, object] = types.MappingProxyType({}),
+) -> tuple[JsonObject, list[JsonObject]]:
+    """Return the result for Ansible, and the task's arguments in each call of the node."""
     requests = []
 
     class Action(importlib.import_module(f"{PACKAGE}.{module}").ActionModule):  # type: ignore[misc]
-        def _execute_module(self, *dummy: t.Any, **keywords: t.Any) -> JsonObject:
-            requests.append(keywords)
+        def _execute_module(self, *dummy: t.Any, **dummies: t.Any) -> JsonObject:
+            requests.append(self._task.args)
             return {"changed": True, "msg": "from the node", "attachments": []}
 
         def _remove_tmp_path(self, *dummy: t.Any, **keywords: t.Any) -> None:
@@ -48,13 +52,19 @@ def run(
 
     loader = DataLoader()
     task: t.Any = types.SimpleNamespace(
-        args={}, async_val=0, check_mode=False, diff=False, no_log=False, action=f"cni.node.{module}", delegate_to=None
+        args=dict(arguments),
+        async_val=0,
+        check_mode=False,
+        diff=False,
+        no_log=False,
+        action=f"cni.node.{module}",
+        delegate_to=None,
     )
     task.get_play = lambda: types.SimpleNamespace(strategy=strategy)
     shell = types.SimpleNamespace(tmpdir=str(directory))
     connection: t.Any = types.SimpleNamespace(_shell=shell, has_native_async=False)
     action = Action(task, connection, types.SimpleNamespace(), loader, Templar(loader=loader, variables={}), None)
-    return action.run(task_vars=variables), len(requests)
+    return action.run(task_vars=variables), requests
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -79,7 +89,7 @@ def test_variables_outside_the_collection_are_not_checked(
     module: str, variables: JsonObject, tmp_path: pathlib.Path
 ) -> None:
     result, requests = run(module, tmp_path, variables)
-    assert (result["msg"], requests) == ("from the node", 1)
+    assert (result["msg"], len(requests)) == ("from the node", 1)
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -95,8 +105,24 @@ def test_the_facade_is_refused_in_a_play_whose_hosts_do_not_wait_for_each_other(
 
 @pytest.mark.parametrize("strategy", ["linear", "ansible.builtin.linear", "debug", "mitogen_linear"])
 def test_the_facade_runs_in_a_play_whose_hosts_wait_for_each_other(strategy: str, tmp_path: pathlib.Path) -> None:
-    assert run("gc", tmp_path, FACADE, strategy)[1] == 1
+    assert len(run("gc", tmp_path, FACADE, strategy)[1]) == 1
 
 
 def test_a_role_without_comparisons_runs_with_every_strategy(tmp_path: pathlib.Path) -> None:
-    assert run("plugins", tmp_path, {"ansible_role_name": "cni.node.cni_plugins"}, "free")[1] == 1
+    assert run("plugins", tmp_path, {"ansible_role_name": "cni.node.cni_plugins"}, "free")[1] == [{}]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_an_option_of_a_role_without_a_value_counts_as_not_given(module: str, tmp_path: pathlib.Path) -> None:
+    arguments: JsonObject = {
+        "timeout": None,
+        "cache_dir": "",
+        "conf_dir": " \n",
+        "purge": False,
+        "min_age": 0,
+        "names": [],
+    }
+    remaining = {"purge": False, "min_age": 0, "names": []}
+    assert run(module, tmp_path, FACADE, arguments=arguments)[1] == [remaining]
+    # A task of a user means what it says; the module refuses it.
+    assert run(module, tmp_path, {"ansible_role_name": "mine"}, arguments=arguments)[1] == [arguments]

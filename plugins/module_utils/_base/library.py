@@ -22,6 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.access import expos
 
 # Complete libraries have it: it is written with the other files, and removed first.
 MAIN = "__main__.py"
+# A directory could be locked by every user. Only the owner of the library can open this file.
+LOCK = ".lock"
 # The environment variable in which the controller names the library to a module.
 REQUEST = "CNI_NODE_LIBRARY"
 # The key of a launcher's result if it could not run the module, and what it says of the library then.
@@ -61,18 +63,25 @@ class Library(t.NamedTuple):
     def hold(self) -> bool:
         """Protect the library from removal until this process ends, and return whether it exists.
 
+        A process of another user than the owner cannot protect it.
+
         Raises:
             CniError: ``INVALID_ENVIRONMENT``: users other than root can change it; ``IO_FAILURE``.
         """
+        lock = os.path.join(self.path, LOCK)
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            # A run that removes it locks it for that time.
+            descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            # A run that removes the library locks it for that time.
             fcntl.flock(descriptor, fcntl.LOCK_SH)
-            is_in_place = self.is_complete and os.path.samestat(os.fstat(descriptor), os.stat(self.path))
+            is_in_place = self.is_complete and os.path.samestat(os.fstat(descriptor), os.stat(lock))
+            if not is_in_place:
+                os.close(descriptor)  # this process may have to remove the rest
         except FileNotFoundError:
             return False
+        except PermissionError:
+            is_in_place = self.is_complete
         except OSError as exc:
-            raise _errors().io_error("open", self.path, exc) from exc
+            raise _errors().io_error("lock", self.path, exc) from exc
         if is_in_place:
             require_safe(self.path)
         return is_in_place

@@ -20,7 +20,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
-from ansible_collections.cni.node.plugins.module_utils._base.library import MAIN, Library, require_safe
+from ansible_collections.cni.node.plugins.module_utils._base.library import LOCK, MAIN, Library, require_safe
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 # Begins the names of directories that are being written.
@@ -53,26 +53,39 @@ def remove(path: str) -> bool:
         CniError: ``IO_FAILURE``.
     """
     try:
-        with _lock(path) as descriptor:
+        with _lock(os.path.join(path, LOCK)) as descriptor:
             if descriptor is None:
                 return False
             # It cannot be renamed where it is part of the image of a container.
             durable.remove(os.path.join(path, MAIN))
+            _empty(path)
             shutil.rmtree(path)
     except FileNotFoundError:
+        with contextlib.suppress(OSError):
+            os.rmdir(path)  # a killed run has left an empty directory
         return False
     except OSError as exc:
         raise io_error("remove the library", path, exc) from exc
     return True
 
 
+def _empty(path: str) -> None:
+    """Remove everything but the lock, without which a later run could not remove the rest."""
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            elif entry.name != LOCK:
+                os.unlink(entry.path)
+
+
 def _make(library: Library, files: t.Mapping[str, bytes]) -> None:
     """Write the library in a directory beside it, locked so that other runs know that it is in use, and rename it."""
     path = tempfile.mkdtemp(prefix=_NEW, dir=library.top)
-    os.chmod(path, 0o755)
     with _lock(path) as descriptor:
         try:
             _write(path, files)
+            os.chmod(path, 0o755)
             syscall.sync_file_system(t.cast(int, descriptor))
             _rename(path, library)
             durable.sync_directory(library.top)
@@ -82,6 +95,7 @@ def _make(library: Library, files: t.Mapping[str, bytes]) -> None:
 
 
 def _write(path: str, files: t.Mapping[str, bytes]) -> None:
+    durable.write(os.path.join(path, LOCK), b"", mode=0o600, flush=False)
     for name, content in files.items():
         target = os.path.join(path, name)
         # With a mode that does not depend on the umask.
@@ -121,8 +135,8 @@ def _remove_remains(top: str) -> None:
 
 @contextlib.contextmanager
 def _lock(path: str) -> t.Iterator[int | None]:
-    """Yield a descriptor with an exclusive lock on a directory, or None if a process holds it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    """Yield a descriptor with an exclusive lock on a file or a directory, or None if a process holds it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

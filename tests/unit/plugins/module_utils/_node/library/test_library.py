@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pathlib
 import stat
@@ -23,6 +24,11 @@ from ansible_collections.cni.node.plugins.module_utils._node.library.packing imp
 from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
+HOLD = """\
+import sys
+from ansible_collections.cni.node.plugins.module_utils._base.library import Library
+print(Library(*sys.argv[1:]).hold())
+"""
 FILES = {"__main__.py": b"import part\nprint(part.__file__, part.__cached__)\n", "part.py": b"", "a/__init__.py": b""}
 
 
@@ -58,7 +64,7 @@ def node(tmp_path: pathlib.Path) -> Node:
 
 
 def lock_in_another_process(library: Library) -> subprocess.Popen[bytes]:
-    lock = f"fcntl.flock(os.open({library.path!r}, 0), fcntl.LOCK_SH)"
+    lock = f"fcntl.flock(os.open({f'{library.path}/.lock'!r}, 0), fcntl.LOCK_SH)"
     program = f"import fcntl, os, sys\n{lock}\nprint(1, flush=True)\nsys.stdin.read()"
     process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -86,7 +92,9 @@ def test_a_library_has_compiled_code_and_modes_that_do_not_depend_on_the_umask(n
     assert library.hold()
     modes = {stat.S_IMODE(path.stat().st_mode) for path in node.top.rglob("*") if not path.is_dir()}
     directories = {stat.S_IMODE(path.stat().st_mode) for path in (node.top, *node.top.rglob("*")) if path.is_dir()}
-    assert (modes, directories) == ({0o644}, {0o755})
+    assert (modes, directories) == ({0o644, 0o600}, {0o755})
+    (private,) = [path.name for path in node.top.rglob("*") if stat.S_IMODE(path.stat().st_mode) == 0o600]
+    assert private == ".lock"
     done = subprocess.run([sys.executable, "-I", library.path], check=True, capture_output=True, text=True)
     source, compiled = done.stdout.split()
     assert source == f"{library.path}/part.py"
@@ -147,6 +155,7 @@ def test_a_library_whose_removal_was_killed_is_installed_again(node: Node) -> No
     assert error_of(node.install).code == Code.TRY_AGAIN
     assert os.listdir(node.top) == [library.digest]
     process.communicate()
+    assert node.install().hold()
 
 
 def test_a_library_stays_while_a_process_uses_it(node: Node) -> None:
@@ -158,6 +167,58 @@ def test_a_library_stays_while_a_process_uses_it(node: Node) -> None:
     other = Library(library.top, library.digest)
     # This process has just locked it, too.
     assert not remove(other.path)
+
+
+def test_a_lock_that_every_user_can_take_stops_nobody(node: Node) -> None:
+    library = node.install()
+    directory = os.open(library.path, os.O_RDONLY)
+    fcntl.flock(directory, fcntl.LOCK_EX)
+    try:
+        in_time = subprocess.run(
+            [sys.executable, "-c", HOLD, library.top, library.digest], check=True, timeout=20, capture_output=True
+        )
+    finally:
+        os.close(directory)
+    assert in_time.stdout == b"True\n"
+
+
+def test_a_user_who_cannot_lock_the_library_uses_it_without(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = node.install()
+    opened = os.open
+
+    def refuse(path: str, *arguments: int) -> int:
+        if path == f"{library.path}/.lock":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *arguments)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert library.hold()
+    (pathlib.Path(library.path) / "__main__.py").unlink()
+    assert not library.hold()
+
+
+@pytest.mark.parametrize("killed_at", ["unlink", "rmdir"])
+def test_a_killed_removal_is_completed_by_the_next_run(
+    node: Node, monkeypatch: pytest.MonkeyPatch, killed_at: str
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    library = node.install()
+    done = getattr(os, killed_at)
+
+    def kill(path: str, **keywords: int) -> None:
+        if os.path.basename(path) in ("part.py", library.digest):
+            raise Killed
+        done(path, **keywords)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, killed_at, kill)
+        with pytest.raises(Killed):
+            remove(library.path)
+    assert not library.hold()
+    remove(library.path)
+    assert os.listdir(node.top) == []
 
 
 def test_the_libraries_of_other_releases_are_removed_when_nothing_uses_them(node: Node) -> None:

@@ -169,7 +169,7 @@ def test_a_library_stays_while_a_process_uses_it(node: Node) -> None:
     assert not remove(other.path)
 
 
-def test_a_lock_that_every_user_can_take_stops_nobody(node: Node) -> None:
+def test_a_lock_that_every_user_can_take_delays_no_task(node: Node) -> None:
     library = node.install()
     directory = os.open(library.path, os.O_RDONLY)
     fcntl.flock(directory, fcntl.LOCK_EX)

@@ -34,6 +34,7 @@ class NodePaths(t.NamedTuple):
         tuning_allowlist: Lists the patterns of the settings that tuning may change; without the file, it may change all.
         modules_file: Lists the kernel modules that the next boot loads.
         sysctl_file: Lists the kernel settings that the next boot applies.
+        sbr_lock: The beginning of a file that is held while the plugin sbr chooses tables in a network namespace.
         kernel_lock: Held while kernel modules, settings, these files or the saved values change.
         root: Other runtimes keep their state below it, at paths that ``rows.py`` of the room runtimes lists.
     """
@@ -55,6 +56,7 @@ class NodePaths(t.NamedTuple):
     tuning_allowlist: str = "/etc/cni/tuning/allowlist.conf"
     modules_file: str = "/etc/modules-load.d/cni.node.conf"
     sysctl_file: str = "/etc/sysctl.d/90-cni.node.conf"
+    sbr_lock: str = "/run/cni-node-sbr.lock"
     kernel_lock: str = "/run/cni-node-kernel.lock"
     root: str = "/"
 

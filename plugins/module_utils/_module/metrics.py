@@ -19,7 +19,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.engine import make_runtime
 from ansible_collections.cni.node.plugins.module_utils._module.gc import make_policy
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
+    FileChange,
+    apply,
+    plan_change_beside_others,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
@@ -43,7 +47,7 @@ def write(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         _count_leaks(params, paths),
         watch_state.read_if_present(paths.watch_state),
     )
-    change = plan_change(params["path"], prometheus.format_text(described, time.time()).encode())
+    change = plan_change_beside_others(params["path"], prometheus.format_text(described, time.time()).encode())
     # The file is always written, for the time in it; that alone is not a change.
     changed = change.changed and (change.before_mode != change.after_mode or _texts_differ(change))
     if not module.check_mode:

@@ -115,3 +115,15 @@ def test_del_and_repair_change_nothing_of_the_node_and_of_other_containers(
         changes = [line for line in before.difference(state(green)).splitlines() if line[:3] not in HEADLINES]
         assert [line for line in changes if line.startswith("-")] == []
         assert outcome.error is None or node.leases("net") != []
+
+
+def test_a_container_that_locks_its_namespace_delays_no_add(node: EngineNode, here: Engine, blue: Namespace) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), {"type": "sbr"}))
+    lock = "flock --exclusive /proc/self/ns/net sh -c 'echo locked; read end'"
+    with subprocess.Popen(blue.argv("sh", "-c", lock), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"locked\n"
+        here.add(attachment("net", blue))
+        assert holder.poll() is None
+        holder.communicate(b"\n")
+    assert "lookup 100" in blue.run("ip", "rule").stdout

@@ -15,11 +15,14 @@ import stat
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import open_regular
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 _MODE = 0o644
+_SIZE_LIMIT = 4 * 1024 * 1024
 _REMOVAL = {"before": "file", "after": "absent"}
 
 
@@ -68,7 +71,25 @@ class FileChange(t.NamedTuple):
 def plan_change(path: str, after: bytes | None, *, network: str = "", mode: int = _MODE) -> FileChange:
     """Return the change that writes a file, or that removes it if `after` is None."""
     before = durable.read(path)
-    before_mode = None if before is None else stat.S_IMODE(os.stat(path).st_mode)
+    return _plan_change(path, before, None if before is None else os.stat(path), after, network, mode)
+
+
+def plan_change_beside_others(path: str, after: bytes) -> FileChange:
+    """Return the change that writes a file in a directory in which another user may write.
+
+    A link, or a file with more than one name, may lead to what only root can read. It counts as no file, and is replaced.
+    """
+    before, status = None, None
+    with contextlib.suppress(CniError), open_regular(path, follow=False) as stream:
+        status = os.fstat(stream.fileno())
+        before = stream.read(_SIZE_LIMIT) if status.st_nlink == 1 else None
+    return _plan_change(path, before, status, after, "", _MODE)
+
+
+def _plan_change(
+    path: str, before: bytes | None, status: os.stat_result | None, after: bytes | None, network: str, mode: int
+) -> FileChange:
+    before_mode = None if before is None or status is None else stat.S_IMODE(status.st_mode)
     after_mode = None if after is None else mode
     action = _action(before, after, same_mode=before_mode == after_mode)
     return FileChange(network, path, action, before, after, before_mode, after_mode)

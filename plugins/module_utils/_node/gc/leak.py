@@ -110,8 +110,12 @@ class GcPolicy:
         return self.min_age > 0 and self.now - changed < self.min_age
 
     def reason_for_age(self, changed: float) -> str:
-        """Return a reason to keep a resource that is too young, or an empty string."""
-        return f"it is younger than {self.min_age:g} s" if self.is_young(changed) else ""
+        """Return a reason to keep a resource that is too young, or whose age is unknown, or an empty string."""
+        if not self.is_young(changed):
+            return ""
+        if changed - self.now > self.min_age:
+            return "its time is in the future, so that its age is unknown; with min_age 0, it is not kept for that"
+        return f"it is younger than {self.min_age:g} s"
 
     def collect_unless(self, reason: str, leak: Leak, collect: t.Callable[[], object], action: str = REMOVED) -> Leak:
         """Collect a leak, or add the reason to keep it to its evidence."""

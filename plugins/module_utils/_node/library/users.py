@@ -23,7 +23,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.library.install imp
 # A directory beside the libraries, with a symbolic link to each file or directory.
 _USERS = "users"
 # Bytes of a file, within which it names its library.
-_HEAD = 4096
+# Bytes; a unit lists cache directories before the path of the library.
+_HEAD = 65536
 
 
 def register(library: Library, paths: t.Iterable[str]) -> None:
@@ -110,6 +111,8 @@ def _files(path: str) -> t.Iterator[str]:
 
 
 def _read_head(path: str) -> bytes:
+    if not os.path.isfile(path):
+        return b""  # opening a pipe would wait for a writer
     try:
         with open(path, "rb", buffering=0) as stream:
             return stream.read(_HEAD)

@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import ipaddress
+import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpNetwork, parse_address
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import UINT32, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -29,6 +30,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.containe
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import ContainerIp, Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.interfaces import network_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ExpectedRoute, ExpectedRule
+
+_LOCK_TIMEOUT = 10.0
 
 
 class SourceBasedRouting(ChainedPlugin[t.Optional[int]]):
@@ -74,8 +77,11 @@ class SourceBasedRouting(ChainedPlugin[t.Optional[int]]):
         known = self.locate(request, table)
         if not known.ips:
             raise refuse(f"the previous result has no address of interface {request.attachment.ifname}")
-        with sandbox.open_sandbox(request.attachment) as descriptor, Undo() as undo:
-            _lock(descriptor, request.attachment.netns)
+        with (
+            sandbox.open_sandbox(request.attachment) as descriptor,
+            _lock(descriptor, request.attachment.netns),
+            Undo() as undo,
+        ):
             undo.add(lambda: self.delete(request))
 
             def write(writer: KernelWriter) -> None:
@@ -97,12 +103,13 @@ class SourceBasedRouting(ChainedPlugin[t.Optional[int]]):
         sandbox.run_inside(request.attachment, lambda writer: _remove_rules(writer, ifname, addresses))
 
 
-def _lock(descriptor: int, path: str) -> None:
-    """Lock the namespace until its descriptor is closed: several attachments must not take the same table."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError as exc:
-        raise io_error("lock", path, exc) from exc
+def _lock(descriptor: int, netns: str) -> t.ContextManager[None]:
+    """Hold the lock of a namespace: several attachments must not take the same table.
+
+    The container could lock the namespace itself.
+    """
+    path = f"{NODE_PATHS.sbr_lock}.{os.fstat(descriptor).st_ino}"
+    return hold_lock(path, exclusive=True, timeout=_LOCK_TIMEOUT, what=f"the choice of routing tables in {netns}")
 
 
 def _own_ips(known: Facts) -> list[ContainerIp]:

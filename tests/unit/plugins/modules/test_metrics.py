@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import stat
 import typing as t
@@ -44,6 +45,28 @@ def test_another_number_is_a_change_with_a_difference(write: Write, tmp_path: pa
     assert (predicted["changed"], done["changed"]) == (True, True)
     assert predicted["metrics"] == done["metrics"]
     assert 'cni_node_broken_files{kind="network"} 1' in done["diff"][0]["after"]
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_link_of_another_user_is_replaced_and_what_it_leads_to_is_not_shown(
+    write: Write, tmp_path: pathlib.Path, link: t.Callable[[pathlib.Path, pathlib.Path], None]
+) -> None:
+    secret, file = tmp_path / "secret", tmp_path / "textfile" / "cni.prom"
+    secret.write_text("root:hash", encoding="utf-8")
+    file.parent.mkdir()
+    link(secret, file)
+    predicted, done = write(check_mode=True).ok(), write().ok()
+    assert (predicted["changed"], done["changed"]) == (True, True)
+    assert [result["diff"][0]["before"] for result in (predicted, done)] == ["", ""]
+    assert (secret.read_text(encoding="utf-8"), file.is_symlink()) == ("root:hash", False)
+    assert "cni_node" in file.read_text(encoding="utf-8")
+
+
+def test_a_link_without_an_end_is_replaced(write: Write, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "textfile").mkdir()
+    (tmp_path / "textfile" / "cni.prom").symlink_to("/dev/zero")
+    assert write().ok()["changed"]
+    assert not write().ok()["changed"]
 
 
 def test_check_mode_writes_no_file(write: Write, tmp_path: pathlib.Path) -> None:

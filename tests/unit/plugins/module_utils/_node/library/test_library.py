@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pathlib
+import socket
 import stat
 import subprocess
 import sys
@@ -251,6 +252,25 @@ def test_an_executable_in_a_directory_keeps_its_library(node: Node, tmp_path: pa
     assert os.path.exists(library.path)
     assert users.remove_unused(library.top) == []
     assert not node.top.exists()
+
+
+def test_pipes_and_sockets_in_a_directory_of_executables_are_not_read(node: Node, tmp_path: pathlib.Path) -> None:
+    library = node.install()
+    (tmp_path / "bin").mkdir()
+    node.user("bin/bridge", library)
+    os.mkfifo(tmp_path / "bin" / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "bin" / "socket"))
+        users.register(library, [str(tmp_path / "bin")])
+        assert users.remove_unused(library.top) == [library.path]
+
+
+def test_a_unit_with_many_directories_keeps_its_library(node: Node, tmp_path: pathlib.Path) -> None:
+    library = node.install()
+    unit = node.user("unit", library)
+    unit.write_text("# " + "/a/long/path" * 1000 + "\n" + unit.read_text(encoding="utf-8"), encoding="utf-8")
+    users.register(library, [str(unit)])
+    assert users.remove_unused(library.top) == [library.path]
 
 
 def test_without_a_library_there_is_nothing_to_remove(node: Node) -> None:

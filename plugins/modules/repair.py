@@ -271,13 +271,14 @@ files:
       returned: always
       sample: /etc/systemd/system/cni-node-repair.service
     action:
-      description: What was done to the file.
+      description: What was done to the file; V(started) for a unit that did not run, such as after a run that was killed.
       type: str
       returned: always
       choices:
         - created
         - changed
         - removed
+        - started
 summary:
   description:
     - The number of attachments by action, V(unchanged) included.

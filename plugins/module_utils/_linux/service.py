@@ -17,7 +17,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table, program
 
-_PROPERTIES = ("Id", "LoadState", "ActiveState", "ActiveEnterTimestampMonotonic")
+_PROPERTIES = ("Id", "LoadState", "ActiveState", "ActiveEnterTimestampMonotonic", "NeedDaemonReload")
 # Fields of /proc/PID/stat after the name of the program, which may contain spaces and parentheses.
 _START_FIELD = 19
 
@@ -40,6 +40,16 @@ def uptime(units: t.Sequence[str], programs: t.Collection[str]) -> float | None:
 def unit_states(units: t.Sequence[str]) -> dict[str, bool]:
     """Return whether each of the units is active, without those that systemd does not have; none if it is not running."""
     return {state["Id"]: _is_active(state) for state in _show(units)}
+
+
+def list_idle_units(units: t.Sequence[str]) -> set[str]:
+    """Return those of the units that are not active, or that systemd has not read since their file changed.
+
+    Units that systemd does not have are left out; if it is not running, all are.
+    """
+    return {
+        state.get("Id", "") for state in _show(units) if not _is_active(state) or state.get("NeedDaemonReload") == "yes"
+    }
 
 
 def _unit_uptimes(units: t.Sequence[str]) -> list[float] | None:

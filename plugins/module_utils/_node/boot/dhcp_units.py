@@ -121,7 +121,9 @@ class DhcpUnits:
             return changes[::-1]
         if self.can_start() and find_fault(self._paths.dhcp_socket):
             listens = f"{SOCKET_UNIT} listens\n".encode()
-            changes.append(FileChange("", self._paths.dhcp_socket, "started", b"no process listens\n", listens))
+            changes.append(
+                FileChange("", self._paths.dhcp_socket, unit_files.STARTED, b"no process listens\n", listens)
+            )
         return changes
 
     def carry_out(self, changes: t.Sequence[FileChange]) -> None:
@@ -133,7 +135,7 @@ class DhcpUnits:
         stopped = [os.path.basename(path) for path in (self._socket_unit, self._service) if path in removed]
         if stopped:
             unit_files.systemctl(self._paths, "stop", *stopped)
-        files = [change for change in changes if change.action != "started"]
+        files = [change for change in changes if change.action != unit_files.STARTED]
         for change in files:
             (unit_files.apply_link if change.path == self._link else apply)(change)
             if change.path == self._link and change.after is None:

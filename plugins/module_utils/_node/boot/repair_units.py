@@ -41,6 +41,8 @@ BOOT, RELOAD, CHANGE = EVENTS = ("boot", "reload", "change")
 # What may start the service.
 _TARGETS = ("multi-user.target", *FIREWALLS)
 TIMER = "cni-node-repair.timer"
+# A timer counts from its start, so the service runs immediately.
+_RUNNING = (RELOAD_SERVICE, TIMER, watch_unit.SERVICE)
 _SECONDS = r"(?:s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?)"
 _INTERVAL = re.compile(rf"(?=.*[1-9])[0-9]+ ?{_SECONDS}?(?: ?[0-9]+ ?{_SECONDS})*")
 
@@ -176,7 +178,7 @@ class RepairUnits:
         self._library = library
 
     def plan_changes(self, settings: RepairSettings | None) -> list[FileChange]:
-        """Plan all changes, in the order in which to apply them."""
+        """Plan all changes, in the order in which to apply them; units that do not run, as after a killed run, are last."""
         files = self._files(settings, self._library) if settings and self._library else {}
         changes = [
             plan_change(self._path(name), files.get(self._path(name)))
@@ -184,16 +186,21 @@ class RepairUnits:
         ]
         enabled = self._links(settings) if files else {}
         changes += [unit_files.plan_link(link, enabled.get(link)) for link in self._links()]
-        return [change for change in (changes if files else changes[::-1]) if change.changed]
+        changes = [change for change in (changes if files else changes[::-1]) if change.changed]
+        written = {change.path for change in changes}
+        unchanged = [name for name in _RUNNING if self._path(name) in files.keys() - written]
+        return [*changes, *map(self._plan_start, unit_files.list_idle(self._paths, unchanged))]
 
     def carry_out(self, changes: t.Sequence[FileChange]) -> None:
         """Apply changes. If systemd is running, it loads them, and starts or stops the units."""
         removed = {change.path for change in changes if change.after is None}
-        stopped = [name for name in (TIMER, RELOAD_SERVICE, watch_unit.SERVICE) if self._path(name) in removed]
+        stopped = [name for name in reversed(_RUNNING) if self._path(name) in removed]
         if stopped:
             unit_files.systemctl(self._paths, "stop", *stopped)
         links = self._links()
         for change in changes:
+            if change.action == unit_files.STARTED:
+                continue
             (unit_files.apply_link if change.path in links else apply)(change)
             if change.after is None:
                 self._remove_directory_of(change.path)
@@ -203,10 +210,12 @@ class RepairUnits:
 
     def _start(self, changes: t.Sequence[FileChange]) -> None:
         written = {change.path for change in changes if change.after is not None}
-        # A timer counts from its start, so the service runs immediately.
-        started = [name for name in (RELOAD_SERVICE, TIMER, watch_unit.SERVICE) if self._path(name) in written]
+        started = [name for name in _RUNNING if self._path(name) in written]
         if started:
             unit_files.systemctl(self._paths, "restart", *started)
+
+    def _plan_start(self, name: str) -> FileChange:
+        return FileChange("", self._path(name), unit_files.STARTED, b"not running\n", b"running\n")
 
     def _remove_directory_of(self, path: str) -> None:
         directory = os.path.dirname(path)

@@ -17,9 +17,11 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._linux import interpreter, program
+from ansible_collections.cni.node.plugins.module_utils._linux import interpreter, program, service
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
+# The action of a change that starts a unit.
+STARTED = "started"
 _INSTALLED = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 _PLAIN = re.compile(r"[A-Za-z0-9_./+-]+")
 
@@ -51,6 +53,12 @@ def systemctl(paths: NodePaths, *arguments: str) -> None:
     path = program.find("systemctl")
     if path and os.path.isdir(paths.systemd_dir):
         program.output([path, *arguments])
+
+
+def list_idle(paths: NodePaths, units: t.Sequence[str]) -> list[str]:
+    """Return those of the units that systemd has but does not run as their files describe them; none if it is not running."""
+    idle = service.list_idle_units(units) if os.path.isdir(paths.systemd_dir) else ()
+    return [name for name in units if name in idle]
 
 
 def read_comments(path: str, key: str) -> list[t.Any]:

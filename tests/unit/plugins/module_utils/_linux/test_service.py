@@ -100,3 +100,18 @@ def test_a_process_of_another_user_does_not_count(
     monkeypatch.setattr(process_table, "is_own", lambda pid: False)
     assert list(program_dir.glob("systemctl")) == []
     assert service.uptime(UNITS, [program]) is None
+
+
+def test_units_that_do_not_run_as_their_file_says_are_idle(program_dir: pathlib.Path) -> None:
+    states = {
+        "a.service": "LoadState=loaded\nActiveState=active\nNeedDaemonReload=no",
+        "b.service": "LoadState=loaded\nActiveState=active\nNeedDaemonReload=yes",
+        "c.service": "LoadState=loaded\nActiveState=failed\nNeedDaemonReload=no",
+        "d.service": "LoadState=masked\nActiveState=inactive\nNeedDaemonReload=no",
+    }
+    shown = "\n\n".join(f"Id={name}\n{text}" for name, text in states.items())
+    (program_dir / "systemctl").write_text(f"#!/bin/sh\n/bin/cat <<.\n{shown}\n.\n", encoding="ascii")
+    (program_dir / "systemctl").chmod(0o755)
+    assert service.list_idle_units(list(states)) == {"b.service", "c.service"}
+    (program_dir / "systemctl").write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
+    assert service.list_idle_units(list(states)) == set()

@@ -14,9 +14,12 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units, unit_files
+from ansible_collections.cni.node.plugins.module_utils._linux import service
+from ansible_collections.cni.node.plugins.module_utils._node.boot import repair_units, unit_files, watch_unit
 from ansible_collections.cni.node.plugins.module_utils._node.boot.repair_units import (
+    CHANGE,
     NEVER,
+    RELOAD,
     RepairSettings,
     RepairUnits,
     check_interval,
@@ -185,6 +188,27 @@ def test_each_capability_has_a_reason(units: RepairUnits, paths: NodePaths) -> N
     (bounds,) = (line for line in text if line.startswith("CapabilityBoundingSet="))
     reasons = [line.split()[1].rstrip(":") for line in text if line.startswith("# CAP_")]
     assert sorted(bounds.partition("=")[2].split()) == sorted(reasons)
+
+
+def test_units_that_do_not_run_are_started_by_the_next_run(
+    units: RepairUnits, paths: NodePaths, systemctl: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = SETTINGS._replace(events=frozenset((RELOAD, CHANGE)))
+    settle(units, settings)
+    os.makedirs(paths.systemd_dir)
+    idle = {RELOAD_SERVICE, watch_unit.SERVICE, SERVICE}
+    monkeypatch.setattr(service, "list_idle_units", lambda units: idle.intersection(units))
+    changes = units.plan_changes(settings)
+    assert [(os.path.basename(change.path), change.action) for change in changes] == [
+        (RELOAD_SERVICE, "started"),
+        (watch_unit.SERVICE, "started"),
+    ]
+    systemctl.clear()
+    units.carry_out(changes)
+    assert systemctl == ["daemon-reload", f"restart {RELOAD_SERVICE} {watch_unit.SERVICE}"]
+    # Their files are written or removed anyway.
+    removed = units.plan_changes(None)
+    assert {change.action for change in removed} == {"removed"}
 
 
 def test_restoration_and_repair_are_independent(unit: SystemdUnit, units: RepairUnits) -> None:

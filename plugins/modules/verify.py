@@ -156,7 +156,7 @@ error:
   sample:
     code: 11
     msg: verification is in use by another process; waited 60 s
-    details: the lock is /var/lib/cni/cni.node/locks/verify; wait for the other run to end, or allow more time
+    details: the lock is /run/cni-node-verify.lock; wait for the other run to end, or allow more time
 """
 
 import typing as t

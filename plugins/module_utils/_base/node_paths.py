@@ -35,6 +35,7 @@ class NodePaths(t.NamedTuple):
         modules_file: Lists the kernel modules that the next boot loads.
         sysctl_file: Lists the kernel settings that the next boot applies.
         sbr_lock: The beginning of a file that is held while the plugin sbr chooses tables in a network namespace.
+        verify_lock: Held while networks are tried, because the network namespaces for that have the same names in each run.
         kernel_lock: Held while kernel modules, settings, these files or the saved values change.
         root: Other runtimes keep their state below it, at paths that ``rows.py`` of the room runtimes lists.
     """
@@ -57,6 +58,7 @@ class NodePaths(t.NamedTuple):
     modules_file: str = "/etc/modules-load.d/cni.node.conf"
     sysctl_file: str = "/etc/sysctl.d/90-cni.node.conf"
     sbr_lock: str = "/run/cni-node-sbr.lock"
+    verify_lock: str = "/run/cni-node-verify.lock"
     kernel_lock: str = "/run/cni-node-kernel.lock"
     root: str = "/"
 

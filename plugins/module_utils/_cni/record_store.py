@@ -135,7 +135,10 @@ class RecordStore:
         return self._read(self._names())
 
     def read_to_restore(self) -> tuple[list[Record], dict[str, CniError]]:
-        """Return the records to restore after a reboot, as `read_all`, without parsing the others."""
+        """Return the records to restore after a reboot, as `read_all`, without parsing the others.
+
+        A file that is cut off may be such a record, and counts as unreadable.
+        """
         records, broken = self._read(self._names(), _RESTORE_MARKER)
         return [record for record in records if record.restoration is not None], broken
 
@@ -189,7 +192,7 @@ class RecordStore:
 
     def _read_file(self, path: str, containing: bytes = b"") -> Record | None:
         content = durable.read(path, limit=RECORD_LIMIT)
-        if content is None or containing not in content:
+        if content is None or (containing not in content and content.rstrip().endswith(b"}")):
             return None
         record = decode(content, path)
         if path not in self._paths(record.attachment.key):

@@ -9,13 +9,11 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.engine import (
     StderrLog,
@@ -43,8 +41,7 @@ def verify(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     if module.check_mode:
         verification.predict(trials)
     else:
-        lock = os.path.join(params["cache_dir"], OWN_DIRECTORY, "locks", "verify")
-        with hold_lock(lock, exclusive=True, timeout=timeout, what="verification"):
+        with hold_lock(paths.verify_lock, exclusive=True, timeout=timeout, what="verification"):
             verification.carry_out(trials)
     findings = writable_plugins.network_findings(
         verification.networks(trials),
@@ -52,6 +49,7 @@ def verify(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         allow_world_writable=params["allow_world_writable_plugins"],
     )
     warn(module, map(str, findings))
+    warn(module, verification.warnings)
     warn_of_omitted(module, log)
     return {**_report(trials, log), "findings": [finding.as_dict() for finding in findings]}
 

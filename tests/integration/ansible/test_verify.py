@@ -17,6 +17,7 @@ from ansible_collections.cni.node.tests.integration.ansible.scripted_networks im
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
+from ansible_collections.cni.node.tests.support.state import network_state
 
 VERIFY = "cni.node.verify"
 # Chains that plugins create once for all attachments.
@@ -141,6 +142,31 @@ def test_a_run_removes_what_a_killed_run_left(node: EngineNode, project: Project
     assert list(pathlib.Path("/run/netns").iterdir()) != []
     after = verify(project).ok().after
     assert before.without(STAYS).difference(after.without(STAYS)) == ""
+
+
+@pytest.mark.parametrize("command", ["ADD", "CHECK"])
+@pytest.mark.parametrize("collects_first", [False, True], ids=["verify", "gc and verify"])
+def test_a_run_removes_what_a_killed_run_left_of_a_network_that_was_removed(
+    node: EngineNode, project: Project, command: str, collects_first: bool
+) -> None:
+    before = network_state()
+    node.write(reference_networks.network(reference_networks.LOOPBACK, {"type": "stall"}, name="gone"))
+    with node.plugins.gate() as gate:
+        answers: JsonObject = {command: ScriptedAnswer(hold=gate)}
+        node.plugins.write("stall", **answers)
+        running = node.start("verify")
+        node.plugins.wait_for_held(1)
+        running.kill()
+        running.communicate()
+    node.plugins.write("stall")
+    (node.conf_dir / "10-gone.conflist").unlink()
+    assert len(list(pathlib.Path("/run/netns").iterdir())) == 1
+    if collects_first:
+        node.run("gc", min_age=0).succeeded()
+    assert verify(project).ok().msg == "networks: none"
+    assert list(pathlib.Path("/run/netns").iterdir()) == []
+    assert not list(node.cache_dir.glob("results/*"))
+    assert network_state().difference(before) == ""
 
 
 @pytest.mark.parametrize(

@@ -84,11 +84,15 @@ def _plan(
     Args:
         predicted: In a dry run, results of attachments that a run would change.
     """
-    kept = {path: read_restorable(path) for path in sorted({cache_dir, *systemd_unit.read_cache_dirs()})}
+    listed = systemd_unit.read_cache_dirs()
+    restorable = {path: read_restorable(path) for path in sorted({cache_dir, *listed})}
+    kept = {path: found.records for path, found in restorable.items()}
+    # What cannot be read now may have to be restored at boot.
+    doubtful = {path: restorable[path].doubts for path in listed if restorable[path].doubts}
     keys = {result.attachment.key for result in predicted}
     kept[cache_dir] = [record for record in kept[cache_dir] if record.attachment.key not in keys]
     restored = [result for result in predicted if result.after and result.after.restoration]
-    required = {path for path, records in kept.items() if records} | ({cache_dir} if restored else set())
+    required = {path for path, records in kept.items() if records} | ({cache_dir} if restored else set()) | {*doubtful}
     directories = [path for path in kept if path in required]
     library = require_library("persist", dry_run=dry_run) if directories else None
     unit = systemd_unit.plan_changes(directories, library)
@@ -96,5 +100,9 @@ def _plan(
     kept[cache_dir] += filter(None, map(RecordStore.of_records(cache_dir).read, recorded))
     # The name servers of an attachment are known only after its ADD.
     undecided = [result.attachment.netns for result in restored if result.action in _ADDS]
-    changes, warnings = resolv_conf.plan_changes(itertools.chain(*kept.values()), undecided)
+    changes, warnings = resolv_conf.plan_changes(itertools.chain(*kept.values()), undecided, is_complete=not doubtful)
+    advice = (
+        "restoration at boot stays set up for it; mend it, or make an empty directory if nothing is left to restore"
+    )
+    warnings += [f"{doubt}; {advice}" for doubts in doubtful.values() for doubt in doubts]
     return _Plan(library, unit, changes, warnings)

@@ -36,7 +36,7 @@ class ResolvConfFiles:
         self._netns_dir = paths.netns_dir
 
     def plan_changes(
-        self, records: t.Iterable[Record], undecided: t.Collection[str] = ()
+        self, records: t.Iterable[Record], undecided: t.Collection[str] = (), *, is_complete: bool = True
     ) -> tuple[list[FileChange], list[str]]:
         """Plan the changes of the ``resolv.conf`` of each network namespace.
 
@@ -45,6 +45,7 @@ class ResolvConfFiles:
         Args:
             records: All attachments that are restored after a reboot.
             undecided: Paths of network namespaces whose name servers are not known yet.
+            is_complete: Whether there are no further records. Otherwise, existing files stay as they are.
 
         Returns:
             The changes, and a warning for each file that is kept instead.
@@ -55,6 +56,8 @@ class ResolvConfFiles:
         changes, warnings = [], []
         for path in sorted({*contents, *existing} - skipped):
             change = plan_change(path, contents.get(path))
+            if change.before is not None and not is_complete:
+                continue
             if change.before is None or _is_own(change.before):
                 changes += [change] if change.changed else []
             elif path in contents:

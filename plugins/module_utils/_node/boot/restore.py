@@ -43,6 +43,18 @@ from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 
+class Restorable(t.NamedTuple):
+    """What a cache directory has for the next boot.
+
+    Attributes:
+        records: Records and intents of the attachments that are restored.
+        doubts: Why there may be more: unreadable records, or a directory that may not be mounted.
+    """
+
+    records: list[Record]
+    doubts: list[str]
+
+
 def restore(cache_dir: str, workers: int, paths: NodePaths) -> tuple[list[AttachmentResult], list[CniError]]:
     """Restore the attachments with persist, and their network namespaces; keep those that exist.
 
@@ -66,16 +78,23 @@ def restore(cache_dir: str, workers: int, paths: NodePaths) -> tuple[list[Attach
     return results, broken
 
 
-def read_restorable(cache_dir: str) -> list[Record]:
-    """Return the records and intents of all attachments that are restored at boot."""
+def read_restorable(cache_dir: str) -> Restorable:
+    """Return what a cache directory has for the next boot."""
     stores = (RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir))
-    return [record for store in stores for record in store.read_to_restore()[0]]
+    records: list[Record] = []
+    doubts = [] if os.path.isdir(cache_dir) else [f"{cache_dir} does not exist"]
+    for found, broken in (store.read_to_restore() for store in stores):
+        records += found
+        doubts += map(str, broken.values())
+    return Restorable(records, doubts)
 
 
 def write_resolv_conf(cache_dirs: t.Iterable[str], paths: NodePaths) -> list[str]:
     """Write the ``resolv.conf`` of each restored network namespace, and return warnings; errors as `durable.write`."""
     files = ResolvConfFiles(paths)
-    changes, warnings = files.plan_changes(record for path in cache_dirs for record in read_restorable(path))
+    kept = [read_restorable(path) for path in cache_dirs]
+    records = (record for restorable in kept for record in restorable.records)
+    changes, warnings = files.plan_changes(records, is_complete=not any(restorable.doubts for restorable in kept))
     for change in changes:
         files.carry_out(change)
     return warnings

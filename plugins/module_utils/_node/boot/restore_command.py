@@ -41,7 +41,7 @@ def _restore(paths: NodePaths, cache_dir: str) -> bool:
     results, broken = restore(cache_dir, default_workers(), paths)
     for line in (*map(_format, results), *(f"not restored: {error}" for error in broken)):
         write_line(line)
-    return not any(result.error for result in results)
+    return not broken and not any(result.error for result in results)
 
 
 def _write_resolv_conf(paths: NodePaths, cache_dirs: t.Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error, io_error
@@ -38,6 +39,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon
 
 _IFNAME = "eth0"
+_NETNS = "cni.node-verify-"
+_NETNS_NAME = re.compile(rf"{re.escape(_NETNS)}[0-9a-f]{{12}}")
 # Link kind of a VRF, as the kernel names it.
 _VRF = "vrf"
 
@@ -67,7 +70,7 @@ class Trial:
     @property
     def netns(self) -> str:
         """The name of the network namespace. Each run uses the same, so that it finds the leaks of an interrupted run."""
-        return f"cni.node-verify-{hashlib.sha256(self.network.encode()).hexdigest()[:12]}"
+        return f"{_NETNS}{hashlib.sha256(self.network.encode()).hexdigest()[:12]}"
 
     @property
     def key(self) -> Key:
@@ -79,7 +82,11 @@ class Trial:
 
 
 class Verification:
-    """Attaches a throw-away network namespace to each network, and removes it again."""
+    """Attaches a throw-away network namespace to each network, and removes it again.
+
+    Attributes:
+        warnings: What could not be removed of an interrupted run, one line each.
+    """
 
     def __init__(self, runtime: Runtime, conf_dir: ConfDir, gateway_timeout: float) -> None:
         """
@@ -91,6 +98,7 @@ class Verification:
         self._gateway_timeout = gateway_timeout
         self._netns = NetnsDirectory(runtime.paths)
         self._reconciler = Reconciler(runtime, conf_dir, Policy())
+        self.warnings: list[str] = []
 
     def plan(self, names: t.Sequence[str]) -> list[Trial]:
         """Return a trial for each name; without names, for every network. Some may be failed or skipped already."""
@@ -136,6 +144,7 @@ class Verification:
 
         The caller holds a lock, because the network namespaces have the same names in each run.
         """
+        self._remove_forgotten({trial.netns for trial in trials})
         pending = self._query_status(self._remove_earlier(self._require_daemons(_select_pending(trials))))
         trial_netns.ensure(self._runtime.paths, [trial.netns for trial in pending], present=True, dry_run=False)
         for trial, result in zip(pending, self._reconcile(pending, present=True)):
@@ -146,6 +155,19 @@ class Verification:
                     trial.fail(as_error(exc))
         removals = zip(pending, self._reconcile(pending, present=False))
         removed = [trial.netns for trial, result in removals if result.error is None]
+        trial_netns.ensure(self._runtime.paths, removed, present=False, dry_run=False)
+
+    def _remove_forgotten(self, tried: t.Container[str]) -> None:
+        """Remove what an interrupted run has left of networks that are not tried now, such as removed ones."""
+        names = [name for name in self._netns.names() if _NETNS_NAME.fullmatch(name) and name not in tried]
+        stores = (self._runtime.records, self._runtime.intents) if names else ()
+        records = (record for store in stores for record in store.read_containing(_NETNS)[0])
+        attachments = {record.attachment.key: record.attachment for record in records}
+        forgotten = [DesiredAttachment(each, False) for each in attachments.values() if each.container_id in names]
+        failed = [result for result in reconcile_all(self._reconciler, forgotten, default_workers()) if result.error]
+        self.warnings += [f"an earlier run was interrupted: {result.attachment}: {result.error}" for result in failed]
+        kept = {result.attachment.container_id for result in failed}
+        removed = [name for name in names if name not in kept]
         trial_netns.ensure(self._runtime.paths, removed, present=False, dry_run=False)
 
     def _require_daemons(self, pending: t.Sequence[Trial]) -> list[Trial]:

@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pathlib
+import shutil
 import typing as t
 
 import pytest
@@ -23,6 +25,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot import prepare
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 from ansible_collections.cni.node.tests.support.error_of import error_of
+
+LINES = b"nameserver 10.1.0.1\n"
+OWN_RESOLV_CONF = (
+    b"# Written by cni.node from the results of this namespace's attachments; SHA-256 of the lines below: "
+    + hashlib.sha256(LINES).hexdigest().encode()
+    + b"\n"
+    + LINES
+)
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +94,29 @@ def test_the_lock_file_is_removed(root: pathlib.Path, paths: NodePaths) -> None:
     attach(root, "cache")
     prepare(root, "cache")
     assert not os.path.lexists(paths.restore_lock)
+
+
+@pytest.mark.parametrize("damage", ["a file system that is not mounted", "a record that is cut off", "an empty record"])
+def test_what_cannot_be_read_now_stays_set_up_for_the_next_boot(
+    root: pathlib.Path, paths: NodePaths, unit: SystemdUnit, damage: str
+) -> None:
+    attach(root, "cache")
+    prepare(root, "cache")
+    dns = pathlib.Path(paths.netns_etc) / "blue" / "resolv.conf"
+    dns.parent.mkdir(parents=True)
+    dns.write_bytes(OWN_RESOLV_CONF)
+    (record,) = (root / "cache" / "results").iterdir()
+    content = record.read_bytes()
+    if damage == "a file system that is not mounted":
+        (root / "cache").rename(root / "elsewhere")
+    else:
+        record.write_bytes(content[:40] if damage == "a record that is cut off" else b"")
+    changes, warnings = boot_preparation.prepare(str(root / "other"), (), dry_run=False, timeout=0, paths=paths)
+    assert (changes, unit.read_cache_dirs(), dns.exists()) == ([], [str(root / "cache")], True)
+    (warning,) = warnings
+    assert str(root / "cache") in warning
+    assert "; restoration at boot stays set up for it; " in warning
+    shutil.rmtree(root / "cache", ignore_errors=True)
+    (root / "cache").mkdir()
+    assert prepare(root, "other") == ["removed"] * 3
+    assert not dns.exists()

@@ -12,6 +12,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.tests.integration.builtin.networks import (
     BUILT_IN_CASES,
     CASES,
@@ -32,7 +34,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     attachment,
     require_success,
 )
-from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.support.state import State
 
@@ -121,6 +123,27 @@ def test_verify_reaches_the_gateways_of_a_network_in_a_vrf(node: EngineNode, blu
     prepare(node, blue, BUILT_IN_CASES["vrf with routes"])
     (tried,) = node.run("verify", networks=["net"], builtin="always").succeeded().result["networks"]
     assert {gateway["address"]: gateway["answered"] for gateway in tried["gateways"]} == dict.fromkeys(GATEWAYS, True)
+
+
+@pytest.mark.other_kernel
+def test_two_containers_may_make_the_gateway_of_a_vlan_at_the_same_time(
+    node: EngineNode, here: Engine, blue: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(node, blue, CASES["bridge in a VLAN"])
+    here.add(attachment("net", blue))
+    found, missed = rtnetlink.link, {"cni0.97"}
+
+    def miss_once(name: str, *netns: str) -> Link | None:
+        if name not in missed:
+            return found(name, *netns)
+        missed.remove(name)
+        return None
+
+    monkeypatch.setattr(rtnetlink, "link", miss_once)
+    with namespace("green") as green:
+        here.add(attachment("net", green))
+        assert missed == set()
+        green.run("ping", "-c1", "-W5", GATEWAYS[0])
 
 
 def test_gc_finishes_a_delete_that_executables_would_refuse(node: EngineNode, here: Engine, blue: Namespace) -> None:

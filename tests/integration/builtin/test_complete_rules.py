@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import pathlib
 import subprocess
 import typing as t
 
@@ -13,6 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
@@ -145,6 +148,41 @@ def test_sbr_keeps_a_route_whose_gateway_is_in_the_network_of_no_address(
         assert "fd09::/64 via fe80::1 dev eth0" in _routes(blue, table)
 
 
+def test_a_default_route_of_another_table_does_not_replace_that_of_the_main_table(
+    node: EngineNode, here: Engine, blue: Namespace
+) -> None:
+    ipam = {
+        "type": "static",
+        "addresses": [{"address": "10.8.0.5/24"}],
+        "routes": [{"dst": "0.0.0.0/0", "table": 100}],
+    }
+    node.write(reference_networks.network({"type": "bridge", "isDefaultGateway": True, "ipam": ipam}))
+    here.add(attachment("net", blue))
+    assert "default via 10.8.0.1" in _routes(blue, "100", "-4")
+    assert "default via 10.8.0.1" in _routes(blue, "main", "-4")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_allowed"),
+    [
+        (r"^net\.ipv4\.conf\.[[:alnum:]]+\.arp_[a-z]+$", True),
+        (r"^net\.ipv4\.conf\.[[:alpha:]\d]+\.arp_filter\z", True),
+        (r"^net\.ipv4\.conf\.[[:alpha:]]+\.arp_filter$", False),
+    ],
+)
+def test_patterns_of_allowed_settings_are_read_as_go_reads_them(
+    node: EngineNode, here: Engine, blue: Namespace, pattern: str, is_allowed: bool
+) -> None:
+    allowed = pathlib.Path(NODE_PATHS.tuning_allowlist)
+    allowed.parent.mkdir(parents=True)
+    allowed.write_text(f"{pattern}\n", encoding="utf-8")
+    tuning = {"type": "tuning", "sysctl": {"net.ipv4.conf.eth0.arp_filter": "1"}}
+    node.write(reference_networks.network(reference_networks.bridge(), tuning))
+    expected = contextlib.nullcontext() if is_allowed else pytest.raises(CniError, match="is not allowed on this node")
+    with expected:
+        here.add(attachment("net", blue))
+
+
 def test_a_gateway_may_be_a_link_local_address(node: EngineNode, here: Engine, blue: Namespace) -> None:
     ipam = {"type": "host-local", "ranges": [[{"subnet": "fd00:1::/64", "gateway": "fe80::1"}]]}
     node.write(reference_networks.network({"type": "bridge", "bridge": "cni0", "isGateway": True, "ipam": ipam}))
@@ -171,5 +209,5 @@ def test_a_node_without_ipv6_is_named_as_the_reason(node: EngineNode, here: Engi
     assert all(name in str(raised.value) for name in settings)
 
 
-def _routes(inside: Namespace, table: str) -> str:
-    return output(*inside.argv("ip", "-6", "route", "show", "table", table))
+def _routes(inside: Namespace, table: str, family: str = "-6") -> str:
+    return output(*inside.argv("ip", family, "route", "show", "table", table))

@@ -44,7 +44,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins
 
 
 class Restorable(t.NamedTuple):
-    """What a cache directory has for the next boot.
+    """The attachments of a cache directory that the next boot restores.
 
     Attributes:
         records: Records and intents of the attachments that are restored.

@@ -187,8 +187,16 @@ class _Addition:
         if link is not None:
             return link
         port = veth_pair.random_name()
-        self._writer.create_veth(port, name, mtu=bridge.mtu, master=bridge.ifindex)
-        router_advertisements.ignore(port)
+        try:
+            self._writer.create_veth(port, name, mtu=bridge.mtu, master=bridge.ifindex)
+            router_advertisements.ignore(port)
+        except CniError:
+            # The ADD of another container may have just created it, and not have set it up yet.
+            link = rtnetlink.link(name)
+            other_end = rtnetlink.link_by_index(link.peer) if link else None
+            if other_end is None:
+                raise
+            port = other_end.name
         index = sandbox.require_link(port).ifindex
         writing.set_port(self._writer, index, self._config.describe_gateway_port(port), bridge)
         self._writer.set_up(sandbox.require_link(name).ifindex)
@@ -231,5 +239,6 @@ def _complete_gateways(given: Addressing, attachment: Attachment, *, is_default:
         gateway = str(ip.gateway or ip.interface.network.network_address + 1)
         keys["gateway"] = keys.get("gateway") or gateway
         everywhere = "0.0.0.0/0" if ip.interface.version == 4 else "::/0"
-        if is_default and not any(route["dst"] == everywhere for route in given.routes):
+        in_main = (route for route in given.routes if route.get("table") in (None, 0, rtnetlink.MAIN_TABLE))
+        if is_default and not any(route["dst"] == everywhere for route in in_main):
             given.routes.append({"dst": everywhere, "gw": gateway})

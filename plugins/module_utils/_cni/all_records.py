@@ -31,7 +31,7 @@ class AllRecords:
         self._own = own
         patterns = (f"{state_dir}/results", f"{state_dir}/*/results")
         directories = {os.path.realpath(path) for pattern in patterns for path in glob.glob(pattern)}
-        leases_of_a_network = f"{state_dir}/networks/results"
+        leases_of_a_network = os.path.realpath(f"{state_dir}/networks/results")
         directories -= {os.path.realpath(own.directory), leases_of_a_network}
         self._others = [RecordStore(path) for path in sorted(directories)]
 

@@ -28,7 +28,10 @@ _MENTIONS = ("cgroup", "cmdline", "environ")
 
 
 def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: float) -> None:
-    """Wait for processes started with these environment variables; kill their process groups after a timeout.
+    """Wait for processes started with these environment variables; kill them after a timeout.
+
+    Their process groups are killed with them, unless the group is that of another program: a runtime may start plugins in
+    its own.
 
     Args:
         programs: File names; only processes that run one of them are considered.
@@ -47,9 +50,17 @@ def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], 
             killed = now if killed is None else killed
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(os.getpgid(pid), signal.SIGKILL)
+                    _kill(pid, pids)
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _kill(pid: int, found: t.Container[int]) -> None:
+    group = os.getpgid(pid)
+    if group in found or not os.path.exists(f"/proc/{group}"):
+        os.killpg(group, signal.SIGKILL)
+    else:
+        os.kill(pid, signal.SIGKILL)
 
 
 def find_by_environment(environment: t.Mapping[str, str]) -> list[int]:

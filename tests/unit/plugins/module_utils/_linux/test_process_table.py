@@ -11,6 +11,7 @@ import io
 import os
 import pathlib
 import subprocess
+import sys
 import time
 import typing as t
 
@@ -59,6 +60,32 @@ def test_a_process_that_does_not_end_is_killed_after_the_timeout(start: t.Callab
     process_table.wait_or_kill(WANTED, ["sleeper"], 0.2)
     assert mine.status == -9
     assert others.process.poll() is None
+
+
+RUNTIME = """\
+import subprocess, sys
+subprocess.run(sys.argv[1:], stdin=subprocess.PIPE)
+print("ended", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_runtime_is_not_killed_with_the_plugin_in_its_process_group(
+    start: t.Callable[..., Sleeper], tmp_path: pathlib.Path
+) -> None:
+    words = [f"{name}={value}" for name, value in WANTED.items()]
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNTIME, "env", *words, tmp_path / "sleeper"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as runtime:
+        assert runtime.stdout is not None
+        until(lambda: process_table.find_by_environment(WANTED), 20)
+        process_table.wait_or_kill(WANTED, ["sleeper"], 0.2)
+        assert runtime.stdout.readline() == b"ended\n"
+        runtime.communicate()
+    assert runtime.returncode == 0
 
 
 @pytest.fixture

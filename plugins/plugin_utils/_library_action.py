@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -49,6 +50,20 @@ class LibraryAction(ActionBase):
 
     uses_library = True
     has_installed = False
+    # Those of earlier calls, until this task makes its own.
+    _unused: _Answers | None = None
+
+    def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
+        if PLAN in (task_vars or {}):
+            self._unused = _Answers(self._describe_connection(task_vars or {}))
+        result: JsonObject = super().run(tmp, task_vars)
+        return result
+
+    def cleanup(self, force: bool = False) -> None:
+        """Forget the results for later tasks if this one has failed before its call: the node may change before they run."""
+        if self._unused is not None:
+            self._unused.clear()
+        super().cleanup(force)
 
     @property
     def module_name(self) -> str:
@@ -59,6 +74,7 @@ class LibraryAction(ActionBase):
         return []
 
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
+        self._unused = None
         variables = keywords.get("task_vars") or {}
         request = {"top": self._find_top(variables), "digest": _library.digest(), "archive": "", "module": ""}
         if arguments or keywords.get("module_name") or not self.uses_library:
@@ -188,8 +204,9 @@ class _Answers:
     def _keep(self, answers: list[t.Any]) -> None:
         if answers:
             durable.write(self._path, json.dumps(answers).encode(), flush=False)
-        elif os.path.exists(self._path):
-            os.unlink(self._path)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path)
 
 
 def _path_of(node: str, kind: str) -> str:

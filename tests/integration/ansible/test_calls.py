@@ -11,6 +11,7 @@ import subprocess
 import typing as t
 
 import pytest
+import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import TOOK, PlaybookRun, Project
@@ -20,6 +21,7 @@ from ansible_collections.cni.node.tests.integration.ansible.test_playbooks impor
     VERIFY,
     documented,
 )
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -97,3 +99,32 @@ def test_a_node_that_changes_meanwhile_is_reported_as_it_is(converged: Project, 
     played = converged.run(PROVISION, **{**variables, "cni_node_on_drift": "fail"})
     played[ATTACHED].require_failure("interface cni0 of the node is down")
     assert played["Show the report"].result["msg"][1].split()[4] == "2"
+
+
+def test_the_results_of_an_earlier_call_are_not_used_after_a_refusal_on_the_controller(
+    node: EngineNode, project: Project
+) -> None:
+    variables: JsonObject = {
+        "cni_node_concerns": ["kernel", "networks", "attachments"],
+        "cni_node_packages": False,
+        "cni_node_conflists": [
+            {"config": reference_networks.network({**reference_networks.bridge(), "annotations": {}})}
+        ],
+        "cni_node_attachments": [{"network": "net", "netns": "red"}],
+    }
+
+    def apply(**more: t.Any) -> JsonObject:
+        return {"ansible.builtin.include_role": {"name": "cni.node.cni_node"}, "vars": {**variables, **more}}
+
+    block = {
+        "block": [apply(cni_node_validate_strict=True)],
+        "rescue": [
+            {"ansible.builtin.command": "ip -n red link delete eth0"},
+            apply(cni_node_concerns=["attachments"]),
+        ],
+    }
+    project.run(PROVISION, **variables).succeeded()
+    play = {"hosts": "all", "gather_facts": False, "tasks": [block]}
+    played = project.run(str(project.write("twice.yml", yaml.safe_dump([play], sort_keys=False)))).succeeded()
+    assert [task.name for task in played.tasks if task.status == "failed"] == ["Write the networks"], played.output
+    assert "eth0" in Namespace("red").links()

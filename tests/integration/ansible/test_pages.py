@@ -54,7 +54,7 @@ PLACES = {
     "tutorials/nomad.md": Place("fleet", ("client1",), "nomad"),
     "validation.md": Place("none"),
 }
-SAMPLE = ring.sample(list(PLACES), 2, key=lambda page: page.partition("/")[0])
+SAMPLE = ring.sample(list(PLACES), 3, key=lambda page: page.partition("/")[0])
 # These need systemd; the scenario of a booted machine follows them.
 BOOTED = {"tutorials/service.md": None, "tutorials/firewall-reload.md": "Let the node do it"}
 # What runs the commands of other pages.

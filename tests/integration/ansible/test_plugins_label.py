@@ -14,12 +14,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.support import ring
 
 TASK = "Manage the plugins"
 REFUSED = "version: the release is not 1.9.1: its plugin bridge does not support version 1.1.0 of the specification"
 
 
-@pytest.mark.parametrize("where", ["node", "controller", "archive"])
+@pytest.mark.parametrize("where", ring.sample(["node", "controller", "archive"], 3))
 def test_an_upgrade_to_plugins_of_another_version_is_refused(node: EngineNode, project: Project, where: str) -> None:
     node.plugins.path.rmdir()
     if b"1.1.0" in supported():

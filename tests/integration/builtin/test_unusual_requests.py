@@ -198,6 +198,22 @@ def test_a_template_is_refused_as_the_name_of_a_link(executables: Executables, p
     )
 
 
+def test_without_a_master_the_link_of_the_default_route_in_the_main_table_is_taken(
+    executables: Executables, blue: Namespace
+) -> None:
+    for name in ("other0", "up0"):
+        subprocess.run(["ip", "link", "add", name, "up", "type", "bridge"], check=True)
+    for route in ("dev other0 table 100", "nexthop dev other0 nexthop dev up0", "dev up0 metric 1000"):
+        subprocess.run(["ip", "route", "add", "default", *route.split()], check=True)
+    keys: JsonObject = {"type": "macvlan", "ipam": STATIC}
+    executables.result("ADD", keys)
+    made = blue.links()["eth0"]
+    assert made["link_index"] == links()["up0"]["ifindex"]
+    executables.result("DEL", keys)
+    subprocess.run(["ip", "route", "flush", "table", "main"], check=True)
+    assert "there is no default route" in executables.refusal("ADD", keys)["msg"]
+
+
 IPAM_USERS: dict[str, JsonObject] = {
     "bridge": {},
     "ptp": {},

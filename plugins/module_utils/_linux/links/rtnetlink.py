@@ -84,6 +84,12 @@ class View(t.NamedTuple):
     routes: tuple[Route, ...]
     rules: tuple[Rule, ...] = ()
 
+    def find_default_link(self) -> Link | None:
+        """Return the link of the first default route of the main table, which is the master that plugins choose; or None."""
+        main = [route for route in self.routes if route.table == MAIN_TABLE and route.link]
+        index = next((route.link for route in main if not route.destination.prefixlen), 0)
+        return next((link for link in self.links if link.ifindex == index), None)
+
 
 def snapshot(path: str = "", *, routes: bool = True, rules: bool = False) -> View:
     """Return the links, addresses, routes and routing rules of a network namespace, by default this thread's.

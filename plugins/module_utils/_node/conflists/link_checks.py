@@ -49,7 +49,7 @@ def _check_master(
         yield from _check_mtu(network, plugin, _link(plugin.keys["master"], view))
     # The schema reports a missing master that is required. A chained plugin takes the link of the plugin before it.
     elif not catalogue.find_plugin_type(plugin.type).requires_master and not plugin.place:
-        master = _default_link(view)
+        master = view.find_default_link()
         if master is None:
             message = f"{plugin.type} has no master, and the node has no default route to take the link from"
             hint = "set master to a link of the node"
@@ -95,14 +95,6 @@ def _link(name: t.Any, view: View) -> Link | None:
         return None
     # The kernel also looks for alternative names.
     return next((link for link in view.links if link.name == name), None) or rtnetlink.link(name)
-
-
-def _default_link(view: View) -> Link | None:
-    """Return the link of the default route, or None."""
-    # The plugins read only the main table, too.
-    main = (route for route in view.routes if route.table == rtnetlink.MAIN_TABLE)
-    number = next((route.link for route in main if not route.destination.prefixlen), 0)
-    return next((link for link in view.links if link.ifindex == number), None)
 
 
 def _finding(

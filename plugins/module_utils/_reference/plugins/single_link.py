@@ -251,9 +251,7 @@ def _master_netns(request: PluginRequest) -> str:
 
 def _default_route_link(netns: str) -> str:
     """Return the link of the default route."""
-    view = rtnetlink.snapshot(netns)
-    index = next((route.link for route in view.routes if route.destination.prefixlen == 0), 0)
-    name = next((link.name for link in view.links if link.ifindex == index), "")
-    if not name:
+    link = rtnetlink.snapshot(netns).find_default_link()
+    if link is None:
         raise refuse("/master is missing, and there is no default route", "expected: the key master")
-    return name
+    return link.name

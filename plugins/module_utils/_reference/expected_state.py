@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, any_case
+from ansible_collections.cni.node.plugins.module_utils._base.mac_address import parse_mac
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import NoExecutor, Parameters
@@ -29,7 +30,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.descri
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
     FirewallPart,
     safe_interfaces,
-    safe_mac,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.state import facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
@@ -156,7 +156,7 @@ def _recorded_mac(record: Record, network: NetworkConfiguration) -> str:
         for item in safe_interfaces(result)
         if item.get("sandbox") and item["name"] == record.attachment.ifname
     )
-    return safe_mac(next(own, ""))
+    return parse_mac(next(own, ""))
 
 
 def _read_chained(requests: RecordedRequests) -> t.Iterator[tuple[ChainedPlugin[t.Any], t.Any]]:

@@ -214,6 +214,22 @@ def test_without_a_master_the_link_of_the_default_route_in_the_main_table_is_tak
     assert "there is no default route" in executables.refusal("ADD", keys)["msg"]
 
 
+def test_a_mac_with_dots_is_set_and_compared_in_the_form_of_the_kernel(
+    executables: Executables, blue: Namespace
+) -> None:
+    result = executables.result("ADD", BRIDGE, CNI_ARGS="IgnoreUnknown=1;MAC=0200.5E10.0001")
+    assert blue.links()["eth0"]["address"] == "02:00:5e:10:00:01"
+    assert "02:00:5e:10:00:01" in [interface["mac"] for interface in result["interfaces"]]
+    tuning: JsonObject = {"type": "tuning", "mac": "0200.5e10.0002", "prevResult": result}
+    result = executables.result("ADD", tuning)
+    assert blue.links()["eth0"]["address"] == "02:00:5e:10:00:02"
+    executables.result("CHECK", {**tuning, "prevResult": result})
+    executables.result("CHECK", {**BRIDGE, "prevResult": result})
+    executables.result("DEL", tuning)
+    executables.result("DEL", {**BRIDGE, "prevResult": result})
+    subprocess.run(["ip", "link", "delete", "cni0"], check=True)
+
+
 IPAM_USERS: dict[str, JsonObject] = {
     "bridge": {},
     "ptp": {},

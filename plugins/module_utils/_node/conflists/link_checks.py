@@ -13,6 +13,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.mac_address import normalize_mac
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
@@ -80,7 +81,7 @@ def _check_device(network: NetworkConfiguration, plugin: ConfiguredPlugin, view:
     keys = plugin.keys
     look_ups: dict[str, t.Callable[[str], object]] = {
         "device": lambda name: _link(name, view),
-        "hwaddr": lambda mac: any(link.mac == mac.lower().replace("-", ":") for link in view.links),
+        "hwaddr": lambda mac: any(link.mac == normalize_mac(mac) for link in view.links),
         "kernelpath": os.path.exists,
         "pciBusID": lambda number: os.path.exists(os.path.join(_PCI_DEVICES, number)),
     }

@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.mac_address import normalize_mac
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -74,7 +75,7 @@ def reason_by_interface(record: Record) -> str:
             return f"interface {attachment.ifname} is another link than the recorded one"
     except CniError as exc:
         return exc.msg
-    macs = {str(item["mac"]).lower() for item in inside if item.get("name") == attachment.ifname and item.get("mac")}
+    macs = {normalize_mac(item["mac"]) for item in inside if item.get("name") == attachment.ifname and item.get("mac")}
     if not macs or link.mac in macs:
         return ""
     renamed = [other.name for other in links.values() if other.mac in macs]
@@ -124,7 +125,7 @@ def _find_other_container(record: Record, members: t.Iterable[Record]) -> str:
 def _has_recorded_mac(record: Record) -> bool:
     attachment = record.attachment
     own = (item for item in _interfaces_inside(record) if item.get("name") == attachment.ifname)
-    macs = {str(item.get("mac") or "").lower() for item in own} - {""}
+    macs = {normalize_mac(item.get("mac")) for item in own} - {""}
     try:
         link = rtnetlink.link(attachment.ifname, attachment.netns) if macs else None
     except CniError:

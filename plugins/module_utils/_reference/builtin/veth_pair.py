@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.mac_address import parse_mac
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
@@ -24,8 +24,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_write
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-
-_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
 class VethPair:
@@ -101,14 +99,14 @@ def random_name() -> str:
             return name
 
 
-def parse_mac(pointer: str, text: str) -> str:
-    """Return a MAC in lower case, an empty string for an empty one.
+def require_mac(pointer: str, text: str) -> str:
+    """Return a MAC as the kernel shows it, an empty string for an empty one.
 
     Raises:
         CniError: It is not valid.
     """
-    mac = text.lower().replace("-", ":")
-    if mac and not _MAC.fullmatch(mac):
+    mac = parse_mac(text)
+    if text and not mac:
         raise refuse(f"{pointer}: {text!r} is not a MAC", "expected: six bytes such as 02:00:00:00:00:01")
     return mac
 
@@ -124,7 +122,7 @@ def read_mac(request: PluginRequest, before: t.Iterable[Keys], after: t.Iterable
     texts += [("CNI_ARGS: MAC", text) for text in request.cni_args("MAC").values()]
     texts += [(keys.pointer("mac"), keys.text("mac")) for keys in after]
     pointer, text = next((each for each in texts if each[1]), ("", ""))
-    return parse_mac(pointer, text)
+    return require_mac(pointer, text)
 
 
 def _random_mac() -> str:

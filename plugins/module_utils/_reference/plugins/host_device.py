@@ -144,7 +144,7 @@ def _find_device(config: _Config) -> _Device:
         driver = os.path.basename(os.path.realpath(os.path.join(path, "driver")))
         if driver in _USERSPACE_DRIVERS:
             return _Device(None, pci_address)
-    mac = veth_pair.parse_mac("/hwaddr", config.hwaddr)
+    mac = veth_pair.require_mac("/hwaddr", config.hwaddr)
     if config.name:
         link, what = rtnetlink.link(config.name), f"/device: there is no link {config.name}"
     elif mac:

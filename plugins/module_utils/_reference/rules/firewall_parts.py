@@ -171,7 +171,6 @@ CHAIN_LENGTH = 28
 _HOOKS = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 _ZONE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_/-]{0,16}")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_.,:/!=<>{}@*+-]+")
-_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
 def read_chain(keys: Keys, key: str) -> str:
@@ -223,12 +222,6 @@ def container_address(interface: IpInterface) -> ContainerAddress:
 @functools.lru_cache(maxsize=64)
 def _text(network: IpNetwork) -> str:
     return str(network)
-
-
-def safe_mac(text: t.Any) -> str:
-    """Return a MAC in lower case, or an empty string for any other value."""
-    mac = str(text or "").lower()
-    return mac if _MAC.fullmatch(mac) else ""
 
 
 def safe_interfaces(result: t.Mapping[str, t.Any]) -> list[t.Mapping[str, t.Any]]:

@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     IpInterface,
     parse_interface,
 )
+from ansible_collections.cni.node.plugins.module_utils._base.mac_address import normalize_mac
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, UINT8, UINT32, Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -125,7 +126,7 @@ def wrap_errors(attachment: Attachment) -> t.Iterator[None]:
 
 def _read_interface(item: t.Mapping[str, t.Any]) -> Interface:
     keys = Keys(item, f"the interface {item['name']!r}: ")
-    return Interface(keys.text("name"), keys.text("mac").lower(), keys.integer("mtu", within=PACKET_SIZE))
+    return Interface(keys.text("name"), normalize_mac(keys.text("mac")), keys.integer("mtu", within=PACKET_SIZE))
 
 
 def _read_ips(

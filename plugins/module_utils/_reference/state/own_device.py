@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, any_case
+from ansible_collections.cni.node.plugins.module_utils._base.mac_address import normalize_mac
 from ansible_collections.cni.node.plugins.module_utils._cni import identifier
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
@@ -69,7 +70,7 @@ class DeviceClaim(t.NamedTuple):
         return cls(
             attachment,
             name if isinstance(name, str) else "",
-            frozenset(mac.lower().replace("-", ":") for mac in texts),
+            frozenset(map(normalize_mac, texts)),
         )
 
     @classmethod

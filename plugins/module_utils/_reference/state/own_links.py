@@ -17,6 +17,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.mac_address import normalize_mac
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -149,14 +150,14 @@ class LinkClaim(t.NamedTuple):
         if any(interface.get("pciID") or interface.get("socketPath") for interface in interfaces):
             return cls(attachment, plugin_type)  # a device that a program uses without the kernel
         own = (keys for keys in interfaces if keys.get("name") == attachment.ifname and keys.get("sandbox"))
-        mac = next((str(keys.get("mac") or "") for keys in own), "")
+        mac = next((normalize_mac(keys.get("mac")) for keys in own), "")
         on_node = (str(keys.get("name")) for keys in interfaces if not keys.get("sandbox"))
         host_ends = (
             tuple(filter(HOST_END.fullmatch, on_node))
             if catalogue.find_plugin_type(plugin_type).link_kind == VETH
             else ()
         )
-        return cls(attachment, plugin_type, mac.lower(), addresses, host_ends)
+        return cls(attachment, plugin_type, mac, addresses, host_ends)
 
     @property
     def is_unknown_plugin(self) -> bool:

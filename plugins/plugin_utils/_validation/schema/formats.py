@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -18,14 +17,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_interface,
     parse_subnet,
 )
+from ansible_collections.cni.node.plugins.module_utils._base.mac_address import parse_mac
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_parts as firewall
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import forwarding
-
-_MAC = re.compile(
-    r"[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2}){4}|([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}", re.ASCII
-)
 
 
 def is_address(text: str) -> bool:
@@ -44,7 +40,8 @@ def _is_address_or_cidr(text: str) -> bool:
 
 def _is_mac(text: str) -> bool:
     """Return whether an interface may have a MAC address: the kernel refuses one of a group."""
-    return not text or (_MAC.fullmatch(text) is not None and not int(text[1], 16) & 1)
+    mac = parse_mac(text)
+    return not text or (mac != "" and not int(mac[1], 16) & 1)
 
 
 def _is_chain(text: str) -> bool:

@@ -174,6 +174,7 @@ FINE: t.Final[Corpus] = {
     "missing-device": {
         "it is inside of a container already": on(PLAIN, DEVICE, files={"10-net.conflist": network("net", DEVICE)}),
         "the address in capital letters": on(PLAIN, {"type": "host-device", "hwaddr": "02-FE-00-00-00-02"}),
+        "the address with dots": on(PLAIN, {"type": "host-device", "hwaddr": "02FE.0000.0002"}),
         "an alternative name": on(CLOUD, {"type": "host-device", "device": "enp0s6"}),
         "a path of the kernel": on(PLAIN, {"type": "host-device", "kernelpath": "/sys/devices/virtual/net"}),
         "one that the runtime chooses": on(PLAIN, {"type": "host-device", "capabilities": {"deviceID": True}}),

@@ -95,7 +95,7 @@ def remove(removals: t.Sequence[RuleRemoval]) -> dict[int, Exception]:
         return {}
     view = NodeView()
     groups, errors = list_groups(removals, view)
-    own = [[item for item in group if _is_own(item, each)] for group, each in zip(groups, removals)]
+    own = [[_narrow(item, each) for item in group if _is_own(item, each)] for group, each in zip(groups, removals)]
     return {**remove_groups(own, view), **errors}
 
 
@@ -109,6 +109,14 @@ def _may_exist(removals: t.Sequence[RuleRemoval]) -> bool:
         return True
     own = {removal.chain for removal in removals}
     return any(chain.name in own or chain.table in _TABLES.values() for chain in present)
+
+
+def _narrow(item: OwnedItem, removal: RuleRemoval) -> OwnedItem:
+    """Return what is removed of an item: of a chain that maps ports, the rules for the addresses of the attachment."""
+    if removal.kind == MASQUERADE or removal.addresses is None or isinstance(item.content, NftRule):
+        return item
+    ports = owned_rules.MappedPorts(item.content.family, item.content.name, removal.addresses)
+    return item._replace(content=ports, key=ports, remove=owned_rules.remove_mapped_ports)
 
 
 def _is_own(item: OwnedItem, removal: RuleRemoval) -> bool:

@@ -50,6 +50,14 @@ class ContainerChain(t.NamedTuple):
     udp_ports: frozenset[int]
 
 
+class MappedPorts(t.NamedTuple):
+    """The rules of a container's chain that map ports to some of its addresses."""
+
+    family: int
+    chain: str
+    addresses: frozenset[str]
+
+
 class AddressRules(t.NamedTuple):
     """The two rules that the plugin firewall makes for an address, each as often as it is there."""
 
@@ -187,6 +195,46 @@ def plan_removal(table: Table, lines: t.Collection[str], chains: t.Iterable[str]
     """Return the commands that remove rules, as often as they are given, and the chains to which no other rule jumps then."""
     unused = [chain for chain in chains if all(line in lines for line in table.jumps.get(chain, ()))]
     return [*map(iptables.deletion, lines), *(f"{option} {chain}" for chain in unused for option in ("-F", "-X"))]
+
+
+def remove_mapped_ports(parts: t.Sequence[MappedPorts], view: NodeView) -> None:
+    """Remove rules that map ports, and each chain that then maps no port, with all jumps to it."""
+    table = _nat(view, parts[0].family)
+    addresses: dict[str, set[str]] = {}
+    for part in parts:
+        addresses.setdefault(part.chain, set()).update(part.addresses)
+    commands = [command for chain, own in addresses.items() for command in _plan_unmapping(table, chain, own)]
+    if commands:
+        iptables.restore(parts[0].family, {NAT: commands})
+
+
+def _plan_unmapping(table: Table, chain: str, addresses: t.Container[str]) -> list[str]:
+    rules, jumps = table.rules.get(chain, ()), table.jumps.get(chain, ())
+    destinations = {rule: match[1] for rule, match in ((rule, _DESTINATION.fullmatch(rule)) for rule in rules) if match}
+    own = {_match(rule) for rule, address in destinations.items() if address in addresses}
+    others = {_match(rule) for rule, address in destinations.items() if address not in addresses}
+    if not others:
+        return plan_removal(table, jumps, [chain])
+    # A rule without a destination marks the connections to a mapped port.
+    lines = [
+        rule
+        for rule in rules
+        if (destinations[rule] in addresses if rule in destinations else _match(rule) in own - others)
+    ]
+    own_ports, other_ports = ({(protocol, port) for dummy, protocol, port in matches} for matches in (own, others))
+    lines += [jump for jump in jumps if own_ports & _ports(jump) and not other_ports & _ports(jump)]
+    return plan_removal(table, lines, ())
+
+
+def _match(rule: str) -> tuple[str, str, str]:
+    """Return the address, the protocol and the port of the node that a rule is for."""
+    words = iptables.words(rule)
+    return iptables.value(words, "-d"), iptables.value(words, "-p"), iptables.value(words, "--dport")
+
+
+def _ports(jump: str) -> set[tuple[str, str]]:
+    words = iptables.words(jump)
+    return {(iptables.value(words, "-p"), port) for port in iptables.value(words, "--dports").split(",")}
 
 
 def _nat(view: NodeView, family: int) -> Table:

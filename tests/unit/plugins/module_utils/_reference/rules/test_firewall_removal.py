@@ -116,6 +116,70 @@ def test_each_jump_is_removed_with_the_chain_that_no_other_jump_needs(
     assert chain not in node.tables[4, "nat"]
 
 
+def map_port(port: int, address: str, host_ip: str = "") -> list[str]:
+    """Return the rules of the chain for a mapped port, as iptables-save prints them."""
+    match = f"{host_ip and f'-d {host_ip}/32 '}-p tcp -m tcp --dport {port}"
+    sources = [f"-A {CHAIN} -s {source} {match} -j CNI-HOSTPORT-SETMARK" for source in ("10.1.0.0/16", "127.0.0.1/32")]
+    return [*sources, f"-A {CHAIN} {match} -j DNAT --to-destination {address}:80"]
+
+
+def jump(*ports: int) -> str:
+    numbers = ",".join(map(str, ports))
+    return f"-A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports {numbers} -j {CHAIN}"
+
+
+FIRST, SECOND = [*map_port(8080, "10.1.0.2"), *map_port(8081, "10.1.0.2", "127.0.0.1")], map_port(9090, "10.1.0.3")
+SHARED = map_port(8080, "10.1.0.3")
+
+
+@pytest.mark.parametrize(
+    ("chain", "jumps", "addresses", "expected"),
+    [
+        ([*FIRST, *SECOND], [jump(8080, 8081), jump(9090)], ["10.1.0.3"], [*FIRST, jump(8080, 8081)]),
+        ([*FIRST, *SECOND], [jump(8080, 8081), jump(9090)], ["10.1.0.2"], [*SECOND, jump(9090)]),
+        (
+            [*FIRST, *SECOND],
+            [jump(8080, 8081), jump(9090)],
+            ["10.1.0.4"],
+            [*FIRST, *SECOND, jump(8080, 8081), jump(9090)],
+        ),
+        ([*FIRST, *SHARED], [jump(8080, 8081)], ["10.1.0.3"], [*FIRST, *SHARED[:2], jump(8080, 8081)]),
+        (
+            [*FIRST, *SECOND, *SECOND],
+            [jump(8080, 8081), jump(9090), jump(9090)],
+            ["10.1.0.3"],
+            [*FIRST, jump(8080, 8081)],
+        ),
+        ([*SECOND[:2]], [jump(9090)], ["10.1.0.3"], []),
+    ],
+    ids=[
+        "the second",
+        "the first",
+        "an interface without ports",
+        "a port of both",
+        "rules that are there twice",
+        "none left",
+    ],
+)
+def test_the_ports_of_one_interface_are_removed_and_those_of_the_others_stay(
+    monkeypatch: pytest.MonkeyPatch, chain: list[str], jumps: list[str], addresses: list[str], expected: list[str]
+) -> None:
+    node = SimulatedIptables()
+    node.install(monkeypatch)
+    node.tables[4, "nat"] = {CHAIN: [*chain], "CNI-HOSTPORT-DNAT": [*jumps]}
+    assert firewall_removal.remove([removal("blue", *addresses)]) == {}
+    assert sorted(node.rules()) == sorted(expected)
+    assert (CHAIN in node.tables[4, "nat"]) == bool(expected)
+
+
+def test_two_interfaces_that_are_removed_together_leave_no_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = SimulatedIptables()
+    node.install(monkeypatch)
+    node.tables[4, "nat"] = {CHAIN: [*FIRST, *SECOND], "CNI-HOSTPORT-DNAT": [jump(8080, 8081), jump(9090)]}
+    assert firewall_removal.remove([removal("blue", "10.1.0.2"), removal("blue", "10.1.0.3")]) == {}
+    assert node.tables[4, "nat"] == {"CNI-HOSTPORT-DNAT": []}
+
+
 def test_a_container_with_the_name_of_a_chain_loses_no_rules_of_that_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     node = SimulatedIptables()
     node.install(monkeypatch)

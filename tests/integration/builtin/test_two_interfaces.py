@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.connections import NEIGHBOUR, NODE, listen, neighbour
@@ -17,10 +19,11 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
     EngineNode,
     attachment,
+    remove,
     require_success,
 )
 from ansible_collections.cni.node.tests.integration.engine.firewall_rules import rules
-from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 
 pytestmark = [pytest.mark.requires_root]
 
@@ -73,3 +76,119 @@ def test_del_of_both_interfaces_together_removes_all_mapped_ports(
     node.attach(*items, builtin="always")
     assert [entry["action"] for entry in node.detach(*items, builtin="always")] == ["removed", "removed"]
     assert not any(word in rules() for word in ("CNI-DN-", "dnat name:"))
+
+
+GATEWAY = "10.1.0.1"
+EGRESS: JsonObject = {"egressRate": 8_000_000, "egressBurst": 8_000_000}
+OTHER: JsonObject = {"egressRate": 16_000_000, "egressBurst": 8_000_000}
+
+
+def limit(blue: Namespace, ifname: str, limits: JsonObject) -> JsonObject:
+    return attachment("net", blue, ifname=ifname, capability_args={"bandwidth": limits})
+
+
+def write_limited_network(node: EngineNode, *others: JsonObject) -> None:
+    bandwidth: JsonObject = {"type": "bandwidth", "capabilities": {"bandwidth": True}}
+    node.write(reference_networks.network(reference_networks.bridge(), bandwidth, *others))
+
+
+def ifb_links() -> list[str]:
+    return [link["ifname"] for link in ip("link", "show", "type", "ifb")]
+
+
+def reach_gateway(blue: Namespace, ifname: str) -> None:
+    blue.run("ping", "-I", ifname, "-c1", "-W5", GATEWAY)
+
+
+@pytest.mark.parametrize("limits", [EGRESS, {}], ids=["the same limit", "no limit"])
+def test_del_keeps_the_limit_of_the_other_interface(
+    node: EngineNode, here: Engine, blue: Namespace, limits: JsonObject
+) -> None:
+    write_limited_network(node)
+    kept, removed = limit(blue, "eth0", EGRESS), limit(blue, "eth1", limits)
+    here.add(kept)
+    here.add(removed)
+    require_unchanged(here, kept)
+    record = here.record(removed)
+    for dummy in ("DEL", "DEL again"):
+        here.runtime.delete(record)
+        require_unchanged(here, kept)
+        reach_gateway(blue, "eth0")
+    assert node.run("gc", min_age=0).succeeded().result["findings"] == []
+    assert len(ifb_links()) == 1
+    here.delete(kept)
+    assert ifb_links() == []
+
+
+def test_del_without_a_result_keeps_the_limit_of_the_other_interface(
+    node: EngineNode, here: Engine, blue: Namespace
+) -> None:
+    write_limited_network(node)
+    items = [limit(blue, ifname, EGRESS) for ifname in ("eth0", "eth1")]
+    for item in items:
+        here.add(item)
+    here.runtime.delete(here.record(items[0])._replace(result=None))
+    require_unchanged(here, items[1])
+    reach_gateway(blue, "eth1")
+    here.runtime.delete(here.record(items[1])._replace(result=None))
+    assert ifb_links() == []
+
+
+def test_an_add_that_fails_keeps_the_limit_of_the_other_interface(
+    node: EngineNode, here: Engine, blue: Namespace
+) -> None:
+    write_limited_network(node)
+    kept = limit(blue, "eth0", EGRESS)
+    here.add(kept)
+    with pytest.raises(CniError, match="eth1 has another egressRate or egressBurst than another interface"):
+        here.add(limit(blue, "eth1", OTHER))
+    require_unchanged(here, kept)
+    reach_gateway(blue, "eth0")
+    write_limited_network(node, {"type": "portmap", "backend": "unknown"})
+    with pytest.raises(CniError, match="backend"):
+        here.add(limit(blue, "eth1", EGRESS))
+    reach_gateway(blue, "eth0")
+    here.delete(kept)
+    assert ifb_links() == []
+
+
+def test_the_limit_can_be_changed_while_the_other_interface_is_detached(
+    node: EngineNode, here: Engine, blue: Namespace
+) -> None:
+    write_limited_network(node)
+    for limits in (EGRESS, OTHER):
+        items = [limit(blue, ifname, limits) for ifname in ("eth0", "eth1")]
+        node.attach(*items, builtin="always")
+        for item in items:
+            require_unchanged(here, item)
+        node.detach(items[1], builtin="always")
+    node.detach(items[0], builtin="always")
+    assert ifb_links() == []
+
+
+def test_a_repair_of_one_interface_keeps_the_limit_of_the_other_one(
+    node: EngineNode, here: Engine, blue: Namespace
+) -> None:
+    write_limited_network(node)
+    items = [limit(blue, ifname, EGRESS) for ifname in ("eth0", "eth1")]
+    for item in items:
+        here.add(item)
+    subprocess.run(["ip", "link", "delete", *ifb_links()], check=True)
+    for item in items:
+        assert require_success(here.ensure(item, check="drift"))[0] == "repaired"
+        reach_gateway(blue, item["ifname"])
+    for item in items:
+        require_unchanged(here, item)
+
+
+def test_a_leaked_ifb_link_is_removed_after_both_interfaces_are_lost(
+    node: EngineNode, here: Engine, blue: Namespace
+) -> None:
+    write_limited_network(node)
+    items = [limit(blue, ifname, EGRESS) for ifname in ("eth0", "eth1")]
+    for item in items:
+        here.add(item)
+        node.record_of(item).unlink()
+    remove(blue)
+    node.run("gc", min_age=0).succeeded()
+    assert ifb_links() == []

@@ -10,10 +10,12 @@
 from __future__ import annotations
 
 import re
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._linux.links import link_change, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links import link_change, qdiscs, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import UNKNOWN_NETNS, Link
 
 _KIND = "ifb"
 _OUTPUT_LIMIT = 64 * 1024 * 1024
@@ -52,6 +54,39 @@ def remove(name: str) -> None:
     """
     link = rtnetlink.link(name)
     if link is not None and link.kind == _KIND:
+        link_change.remove(link.ifindex, link.name)
+
+
+def find_sources(name: str) -> list[Link]:
+    """Return the links that redirect what they receive to an IFB link.
+
+    Those whose other end is in a network namespace that the kernel is about to remove are left out.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    link = rtnetlink.link(name)
+    if link is None or link.kind != _KIND:
+        return []
+    sources = map(rtnetlink.link_by_index, qdiscs.find_redirecting(link.ifindex))
+    return [source for source in sources if source is not None and source.peer_netns != UNKNOWN_NETNS]
+
+
+def release(name: str, ends: t.Iterable[Link]) -> None:
+    """Stop the redirection of some links to an IFB link, and remove it if no other link redirects to it.
+
+    Of two processes that release it at the same time, the last one removes it, because each stops its own redirection first.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    link = rtnetlink.link(name)
+    if link is None or link.kind != _KIND:
+        return
+    for end in ends:
+        if link.ifindex in qdiscs.redirects(end.ifindex):
+            qdiscs.stop_redirection(end.ifindex)
+    if not find_sources(name):
         link_change.remove(link.ifindex, link.name)
 
 

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import struct
 import typing as t
@@ -22,13 +23,13 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink impo
 )
 
 # linux/rtnetlink.h, linux/pkt_sched.h, linux/pkt_cls.h, linux/tc_act/tc_mirred.h
-_RTM_GETQDISC, _RTM_GETTFILTER = 38, 46
+_RTM_DELQDISC, _RTM_GETQDISC, _RTM_GETTFILTER = 37, 38, 46
 _TCA_KIND, _TCA_OPTIONS = 1, 2
 _TCA_TBF_PARMS, _TCA_TBF_RATE64 = 1, 4
 _TCA_U32_ACT, _TCA_ACT_KIND, _TCA_ACT_OPTIONS, _TCA_MIRRED_PARMS = 7, 1, 2, 2
 _EGRESS_REDIRECT = 1
 _TC_H_ROOT = 0xFFFFFFFF
-_INGRESS = 0xFFFF0000
+_INGRESS, _INGRESS_PARENT = 0xFFFF0000, 0xFFFFFFF1
 _MESSAGE = struct.Struct("=BxxxiIII")
 # Offsets in struct tc_tbf_qopt, and in struct tc_mirred.
 _RATE_AT, _BUFFER_AT = 8, 28
@@ -86,6 +87,30 @@ def redirects(ifindex: int) -> set[int]:
     return {target for targets in filters for target in targets}
 
 
+def find_redirecting(target: int) -> list[int]:
+    """Return the indexes of the links that redirect what they receive to a link.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    receivers = _list(_RTM_GETQDISC, _MESSAGE.pack(0, 0, 0, 0, 0), _receiver)
+    return [ifindex for ifindex in dict.fromkeys(receivers) if target in redirects(ifindex)]
+
+
+def stop_redirection(ifindex: int) -> None:
+    """Remove all that is done with what a link receives; do nothing if there is nothing, or no such link.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    try:
+        with Connection() as connection:
+            connection.change(_RTM_DELQDISC, _MESSAGE.pack(0, ifindex, 0, _INGRESS_PARENT, 0))
+    except OSError as exc:
+        if exc.errno not in (errno.ENODEV, errno.ENOENT, errno.EINVAL):
+            raise io_error("stop the redirection of", f"link number {ifindex}", exc) from exc
+
+
 T = t.TypeVar("T")
 
 
@@ -100,6 +125,12 @@ def _list(kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None
     except (OSError, LookupError, ValueError, struct.error) as exc:
         error = exc if isinstance(exc, OSError) else OSError(0, f"the kernel's answer cannot be read ({exc})")
         raise io_error("get the queueing disciplines of", "the network namespace", error) from exc
+
+
+def _receiver(answer: bytes, start: int, dummy: int) -> int | None:
+    """Return the index of the link if it has a queueing discipline for what it receives."""
+    ifindex, dummy, parent, dummy = _MESSAGE.unpack_from(answer, start)[1:]
+    return int(ifindex) if parent == _INGRESS_PARENT else None
 
 
 def _token_bucket(answer: bytes, start: int, end: int) -> tuple[int, TokenBucket] | None:

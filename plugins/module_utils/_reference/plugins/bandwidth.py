@@ -21,10 +21,12 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import ChainedPlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.versions import list_versions
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
-from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links, writing
+from ansible_collections.cni.node.plugins.module_utils._reference.state import host, own_links, writing
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Ifb, Rate, Resource
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Ifb, Rate, Resource, State
 
 # In bits. pyroute2 cannot express the time in which a lower rate sends a packet, or a higher rate.
 _RATES = range(64, 8 * 2**32)
@@ -72,6 +74,7 @@ class Bandwidth(ChainedPlugin[_Limits]):
         with sandbox.open_sandbox(request.attachment), Undo() as undo:
             end = _require_host_end(request)
             state = tuple(self.describe(limits, Facts(request.attachment, host_end=end.name)))
+            _require_same_limit(request, state, end)
             undo.add(lambda: self.delete(request))
             writing.make_on_node(state, end)
             made = [sandbox.require_link(resource.name) for resource in state if isinstance(resource, Ifb)]
@@ -79,7 +82,8 @@ class Bandwidth(ChainedPlugin[_Limits]):
         return result._replace(keys={**result.keys, "interfaces": interfaces}) if made else result
 
     def delete(self, request: PluginRequest) -> None:
-        ifb.remove(firewall_names.ifb(*request.attachment.key[:2]))
+        # The interfaces of a container in a network share it.
+        ifb.release(firewall_names.ifb(*request.attachment.key[:2]), _find_host_ends(request))
 
 
 def _read_limit(keys: Keys, direction: str) -> tuple[int, int]:
@@ -92,6 +96,36 @@ def _read_limit(keys: Keys, direction: str) -> tuple[int, int]:
         if value and value not in accepted:
             raise refuse(f"{pointer}: {value} is out of range", f"expected: {accepted[0]} to {accepted[-1]} bits")
     return rate // 8, burst // 8
+
+
+def _require_same_limit(request: PluginRequest, state: State, host_end: Link) -> None:
+    """Raise an error if the limit of what another interface of the container sends would be changed."""
+    node, attachment = LiveNode(), request.attachment
+    for name in (resource.name for resource in state if isinstance(resource, Ifb)):
+        link = node.link(name)
+        if link is None or not any(source.ifindex != host_end.ifindex for source in ifb.find_sources(name)):
+            continue
+        rates = tuple(resource for resource in state if isinstance(resource, Rate) and resource.link == name)
+        if node.token_bucket(link.ifindex) is not None and any(host.find(rates, node)):
+            what = f"{attachment.ifname} has another egressRate or egressBurst than another interface of the container"
+            raise refuse(
+                f"{what} in network {attachment.network}, with which it shares the link {name}",
+                "expected: the same values, or another network; to change the values, detach the other interface first",
+            )
+
+
+def _find_host_ends(request: PluginRequest) -> list[Link]:
+    """Return the node's end of the container's veth pair, for DEL: as the result names it, else by the interface's name."""
+    attachment = request.attachment
+    keys = request.prev_result.keys if request.prev_result else {}
+    names = [str(item.get("name")) for item in keys.get("interfaces") or () if not item.get("sandbox")]
+    named = map(rtnetlink.link, names)
+    ends = [link for link in named if link is not None and link.kind == VETH]
+    if ends or not sandbox.exists(attachment):
+        return ends
+    inside = rtnetlink.link(attachment.ifname, attachment.netns)
+    end = own_links.find_host_end(inside, attachment.netns) if inside else None
+    return [end] if end else []
 
 
 def _require_host_end(request: PluginRequest) -> Link:

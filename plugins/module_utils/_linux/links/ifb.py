@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.links import link_change, qdiscs, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import UNKNOWN_NETNS, Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 
 _KIND = "ifb"
 _OUTPUT_LIMIT = 64 * 1024 * 1024
@@ -47,46 +47,36 @@ def targets() -> set[str] | None:
 
 
 def remove(name: str) -> None:
-    """Remove an IFB link; do nothing if it no longer exists.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    link = rtnetlink.link(name)
-    if link is not None and link.kind == _KIND:
+    """Remove an IFB link; do nothing if it no longer exists; errors as `find`."""
+    link = find(name)
+    if link is not None:
         link_change.remove(link.ifindex, link.name)
 
 
-def find_sources(name: str) -> list[Link]:
-    """Return the links that redirect what they receive to an IFB link.
-
-    Those whose other end is in a network namespace that the kernel is about to remove are left out.
+def find(name: str) -> Link | None:
+    """Return an IFB link, or None.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     link = rtnetlink.link(name)
-    if link is None or link.kind != _KIND:
-        return []
-    sources = map(rtnetlink.link_by_index, qdiscs.find_redirecting(link.ifindex))
-    return [source for source in sources if source is not None and source.peer_netns != UNKNOWN_NETNS]
+    return link if link is not None and link.kind == _KIND else None
 
 
-def release(name: str, ends: t.Iterable[Link]) -> None:
-    """Stop the redirection of some links to an IFB link, and remove it if no other link redirects to it.
+def is_target(link: Link, ends: t.Iterable[Link]) -> bool:
+    """Return whether any of some links redirects what it receives to an IFB link; errors as `find`."""
+    return any(link.ifindex in qdiscs.redirects(end.ifindex) for end in ends)
+
+
+def release(link: Link, ends: t.Iterable[Link], others: t.Iterable[Link]) -> None:
+    """Stop the redirection of some links to an IFB link, and remove it unless others redirect to it; errors as `find`.
 
     Of two processes that release it at the same time, the last one removes it, because each stops its own redirection first.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
     """
-    link = rtnetlink.link(name)
-    if link is None or link.kind != _KIND:
-        return
     for end in ends:
-        if link.ifindex in qdiscs.redirects(end.ifindex):
+        if is_target(link, [end]):
             qdiscs.stop_redirection(end.ifindex)
-    if not find_sources(name):
+    if not is_target(link, others):
         link_change.remove(link.ifindex, link.name)
 
 

@@ -87,16 +87,6 @@ def redirects(ifindex: int) -> set[int]:
     return {target for targets in filters for target in targets}
 
 
-def find_redirecting(target: int) -> list[int]:
-    """Return the indexes of the links that redirect what they receive to a link.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    receivers = _list(_RTM_GETQDISC, _MESSAGE.pack(0, 0, 0, 0, 0), _receiver)
-    return [ifindex for ifindex in dict.fromkeys(receivers) if target in redirects(ifindex)]
-
-
 def stop_redirection(ifindex: int) -> None:
     """Remove all that is done with what a link receives; do nothing if there is nothing, or no such link.
 
@@ -125,12 +115,6 @@ def _list(kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None
     except (OSError, LookupError, ValueError, struct.error) as exc:
         error = exc if isinstance(exc, OSError) else OSError(0, f"the kernel's answer cannot be read ({exc})")
         raise io_error("get the queueing disciplines of", "the network namespace", error) from exc
-
-
-def _receiver(answer: bytes, start: int, dummy: int) -> int | None:
-    """Return the index of the link if it has a queueing discipline for what it receives."""
-    ifindex, dummy, parent, dummy = _MESSAGE.unpack_from(answer, start)[1:]
-    return int(ifindex) if parent == _INGRESS_PARENT else None
 
 
 def _token_bucket(answer: bytes, start: int, end: int) -> tuple[int, TokenBucket] | None:

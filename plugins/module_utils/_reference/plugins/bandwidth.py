@@ -74,7 +74,7 @@ class Bandwidth(ChainedPlugin[_Limits]):
         with sandbox.open_sandbox(request.attachment), Undo() as undo:
             end = _require_host_end(request)
             state = tuple(self.describe(limits, Facts(request.attachment, host_end=end.name)))
-            _require_same_limit(request, state, end)
+            _require_same_limit(request, state)
             undo.add(lambda: self.delete(request))
             writing.make_on_node(state, end)
             made = [sandbox.require_link(resource.name) for resource in state if isinstance(resource, Ifb)]
@@ -83,7 +83,9 @@ class Bandwidth(ChainedPlugin[_Limits]):
 
     def delete(self, request: PluginRequest) -> None:
         # The interfaces of a container in a network share it.
-        ifb.release(firewall_names.ifb(*request.attachment.key[:2]), _find_host_ends(request))
+        link = ifb.find(firewall_names.ifb(*request.attachment.key[:2]))
+        if link is not None:
+            ifb.release(link, _find_host_ends(request), _find_other_ends(request))
 
 
 def _read_limit(keys: Keys, direction: str) -> tuple[int, int]:
@@ -98,12 +100,12 @@ def _read_limit(keys: Keys, direction: str) -> tuple[int, int]:
     return rate // 8, burst // 8
 
 
-def _require_same_limit(request: PluginRequest, state: State, host_end: Link) -> None:
+def _require_same_limit(request: PluginRequest, state: State) -> None:
     """Raise an error if the limit of what another interface of the container sends would be changed."""
     node, attachment = LiveNode(), request.attachment
     for name in (resource.name for resource in state if isinstance(resource, Ifb)):
-        link = node.link(name)
-        if link is None or not any(source.ifindex != host_end.ifindex for source in ifb.find_sources(name)):
+        link = ifb.find(name)
+        if link is None or not ifb.is_target(link, _find_other_ends(request)):
             continue
         rates = tuple(resource for resource in state if isinstance(resource, Rate) and resource.link == name)
         if node.token_bucket(link.ifindex) is not None and any(host.find(rates, node)):
@@ -126,6 +128,14 @@ def _find_host_ends(request: PluginRequest) -> list[Link]:
     inside = rtnetlink.link(attachment.ifname, attachment.netns)
     end = own_links.find_host_end(inside, attachment.netns) if inside else None
     return [end] if end else []
+
+
+def _find_other_ends(request: PluginRequest) -> list[Link]:
+    """Return the node's ends of the veth pairs of the container's other interfaces; none if its namespace is gone."""
+    netns = request.attachment.netns
+    inside = rtnetlink.snapshot(netns, routes=False).links if sandbox.exists(request.attachment) else ()
+    ends = (own_links.find_host_end(link, netns) for link in inside if link.name != request.attachment.ifname)
+    return [end for end in ends if end is not None]
 
 
 def _require_host_end(request: PluginRequest) -> Link:

@@ -47,6 +47,7 @@ _ANY_NUMBER = b"\xff\xff\xff\xff"
 
 _ADDRESS = struct.Struct("=BBBBI")
 _ROUTE = struct.Struct("=BBBBBBBBI")
+_RTM_F_CLONED = 0x200
 _NUMBER = struct.Struct("=I")
 # The size of a message that has only a family, with its padding.
 _FAMILY_ONLY = 4
@@ -286,9 +287,9 @@ def _address(answer: bytes, start: int, end: int) -> Address | None:
 
 
 def decode_route(answer: bytes, start: int, end: int) -> Route | None:
-    """Return the route of a message; None for one that is not unicast."""
-    family, length, dummy, dummy, table, dummy, dummy, kind, dummy = _ROUTE.unpack_from(answer, start)
-    if kind != _RTN_UNICAST or family not in (socket.AF_INET, socket.AF_INET6):
+    """Return the route of a message; None for one that is not unicast, or that the kernel has learnt from an ICMP message."""
+    family, length, dummy, dummy, table, dummy, dummy, kind, flags = _ROUTE.unpack_from(answer, start)
+    if kind != _RTN_UNICAST or flags & _RTM_F_CLONED or family not in (socket.AF_INET, socket.AF_INET6):
         return None
     places = attributes(answer, start + _ROUTE.size, end)
     unspecified = bytes(4 if family == socket.AF_INET else 16)

@@ -12,8 +12,6 @@ from __future__ import annotations
 import types
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-
 
 class Undo:
     """A context that calls what was added to it, the last one first, if it is left with an exception."""
@@ -43,5 +41,5 @@ class Undo:
                 continue
             try:
                 step()
-            except CniError:
+            except Exception:  # the other steps must not be left out
                 has_failed = True

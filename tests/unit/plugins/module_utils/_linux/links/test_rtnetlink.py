@@ -157,3 +157,12 @@ def test_any_bytes_are_an_answer_or_an_error(datagrams: list[Datagram]) -> None:
     for question in (rtnetlink.snapshot, lambda: rtnetlink.link("eth0")):
         with unittest.mock.patch.object(socket, "socket", Socket(datagrams)), contextlib.suppress(CniError):
             question()
+
+
+@pytest.mark.parametrize(("flags", "is_route"), [(0, True), (0x200, False)], ids=["configured", "learnt from ICMP"])
+def test_a_route_learnt_from_an_icmp_message_is_left_out(flags: int, is_route: bool) -> None:
+    header = struct.pack("=BBBBBBBBI", socket.AF_INET, 32, 0, 0, rtnetlink.MAIN_TABLE, 0, 0, 1, flags)
+    answer = header + struct.pack("=HH4s", 8, 1, bytes([10, 1, 0, 2])) + struct.pack("=HHI", 8, 4, 7)
+    route = rtnetlink.decode_route(answer, 0, len(answer))
+    assert (route is not None) is is_route
+    assert route is None or (str(route.destination), route.link) == ("10.1.0.2/32", 7)

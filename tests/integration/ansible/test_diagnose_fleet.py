@@ -14,7 +14,7 @@ import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.fleet import main
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project, task
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import empty_node
 from ansible_collections.cni.node.tests.integration.fleet import test_fleet
@@ -37,7 +37,7 @@ CONTAINERS = {
 }
 # Undoes everything that a test has broken on the second node.
 MEND = (
-    "sysctl -qw net.ipv4.ip_forward=1; iptables-restore </run/rules; ip route replace 10.85.1.0/24 via 198.18.0.2; "
+    "sysctl -qw net.ipv4.ip_forward=1; iptables -F FORWARD; iptables-restore </run/rules; ip route replace 10.85.1.0/24 via 198.18.0.2; "
     "ip -n blue link set eth0 up; ip -n blue route replace default via 10.85.2.1"
 )
 
@@ -82,6 +82,13 @@ class Site:
 
     def diagnose(self, source: str, destination: str, *options: str) -> PlaybookRun:
         return self._project.run(DIAGNOSE, *options, cni_node_from=source, cni_node_to=destination)
+
+    def diagnose_each(self, ways: t.Sequence[JsonObject]) -> PlaybookRun:
+        """Diagnose one way after the other in one play."""
+        role = {"name": "cni.node.cni_node", "tasks_from": "diagnose"}
+        ends = {"cni_node_from": "{{ way.source }}", "cni_node_to": "{{ way.destination }}"}
+        loop = {"loop": list(ways), "loop_control": {"loop_var": "way"}, "vars": ends}
+        return self._project.play([task("Diagnose", "ansible.builtin.include_role", role, **loop)])
 
 
 def _ipam(subnet: str) -> JsonObject:
@@ -162,6 +169,16 @@ def test_the_node_and_the_step_that_is_broken_are_named(
     site.run("node2", f"{MEND}; {commands}")
     lines = lines_of(site.diagnose("red", destination))
     assert f"red -> {destination}: broken {broken}" in lines[-1], lines
+
+
+def test_a_second_diagnosis_of_a_run_uses_only_results_of_its_own(site: Site) -> None:
+    site.run("node2", MEND)
+    ways = [{"source": "red", "destination": "blue:80"}, {"source": "white", "destination": "red"}]
+    played = site.diagnose_each(ways)
+    first, second = (task.result["msg"] for task in played.tasks if task.name == "Show its way")
+    assert first[1].startswith("-> red address ")
+    assert second[1].startswith("-> white address ")
+    assert (first[-1], second[-1]) == ("red -> blue:80: reached", "white -> red: reached")
 
 
 def test_check_mode_follows_the_packet_without_sending_one(site: Site) -> None:

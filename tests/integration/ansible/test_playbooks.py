@@ -530,6 +530,36 @@ def test_lost_rules_are_repaired_and_the_units_for_that_are_installed_and_remove
     assert [unit.exists() for unit in units] == [False, False]
 
 
+def test_verify_ignores_what_an_earlier_repair_of_the_run_has_changed(node: EngineNode, project: Project) -> None:
+    command = pathlib.Path("/usr/local/sbin/cni-node")
+    variables = {**documented(), **UNMANAGED, "cni_node_verify": False}
+    project.run(PROVISION, **variables).succeeded()
+    project.run(REPAIR, **variables, cni_node_command=True).succeeded()
+    assert command.exists()
+    played = project.run(VERIFY, REPAIR, **variables)
+    assert _changing(played) == {"command"}
+    assert not command.exists()
+
+
+def test_an_upgrade_of_plugins_ignores_namespaces_that_an_earlier_role_has_created(
+    node: EngineNode, project: Project
+) -> None:
+    node.plugins.path.rmdir()
+    concerns = (["plugins", "networks", "attachments"], ["plugins"])
+    given = {**documented(), "cni_node_verify": False}
+    provisioned, upgraded = (
+        {**given, "cni_node_concerns": listed, **_release(project, version)}
+        for listed, version in zip(concerns, ("1.0.1", "1.0.2"))
+    )
+    applied = (("main", provisioned), ("upgrade", upgraded))
+    tasks = [
+        {"ansible.builtin.include_role": {"name": "cni.node.cni_node", "tasks_from": name}, "vars": variables}
+        for name, variables in applied
+    ]
+    played = project.play(tasks, ignore_errors=False).succeeded()
+    assert [step.result["version"] for step in _own(played) if step.module == "cni.node.plugins"] == ["1.0.1", "1.0.2"]
+
+
 def test_a_repair_names_a_missing_library_and_continues_without_it(
     node: EngineNode, project: Project, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

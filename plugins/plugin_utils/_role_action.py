@@ -31,6 +31,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._python_version import PR
 # This role compares the nodes of a play, and shows all of them once.
 _COMPARING_ROLE = "cni.node.cni_node"
 
+# The result of this role's task that checks the variables of all hosts. A condition of the role that is false for the first host
+# skips it for all of them.
+_CHECKED = "__cni_node_checked"
+
 
 class RoleAction(LibraryAction):
     """The controller's part of a module. In a role of this collection, it refuses what the role cannot work with.
@@ -52,10 +56,20 @@ class RoleAction(LibraryAction):
         strategy = str(self._task.get_play().strategy) if _COMPARING_ROLE in roles else ""
         if strategy and not _runs_hosts_together(strategy):
             raise AnsibleActionFail(_refuse_strategy(strategy), result=dict(self.NOTHING))
+        if (variables.get(_CHECKED) or {}).get("skipped"):
+            self._require_valid_variables(variables)
         if roles[0].startswith(COLLECTION):
             self._task.args = with_value(self._task.args)
         result: JsonObject = super().run(tmp, task_vars)
         return result
+
+    def _require_valid_variables(self, variables: JsonObject) -> None:
+        # Its imports take time, and few plays need it.
+        from ansible_collections.cni.node.plugins.plugin_utils._skipped_checks import find_errors
+
+        errors = find_errors(variables, self._templar.template, str(self._task.get_play()._uuid))
+        if errors:
+            raise AnsibleActionFail("\n".join(errors), result=dict(self.NOTHING))
 
     def arguments_to_compare(self, task_vars: JsonObject) -> JsonObject | None:
         """Return the arguments that the node will get, for an earlier task; None if this task has to run itself.

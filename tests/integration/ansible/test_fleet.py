@@ -73,6 +73,46 @@ def test_shared_addresses_are_refused_before_any_node_is_changed(
     assert "192.168.77.1 to 192.168.77.254 of the network 'lan' is on 3 nodes: one, three and two (" in message
 
 
+def _condition(project: Project, tasks_from: str = "main", first: str = "one") -> str:
+    """Write a playbook that imports the role with a condition that is false for the first node, and return its path."""
+    role = {"name": "cni.node.cni_node", "tasks_from": tasks_from}
+    tasks = [{"name": "Import", "ansible.builtin.import_role": role, "when": f"inventory_hostname != '{first}'"}]
+    play = {"hosts": "all", "gather_facts": False, "tasks": tasks}
+    return str(project.write("condition.yml", yaml.safe_dump([play], sort_keys=False)))
+
+
+@pytest.mark.parametrize("tasks_from", ["main", "compare", "preflight"])
+def test_shared_addresses_are_refused_if_a_condition_excludes_the_first_node(project: Project, tasks_from: str) -> None:
+    variables = _lan(project, {"subnet": "192.168.77.0/24"})
+    played = project.run(_condition(project, tasks_from), **variables)
+    assert [step.status for step in _own(played)] == ["failed", "failed"], played.output
+    assert [step.msg.count("node-subnets-collide") for step in _own(played)] == [1, 1]
+    assert all(step.require_unchanged_node() for step in played.tasks)
+
+
+@pytest.mark.parametrize("tasks_from", ["main", "remove"])
+def test_variables_are_checked_if_a_condition_excludes_the_first_node(project: Project, tasks_from: str) -> None:
+    project.inventory = "one,two,"
+    given = {"cni_node_concerns": "network\nplugins", "cni_node_confirm": "yes"}
+    (failed,) = _own(project.run(_condition(project, tasks_from), **given))
+    failed.require_failure("cni_node_concerns: unknown: network; expected: ")
+
+
+def test_remove_needs_a_confirmation_if_a_condition_excludes_the_first_node(project: Project) -> None:
+    project.inventory = ",".join(NODES)
+    refused = project.run(_condition(project, "remove"), **UNMANAGED)
+    failed = [step for step in refused.tasks if step.status == "failed"]
+    assert len(failed) == 2, refused.output
+    failed[0].require_failure("cni_node_confirm: this would remove container networks from 3 nodes")
+    assert _own(refused) == []
+
+
+def test_remove_works_on_nodes_with_shared_addresses_if_a_condition_excludes_the_first_node(project: Project) -> None:
+    variables = _lan(project, {"subnet": "192.168.77.0/24"})
+    given = {**variables, "cni_node_confirm": True}
+    project.run(_condition(project, "remove"), "--limit", "one,two", **given).succeeded()
+
+
 def test_remove_works_on_nodes_that_share_addresses(project: Project) -> None:
     variables = _lan(project, {"subnet": "192.168.77.0/24"})
     project.run(REMOVE, **variables, cni_node_confirm=True, cni_node_serial=1).succeeded()

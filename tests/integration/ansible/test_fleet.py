@@ -123,6 +123,13 @@ def test_the_addresses_of_a_node_out_of_reach_are_compared(project: Project) -> 
     _require_one_refusal(project.run(PROVISION, **variables))
 
 
+@pytest.mark.parametrize("playbook", [PROVISION, VERIFY, "cni.node.preflight"])
+def test_the_pattern_of_nodes_may_be_a_list(project: Project, playbook: str) -> None:
+    variables = _lan(project, {"subnet": "192.168.77.0/24"})
+    refused = project.run(playbook, "--limit", "two", **variables, cni_node_hosts=["three", "two"])
+    assert " of the network 'lan' is on 2 nodes: three and two (" in _require_one_refusal(refused)
+
+
 def test_a_variable_that_cannot_be_evaluated_is_named_and_does_not_fail_the_play(project: Project) -> None:
     later = {"cni_node_conflists": [_network({"subnet": "{{ ansible_facts['lan'] }}"})]}
     variables = _lan(project, {"subnet": "192.168.77.0/24", "rangeStart": "192.168.77.9"}, two=later, three=later)

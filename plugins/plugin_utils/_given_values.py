@@ -14,6 +14,9 @@ import typing as t
 
 import yaml
 from ansible.errors import AnsibleFilterError
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 
 _SHOWN = 60  # characters of a text in an error
 # Values may have an equals sign, too, as kernel.core_pattern.
@@ -29,6 +32,23 @@ def or_default(given: t.Any, value: t.Any) -> t.Any:
 def with_value(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return the options without those that are null or blank text."""
     return {name: given for name, given in options.items() if or_default(given, None) is not None}
+
+
+def flag(given: t.Any, value: bool = False) -> bool:
+    """Return a boolean as a module reads one, or the default for null and blank text.
+
+    Raises:
+        AnsibleFilterError: The value is no boolean.
+    """
+    try:
+        return bool(boolean(plain(or_default(given, value)), strict=True))
+    except TypeError:
+        raise AnsibleFilterError(refuse_flag(given)) from None
+
+
+def refuse_flag(given: t.Any) -> str:
+    """Return a message about a value that is no boolean."""
+    return f"{given!r} is neither true nor false; expected: true, yes, y, on or 1, or false, no, n, off or 0"
 
 
 def words(given: t.Any, value: t.Any = ()) -> t.Any:

@@ -9,9 +9,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 from ansible.errors import AnsibleActionFail
+from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -90,9 +92,11 @@ class PackagesAction(RoleAction):
         """Return the option's value; text of a survey is read as what it stands for."""
         value = plain(self._task.args.get("packages"))
         words = value.split() if isinstance(value, str) else value
-        if isinstance(words, list) and len(words) == 1:
-            only = str(words[0]).lower()
-            return {"true": True, "yes": True, "false": False, "no": False, _PROGRAMS: _PROGRAMS}.get(only, words)
+        only = words[0] if isinstance(words, list) and len(words) == 1 else words
+        if str(only).lower() == _PROGRAMS:
+            return _PROGRAMS
+        with contextlib.suppress(TypeError):
+            return boolean(only, strict=True)
         return False if words is None else words
 
     def _install(self, packages: list[str], family: str, task_vars: JsonObject) -> bool:

@@ -20,7 +20,7 @@ from ansible.module_utils.common.yaml import yaml_load
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
-from ansible_collections.cni.node.plugins.plugin_utils._given_values import objects, words
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import flag, objects, words
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import refusal, unknown_variables
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
@@ -29,6 +29,8 @@ _PREFIX = "cni_node_"
 CONCERNS = f"{_PREFIX}concerns"
 CONFLISTS = f"{_PREFIX}conflists"
 ATTACHMENTS = f"{_PREFIX}attachments"
+# A boolean or a list.
+_PACKAGES = f"{_PREFIX}packages"
 _CONCERNS = ("kernel", "plugins", "networks", "attachments")
 _SPECS = ("roles", "cni_node", "meta", "argument_specs.yml")
 _FACTS_HINT = "facts of the node are not gathered here: use fact caching, or set the value"
@@ -52,22 +54,26 @@ class PlayVariables:
         self._play_hosts = play_hosts
         self._task_variables = task_variables
         self.unknown: dict[str, str] = {}
+        self._read: dict[str, JsonMapping] = {}
 
     def errors(self) -> list[str]:
         """Return errors in variables, each once with the hosts that have it."""
-        names = {
-            *self._task_variables,
-            *(str(name) for host in self._play_hosts for name in self._host_variables(host)),
-        }
-        unknown = unknown_variables(names, [_PREFIX])
+        given = {str(name) for host in self._play_hosts for name in self._host_variables(host)}
+        unknown = unknown_variables({*self._task_variables, *given}, [_PREFIX])
         refusals = [refusal(unknown)] if unknown else []
         checks: dict[str, t.Callable[[t.Any], str]] = {
             CONCERNS: _check_concerns,
             CONFLISTS: _check_conflists,
             ATTACHMENTS: _check_attachments,
         }
-        for name, choices in _choices().items():
-            checks[name] = _make_choice_check(name, choices)
+        options = _options()
+        for name, option in options.items():
+            if "choices" in option:
+                checks[name] = _make_choice_check(name, option["choices"])
+        given |= {name for name, value in self._task_variables.items() if value is not None}
+        for name in sorted(given & options.keys()):
+            if isinstance(options[name].get("default"), bool) and name != _PACKAGES:
+                checks[name] = _make_flag_check(name)
         return refusals + [text for name, check in checks.items() for text in self._check(name, check)]
 
     def find_unevaluated(self) -> dict[str, Finding]:
@@ -103,10 +109,12 @@ class PlayVariables:
         return by_severity["error"], by_severity["warning"] + unknown
 
     def _host_variables(self, host: str) -> JsonMapping:
-        try:
-            return t.cast(JsonMapping, self._hostvars[host])
-        except KeyError:
-            return {}
+        if host not in self._read:
+            try:
+                self._read[host] = t.cast(JsonMapping, self._hostvars[host])
+            except KeyError:
+                self._read[host] = {}
+        return self._read[host]
 
     def _values(self, name: str, hosts: t.Iterable[str]) -> JsonObject:
         """Return the values of a variable by host. Omit hosts that do not define it, or whose value cannot be evaluated."""
@@ -194,12 +202,23 @@ def _make_choice_check(name: str, choices: t.Sequence[str]) -> t.Callable[[t.Any
     return check
 
 
-def _choices() -> dict[str, list[str]]:
-    """Return the allowed values of variables with choices, by variable."""
+def _make_flag_check(name: str) -> t.Callable[[t.Any], str]:
+    def check(value: t.Any) -> str:
+        try:
+            flag(value)
+        except AnsibleFilterError as exc:
+            return f"{name}: {exc.message}"
+        return ""
+
+    return check
+
+
+def _options() -> JsonObject:
+    """Return the documented variables of the role cni_node, by their names."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     specs = yaml_load(durable.read(os.path.join(root, *_SPECS)) or b"")
-    options = specs["argument_specs"]["main"]["options"]
-    return {name: option["choices"] for name, option in options.items() if "choices" in option}
+    options: JsonObject = specs["argument_specs"]["main"]["options"]
+    return options
 
 
 def _objects(value: t.Any) -> list[JsonMapping] | None:

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._play_variables import (
     PlayVariables,
 )
 
-_CHECKED = (CONCERNS, CONFLISTS, ATTACHMENTS, "cni_node_check", "cni_node_on_drift")
+_CHECKED = (CONCERNS, CONFLISTS, ATTACHMENTS, "cni_node_check", "cni_node_on_drift", "cni_node_no_log")
 _LOCK_TIMEOUT = 600.0
 
 

@@ -117,7 +117,7 @@ def test_every_task_with_a_possible_secret_has_its_roles_no_log(role: str) -> No
     ]
     own = [task for task in tasks if any(key.startswith("cni.node.") and key not in WITHOUT_SECRETS for key in task)]
     assert own
-    switch = f"{{{{ {role}_no_log | cni.node.or_default(false) | bool }}}}"
+    switch = f"{{{{ {role}_no_log | cni.node.flag }}}}"
     assert [step["name"] for step in own if step.get("no_log") != switch] == []
     called = [task for task in tasks if "ansible.builtin.import_role" in task]
     assert bool(called) == (role == "cni_node")
@@ -127,7 +127,7 @@ def test_every_task_with_a_possible_secret_has_its_roles_no_log(role: str) -> No
     )
 
 
-@pytest.mark.parametrize("is_hidden", ["yes", ""])
+@pytest.mark.parametrize("is_hidden", ["yes", "y", ""])
 def test_no_log_hides_every_value_of_a_variable(node: EngineNode, project: Project, is_hidden: str) -> None:
     network = reference_networks.network({**reference_networks.PTP, "args": {"cni": {"token": PASSWORD}}})
     item = {"network": "net", "netns": "blue", "args": {"TOKEN": PASSWORD}}
@@ -146,3 +146,15 @@ def test_no_log_hides_every_value_of_a_variable(node: EngineNode, project: Proje
         text = played.succeeded().output + json.dumps([task.result for task in played.tasks], ensure_ascii=False)
         shown = PASSWORD in text or json.dumps(PASSWORD)[1:-1] in text
         assert shown is not bool(is_hidden), text[text.find("s3/cr") - 300 :][:500]
+
+
+@pytest.mark.parametrize("playbook", ["provision", "validate", "report"])
+def test_a_no_log_that_is_no_boolean_is_refused_without_showing_values(project: Project, playbook: str) -> None:
+    network = reference_networks.network({**reference_networks.PTP, "args": {"cni": {"token": PASSWORD}}})
+    given = {"cni_node_conflists": [{"config": network}], "cni_node_no_log": "perhaps"}
+    refused = project.run(f"cni.node.{playbook}", "-vvv", **given)
+    assert refused.status != 0
+    assert "'perhaps' is neither true nor false" in refused.output
+    assert "cni_node_no_log" in refused.output
+    assert json.dumps(PASSWORD)[1:-1] not in refused.output
+    assert PASSWORD not in refused.output

@@ -82,7 +82,10 @@ def test_numbers_and_flags_may_be_text(node: EngineNode, project: Project) -> No
     assert dict(read_module_arguments(played))["cni.node.attachments"]["purge"] is True
     played = run_role(project, "cni_verify", cni_verify_gateway_timeout="0")
     assert dict(read_module_arguments(played))["cni.node.verify"]["gateway_timeout"] == 0
-    played = run_role(project, "cni_kernel", cni_kernel_persist="false", cni_kernel_packages="false")
+    played = run_role(project, "cni_networks", cni_networks_purge="y", cni_networks_dhcp="off")
+    arguments = dict(read_module_arguments(played))["cni.node.conflists"]
+    assert (arguments["purge"], arguments["dhcp_daemon"]) == (True, False)
+    played = run_role(project, "cni_kernel", cni_kernel_persist="false", cni_kernel_packages="off")
     assert dict(read_module_arguments(played))["cni.node.kernel"]["persist"] is False
 
 
@@ -92,6 +95,8 @@ def test_numbers_and_flags_may_be_text(node: EngineNode, project: Project) -> No
         ("cni_plugins", {"cni_plugins_keep": "some"}, "'keep' is of type"),
         ("cni_kernel", {"cni_kernel_persist": "perhaps"}, "'persist' is of type"),
         ("cni_attachments", {"cni_attachments_purge": "perhaps"}, "'purge' is of type"),
+        ("cni_verify", {"cni_verify_no_log": "perhaps"}, "'perhaps' is neither true nor false"),
+        ("cni_node", {"cni_node_no_log": "perhaps"}, "cni_node_no_log: 'perhaps' is neither true nor false"),
         ("cni_verify", {"cni_verify_gateway_timeout": "soon"}, "'gateway_timeout' is of type"),
         ("cni_attachments", {"cni_attachments_check": "sometimes"}, "value of cni_attachments_check must be one of"),
     ],

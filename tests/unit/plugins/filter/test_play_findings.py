@@ -45,6 +45,7 @@ WRONG = {
         {"cni_node_attachments": [{"netns": "x"}]},
         "cni_node_attachments: expected: a list of attachments",
     ),
+    "flag": ({"cni_node_no_log": "perhaps"}, "cni_node_no_log: 'perhaps' is neither true nor false; expected: true, "),
     "choice": ({"cni_node_check": "often"}, "value of cni_node_check must be one of: always, drift, changed, never"),
 }
 

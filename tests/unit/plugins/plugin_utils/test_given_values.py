@@ -13,7 +13,7 @@ import typing as t
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.cni.node.plugins.plugin_utils._given_values import objects, or_default, settings, words
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import flag, objects, or_default, settings, words
 
 ROLES = pathlib.Path(__file__).parents[4] / "roles"
 # It turns null into the text None, which is neither empty nor a value.
@@ -23,6 +23,26 @@ CONVERTED = re.compile(r"\| string \| (?:ansible\.builtin\.)?default\(")
 @pytest.mark.parametrize("given", [None, "", " ", "\n"], ids=repr)
 def test_null_and_empty_text_are_replaced_by_the_default(given: object) -> None:
     assert or_default(given, True) is True
+
+
+@pytest.mark.parametrize("given", [True, 1, "yes", "Y", "t", "on", " true "], ids=repr)
+def test_a_flag_is_true_for_what_modules_take_for_true(given: object) -> None:
+    assert flag(given) is True
+
+
+@pytest.mark.parametrize("given", [False, 0, "no", "N", "f", "off", "False"], ids=repr)
+def test_a_flag_is_false_for_what_modules_take_for_false(given: object) -> None:
+    assert flag(given, True) is False
+
+
+def test_a_flag_without_a_value_is_its_default() -> None:
+    assert (flag(None), flag(" ", True)) == (False, True)
+
+
+@pytest.mark.parametrize("given", ["perhaps", "2", 2, ["yes"], {}], ids=repr)
+def test_a_flag_that_modules_would_refuse_is_an_error(given: object) -> None:
+    with pytest.raises(AnsibleFilterError, match="is neither true nor false; expected: true, yes"):
+        flag(given)
 
 
 @pytest.mark.parametrize("given", [False, 0, "no", "0", [], {}], ids=repr)

@@ -89,7 +89,7 @@ class Repair(RepairAction):
     ],
 )
 def test_packages_have_the_names_of_the_distribution(family: str, packages: list[str]) -> None:
-    node = Node("yes", family)
+    node = Node("on", family)
     result = node.ask()
     assert (result["packages"], result["changed"]) == (packages, True)
     assert result["msg"] == f"done; installed: {', '.join(packages)}"
@@ -98,14 +98,14 @@ def test_packages_have_the_names_of_the_distribution(family: str, packages: list
 
 @pytest.mark.parametrize(
     ("given", "packages"),
-    [("programs", ["iptables", "nftables"]), (["a", "b"], ["a", "b"]), ("a\nb", ["a", "b"]), ("a", ["a"])],
+    [("Programs", ["iptables", "nftables"]), (["a", "b"], ["a", "b"]), ("a\nb", ["a", "b"]), ("a", ["a"])],
 )
 def test_libraries_are_left_out_on_request(given: object, packages: list[str]) -> None:
     assert Node(given).ask()["packages"] == packages
     assert Node(given).ask(programs=()) == DONE
 
 
-@pytest.mark.parametrize("given", [None, False, "no", "false", [], ""])
+@pytest.mark.parametrize("given", [None, False, "no", "false", "Off", "n", 0, [], ""])
 def test_packages_are_installed_only_on_request(given: object) -> None:
     node = Node(given)
     assert node.ask() == {**DONE, "msg": "done; not installed: ip6tables, iptables, nft"}

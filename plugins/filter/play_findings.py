@@ -47,6 +47,11 @@ options:
       - Variables of the task, such as those of the play. They are used where a host does not define its own.
     type: dict
     default: {}
+  given_on:
+    description:
+      - The host whose task it is, V(inventory_hostname). What O(given) has instead of a variable of this host is a variable of the play,
+        so that the variables of all other hosts of the play do not count.
+    type: str
   names:
     description:
       - Names of variables of the task. Unknown names that begin with C(cni_node_) are errors.
@@ -117,6 +122,7 @@ def play_findings(
     given: object = None,
     names: object = None,
     *,
+    given_on: str = "",
     compared: bool = True,
 ) -> Findings:
     if not isinstance(hostvars, collections.abc.Mapping):
@@ -124,12 +130,12 @@ def play_findings(
     play_hosts, other_nodes = _names(hosts, "hosts"), _names(nodes or [], "nodes")
     if given is not None and not isinstance(given, collections.abc.Mapping):
         raise AnsibleFilterError("play_findings: given: expected a dictionary of variables")
-    others = (play_hosts, other_nodes, given, names, compared)
+    others = (play_hosts, other_nodes, given, given_on, names, compared)
     for kept in _kept:
         if kept.is_for(hostvars, others):
             return kept.findings
     task_names = dict.fromkeys(_names(names or [], "names"))
-    variables = PlayVariables(hostvars, play_hosts, {**task_names, **(given or {})})
+    variables = PlayVariables(hostvars, play_hosts, {**task_names, **(given or {})}, str(given_on))
     errors = variables.errors()
     colliding, warnings = variables.collisions(sorted({*play_hosts, *other_nodes})) if compared else ([], [])
     findings = {"errors": errors or colliding, "warnings": warnings}

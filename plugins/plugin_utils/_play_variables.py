@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import os
 import typing as t
 
@@ -29,6 +30,7 @@ _PREFIX = "cni_node_"
 CONCERNS = f"{_PREFIX}concerns"
 CONFLISTS = f"{_PREFIX}conflists"
 ATTACHMENTS = f"{_PREFIX}attachments"
+_EMPTY_BY_DEFAULT = (CONCERNS, CONFLISTS, ATTACHMENTS)
 # A boolean or a list.
 _PACKAGES = f"{_PREFIX}packages"
 _CONCERNS = ("kernel", "plugins", "networks", "attachments")
@@ -45,14 +47,20 @@ class PlayVariables:
         unknown: By host, the reason why its variables could not be read.
     """
 
-    def __init__(self, hostvars: JsonMapping, play_hosts: t.Sequence[str], task_variables: JsonMapping) -> None:
+    def __init__(
+        self, hostvars: JsonMapping, play_hosts: t.Sequence[str], task_variables: JsonMapping, task_host: str = ""
+    ) -> None:
         """
         Args:
             task_variables: Variables of the current task. They are checked where no host has the variable.
+            task_host: The host whose task it is, if known. What the task has instead of a variable of this host is a variable
+                of the play, which takes precedence on all of its hosts; only its value for this host is known.
         """
         self._hostvars = hostvars
         self._play_hosts = play_hosts
         self._task_variables = task_variables
+        self._task_host = task_host
+        self._of_play: JsonObject = {}
         self.unknown: dict[str, str] = {}
         self._read: dict[str, JsonMapping] = {}
 
@@ -119,14 +127,31 @@ class PlayVariables:
     def _values(self, name: str, hosts: t.Iterable[str]) -> JsonObject:
         """Return the values of a variable by host. Omit hosts that do not define it, or whose value cannot be evaluated."""
         values: JsonObject = {}
+        of_play = self._find_of_play(name)
         for host in hosts:
             variables = self._host_variables(host)
-            if name in variables:
+            if of_play is not None and host in self._play_hosts:
+                # It may have templates, so that the values of other hosts are unknown.
+                if host == self._task_host:
+                    values[host] = of_play
+            elif name in variables:
                 try:
                     values[host] = _evaluate(variables[name])
                 except (AnsibleError, jinja2.UndefinedError) as exc:
                     self.unknown[host] = f"{name}: {exc}"
         return values
+
+    def _find_of_play(self, name: str) -> t.Any:
+        """Return the value of a variable of the play, or None if there is none."""
+        if name not in self._of_play:
+            self._of_play[name] = None
+            given, variables = self._task_variables.get(name), self._host_variables(self._task_host)
+            # Otherwise, it may be the default of the role.
+            is_of_play = given is not None and (name in variables or (name in _EMPTY_BY_DEFAULT and bool(given)))
+            with contextlib.suppress(AnsibleError, jinja2.UndefinedError):
+                if self._task_host and is_of_play and not are_equal(given, variables.get(name)):
+                    self._of_play[name] = _evaluate(given)
+        return self._of_play[name]
 
     def _check(self, name: str, check: t.Callable[[t.Any], str]) -> list[str]:
         values = self._values(name, self._play_hosts) or {"": self._task_variables.get(name)}

@@ -38,15 +38,16 @@ def find_errors(variables: JsonObject, template: t.Callable[[t.Any], t.Any], pla
     """
     hostvars, host = variables["hostvars"], str(variables["inventory_hostname"])
     given = {name: template(variables[name]) for name in _CHECKED if name in variables}
-    errors = PlayVariables(hostvars, [host], given).errors()
+    errors = PlayVariables(hostvars, [host], given, host).errors()
     if errors or not template(variables.get("__cni_node_compares_nodes", False)):
         return errors
     path = os.path.join(_library.directory(), f"{play}.collisions")
     with hold_lock(f"{path}.lock", exclusive=True, timeout=_LOCK_TIMEOUT, what="the comparison of the nodes"):
         kept = durable.read(path)
         if kept is None:
-            nodes = {*variables["ansible_play_hosts_all"], *template(variables["__cni_node_nodes"])}
-            colliding, dummy = PlayVariables(hostvars, [], given).collisions(sorted(map(str, nodes)))
+            hosts = variables["ansible_play_hosts_all"]
+            nodes = {*hosts, *template(variables["__cni_node_nodes"])}
+            colliding, dummy = PlayVariables(hostvars, hosts, given, host).collisions(sorted(map(str, nodes)))
             kept = json.dumps(colliding).encode()
             durable.write(path, kept, flush=False)
     found: list[str] = json.loads(kept)

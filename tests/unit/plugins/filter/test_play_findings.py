@@ -57,6 +57,32 @@ def test_a_finding_of_several_hosts_is_reported_once(variables: JsonObject, mess
     assert play_findings({"one": {}}, ["one"], given=variables)["errors"] == [of_all]
 
 
+def test_variables_of_the_play_take_precedence_over_those_of_its_hosts() -> None:
+    inventory = {
+        **all_have(cni_node_concerns="networks", cni_node_conflists=lan()),
+        "later": {"cni_node_conflists": own(9)},
+    }
+    hosts = [*HOSTS, "later"]
+    assert len(play_findings(inventory, HOSTS, given={"cni_node_conflists": lan()}, given_on="one")["errors"]) == 1
+    typed = {"cni_node_concerns": ["network"], "cni_node_conflists": lan()}
+    (error,) = play_findings(inventory, HOSTS, given=typed, given_on="one")["errors"]
+    assert error.startswith("cni_node_concerns: unknown: network; ")
+    # Networks that the play does not write are not compared. Those of hosts outside it are.
+    assert play_findings(inventory, HOSTS, hosts, {"cni_node_conflists": own(1)}, given_on="one")["errors"] == []
+    (error,) = play_findings(inventory, HOSTS, hosts, {"cni_node_conflists": own(9)}, given_on="one")["errors"]
+    assert " is on 2 nodes: later and one " in error
+
+
+def test_a_default_of_the_role_does_not_replace_the_variables_of_other_hosts() -> None:
+    inventory = {"one": {}, "two": {"cni_node_concerns": "network", "cni_node_check": "often"}}
+    defaults = {"cni_node_concerns": [], "cni_node_check": "always"}
+    errors = play_findings(inventory, ["one", "two"], given=defaults, given_on="one")["errors"]
+    assert [error.partition(":")[0] for error in errors] == [
+        "cni_node_concerns",
+        "value of cni_node_check must be one of",
+    ]
+
+
 def test_a_misspelled_variable_of_the_play_is_found_by_its_name() -> None:
     (error,) = play_findings({"one": {}}, ["one"], names=["cni_node_purge", "cni_node_prge"])["errors"]
     assert "cni_node_prge" in error

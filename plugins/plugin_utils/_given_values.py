@@ -35,7 +35,7 @@ def with_value(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def flag(given: t.Any, value: bool = False) -> bool:
-    """Return a boolean as a module reads one, or the default for null and blank text.
+    """Return whether a value is true, as a module reads an option; null and blank text stand for the default.
 
     Raises:
         AnsibleFilterError: The value is no boolean.

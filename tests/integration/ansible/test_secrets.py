@@ -149,7 +149,7 @@ def test_no_log_hides_every_value_of_a_variable(node: EngineNode, project: Proje
 
 
 @pytest.mark.parametrize("playbook", ["provision", "validate", "report"])
-def test_a_no_log_that_is_no_boolean_is_refused_without_showing_values(project: Project, playbook: str) -> None:
+def test_an_invalid_no_log_is_refused_without_showing_values(project: Project, playbook: str) -> None:
     network = reference_networks.network({**reference_networks.PTP, "args": {"cni": {"token": PASSWORD}}})
     given = {"cni_node_conflists": [{"config": network}], "cni_node_no_log": "perhaps"}
     refused = project.run(f"cni.node.{playbook}", "-vvv", **given)

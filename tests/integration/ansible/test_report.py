@@ -127,6 +127,14 @@ def test_a_page_its_data_and_metrics_are_written(node: EngineNode, project: Proj
     assert [problem["since"] for problem in again["nodes"][0]["problems"]] == [report["generated"]]
 
 
+def test_a_loop_around_the_role_writes_each_page(node: EngineNode, project: Project) -> None:
+    role = {"name": "cni.node.cni_node", "tasks_from": "report"}
+    looped = {"loop": ["one", "two"], "vars": {"cni_node_report_path": "{{ item }}.html"}}
+    project.play([{"ansible.builtin.include_role": role, **looped}], ignore_errors=False).succeeded()
+    written = [path.name for path in project.path.iterdir() if path.stem in looped["loop"]]
+    assert sorted(written) == ["one.html", "one.json", "two.html", "two.json"]
+
+
 def test_the_table_of_a_failed_run_says_where_it_failed(project: Project) -> None:
     variables = {**_variables(project), "cni_node_plugins_source": "/nowhere.tgz"}
     table: list[str] = project.run(PROVISION, **variables)["Show the report"].result["msg"]

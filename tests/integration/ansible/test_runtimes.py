@@ -10,13 +10,17 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import threading
 import time
 import typing as t
 
 import pytest
+import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import ON_RELOAD
+from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
@@ -78,6 +82,36 @@ def test_no_plugins_are_installed_for_a_runtime_that_brings_its_own(node: Engine
 def test_the_module_kernel_gets_the_runtime(node: EngineNode, project: Project) -> None:
     played = provision(project, "podman", cni_node_concerns=["kernel"], cni_node_conflists=[]).succeeded()
     assert read_arguments(played, "kernel")["runtime"] == "podman"
+
+
+def test_each_runtime_whose_networks_a_play_has_changed_is_told(node: EngineNode, project: Project) -> None:
+    runtimes = [
+        {"name": "nomad", "restarts": False},
+        {"name": "crio", "restarts": True},
+        {"name": "containerd", "restarts": False},
+        {"name": "podman", "restarts": True},
+    ]
+    item: JsonObject = {
+        "ansible.builtin.include_role": {"name": "cni.node.cni_networks"},
+        "loop": runtimes,
+        "vars": {
+            "cni_networks_runtime": "{{ item.name }}",
+            "cni_networks_restart_runtime": "{{ item.restarts }}",
+            "cni_networks_conf_dir": "/etc/cni/{{ item.name }}",
+            "cni_networks_conflists": VARIABLES["cni_node_conflists"],
+        },
+    }
+    output = project.play([item], ignore_errors=False).succeeded().output
+    told = re.findall(r"^RUNNING HANDLER \[cni\.node\.cni_networks : (Re.*)\]", output, re.MULTILINE)
+    assert told == ["Reload nomad", "Restart crio"], output
+    assert output.count("Find the services of the node's runtimes") == 2
+
+
+def test_every_runtime_with_a_service_can_be_restarted() -> None:
+    handlers = yaml.safe_load((build.REPOSITORY / "roles/cni_networks/handlers/main.yml").read_text(encoding="utf-8"))
+    expected = {f"cni_networks: {runtime.name} restarted" for runtime in RUNTIMES if runtime.units}
+    expected |= {f"cni_networks: {runtime.name} reloaded" for runtime in RUNTIMES if runtime.setup.notices == ON_RELOAD}
+    assert {handler["listen"] for handler in handlers} == expected
 
 
 def test_an_unknown_runtime_is_refused_before_anything_is_done(node: EngineNode, project: Project) -> None:

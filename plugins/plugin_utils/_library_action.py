@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import typing as t
 
 from ansible.errors import AnsibleActionFail
@@ -27,8 +28,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.library import (
     NEEDS_MORE,
     REQUEST,
 )
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import ANSWERS_KEY, FOLLOWING_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import (
+    ANSWERS_KEY,
+    CONTROLLER_KEY,
+    FOLLOWING_KEY,
+)
 from ansible_collections.cni.node.plugins.plugin_utils import _library
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import or_default
 
 display = Display()
 
@@ -38,6 +44,9 @@ _OPT_DIR = "cni_node_opt_dir"
 # The variable with the files of the role cni_node between whose tasks nothing else changes the node. Only in these tasks is a
 # result of an earlier call used.
 PLAN = "__cni_node_plan"
+# How Ansible refuses a misspelled option, and the options among those that it lists that are not for playbooks.
+_REFUSAL = "Unsupported parameters for "
+_INTERNAL = re.compile(rf"\b(?:{CONTROLLER_KEY}|{FOLLOWING_KEY}), ")
 
 
 class LibraryAction(ActionBase):
@@ -131,7 +140,17 @@ class LibraryAction(ActionBase):
             result: JsonObject = super()._execute_module(*arguments, **keywords)
         finally:
             self._task.environment.pop()
+        if str(result.get("msg", "")).startswith(_REFUSAL):
+            result["msg"] = _INTERNAL.sub("", result["msg"])
         return result
+
+    def _update_module_args(
+        self, module_name: str, module_args: JsonObject, *arguments: t.Any, **keywords: t.Any
+    ) -> None:
+        """Add what Ansible adds to the arguments of a module; errors of the launcher then name the module that it runs."""
+        super()._update_module_args(module_name, module_args, *arguments, **keywords)
+        if module_name == _LAUNCHER:
+            module_args["_ansible_module_name"] = f"cni.node.{self.module_name}"
 
     def send_file(self, path: str, name: str) -> str:
         """Send a file to the task's temporary directory on the node, and return its path there."""
@@ -142,7 +161,7 @@ class LibraryAction(ActionBase):
         return remote
 
     def _find_top(self, variables: JsonObject) -> str:
-        opt_dir = str(self._templar.template(variables.get(_OPT_DIR)) or "/opt")
+        opt_dir = str(or_default(self._templar.template(variables.get(_OPT_DIR)), "/opt"))
         if not os.path.isabs(opt_dir):
             raise AnsibleActionFail(f"{_OPT_DIR}: {opt_dir!r} is not an absolute path")
         return os.path.join(opt_dir, "cni/lib/cni.node")

@@ -135,7 +135,7 @@ class PackagesAction(RoleAction):
     def _find_family(self, task_vars: JsonObject) -> str:
         """Return the family of the node's operating system, as Ansible names it."""
         known = (task_vars.get("ansible_facts") or {}).get("os_family")
-        if known:
+        if known and not self._task.delegate_to:
             return str(known)
         subset = {"gather_subset": ["!all", "!min", "os_family"]}
         facts = self._execute_module(module_name="ansible.builtin.setup", module_args=subset, task_vars=task_vars)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import typing as t
@@ -118,6 +119,21 @@ def test_a_user_without_root_uses_what_root_has_installed(node: EngineNode, fres
     assert [played[name].ok().result["plugins"] for name in ("before", "as user")] == [
         played["look"].result["plugins"]
     ] * 2
+
+
+def test_a_misspelled_option_is_refused_with_the_name_of_the_module(project: Project) -> None:
+    needed: JsonObject = {
+        "attachments": {"attachments": []},
+        "conflists": {},
+        "netns": {"names": ["red"]},
+        "repair": {},
+    }
+    tasks = [task(name, f"cni.node.{name}", {"strikt": True, **options}) for name, options in needed.items()]
+    for step in project.play(tasks).tasks:
+        step.require_failure(
+            f"Unsupported parameters for ({step.module}) module: strikt. Supported parameters include: "
+        )
+        assert not re.search(r"[ .]_\w", step.msg), step.msg
 
 
 def test_a_module_that_another_action_plugin_runs_brings_its_own_code(fresh: Project) -> None:

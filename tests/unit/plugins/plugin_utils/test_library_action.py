@@ -171,6 +171,12 @@ def test_one_variable_moves_the_library(controller: Controller, value: str) -> N
     assert [call.top for call in controller.calls] == ["/srv/cni/lib/cni.node"]
 
 
+@pytest.mark.parametrize("value", ["", " ", None], ids=repr)
+def test_the_library_is_in_opt_if_the_variable_has_no_value(controller: Controller, value: object) -> None:
+    controller.run(variables={"cni_node_opt_dir": value})
+    assert controller.calls == [FROM_LIBRARY]
+
+
 PLANNED: JsonObject = {"variables": {PLAN: []}}
 RED, BLUE, GREEN = ({"names": [name]} for name in ("red", "blue", "green"))
 

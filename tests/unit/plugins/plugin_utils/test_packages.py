@@ -33,25 +33,29 @@ class Node(PackagesAction):
 
     Attributes:
         asked: The packages of each request.
+        facts: Those of the host of the inventory.
         installed: Packages that it has already.
         unknown: Packages that it refuses.
         knows_after_update: Whether it knows them once it has updated its lists.
         is_offline: Whether it cannot update its lists.
+        task: The task of the action.
     """
 
     def __init__(self, packages: object, family: str = "Debian", *, check_mode: bool = False) -> None:
-        task: t.Any = types.SimpleNamespace(args={"packages": packages}, check_mode=check_mode)
+        task: t.Any = types.SimpleNamespace(args={"packages": packages}, check_mode=check_mode, delegate_to=None)
+        self.task = task
         nothing = t.cast("t.Any", None)
         super().__init__(task, nothing, nothing, nothing, nothing, None)
         self.asked: list[list[str]] = []
         self.installed: set[str] = set()
         self.unknown: set[str] = set()
         self.knows_after_update = self.is_offline = False
+        self.facts: JsonObject = {}
         self._family = family
 
     def ask(self, programs: t.Sequence[str] = PROGRAMS, libraries: t.Sequence[str] = LIBRARIES) -> JsonObject:
         self.require_packages()
-        return self.complete(DONE, programs, libraries, {})
+        return self.complete(DONE, programs, libraries, {"ansible_facts": self.facts})
 
     def forget_answers(self, variables: JsonObject) -> None:
         pass
@@ -94,6 +98,16 @@ def test_packages_have_the_names_of_the_distribution(family: str, packages: list
     assert (result["packages"], result["changed"]) == (packages, True)
     assert result["msg"] == f"done; installed: {', '.join(packages)}"
     assert [name for packages in node.asked for name in packages] == packages
+
+
+@pytest.mark.parametrize(
+    ("delegate_to", "package"), [(None, "py3-pyroute2"), ("other", "python3-pyroute2")], ids=["own", "delegated"]
+)
+def test_the_facts_of_the_host_name_packages_unless_the_task_is_delegated(delegate_to: object, package: str) -> None:
+    node = Node(True, "Debian")
+    node.facts = {"os_family": "Alpine"}
+    node.task.delegate_to = delegate_to
+    assert node.ask(programs=())["packages"] == [package]
 
 
 @pytest.mark.parametrize(

@@ -141,16 +141,9 @@ class LibraryAction(ActionBase):
         finally:
             self._task.environment.pop()
         if str(result.get("msg", "")).startswith(_REFUSAL):
-            result["msg"] = _INTERNAL.sub("", result["msg"])
+            # The launcher reads the arguments of the module before it runs it.
+            result["msg"] = _INTERNAL.sub("", result["msg"].replace(_LAUNCHER, f"cni.node.{self.module_name}", 1))
         return result
-
-    def _update_module_args(
-        self, module_name: str, module_args: JsonObject, *arguments: t.Any, **keywords: t.Any
-    ) -> None:
-        """Add what Ansible adds to the arguments of a module; errors of the launcher then name the module that it runs."""
-        super()._update_module_args(module_name, module_args, *arguments, **keywords)
-        if module_name == _LAUNCHER:
-            module_args["_ansible_module_name"] = f"cni.node.{self.module_name}"
 
     def send_file(self, path: str, name: str) -> str:
         """Send a file to the task's temporary directory on the node, and return its path there."""

@@ -53,7 +53,8 @@ def remove(path: str) -> bool:
         CniError: ``IO_FAILURE``.
     """
     try:
-        with _lock(os.path.join(path, LOCK)) as descriptor:
+        # A killed run, or a copy, has left a directory without the file.
+        with _lock(os.path.join(path, LOCK), os.O_CREAT) as descriptor:
             if descriptor is None:
                 return False
             # It cannot be renamed where it is part of the image of a container.
@@ -61,8 +62,6 @@ def remove(path: str) -> bool:
             _empty(path)
             shutil.rmtree(path)
     except FileNotFoundError:
-        with contextlib.suppress(OSError):
-            os.rmdir(path)  # a killed run has left an empty directory
         return False
     except OSError as exc:
         raise io_error("remove the library", path, exc) from exc
@@ -134,9 +133,9 @@ def _remove_remains(top: str) -> None:
 
 
 @contextlib.contextmanager
-def _lock(path: str) -> t.Iterator[int | None]:
+def _lock(path: str, flags: int = 0) -> t.Iterator[int | None]:
     """Yield a descriptor with an exclusive lock on a file or a directory, or None if a process holds it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

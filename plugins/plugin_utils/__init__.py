@@ -18,6 +18,8 @@ import os
 import sys
 import typing as t
 
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+
 if t.TYPE_CHECKING:
     import importlib.machinery
     import types
@@ -39,4 +41,7 @@ class _KeptBytecode(importlib.abc.MetaPathFinder):
         return None  # a package, which Ansible finds
 
 
-sys.meta_path.insert(0, _KeptBytecode())
+# Right before Ansible's, so that what comes before it, such as the loader of ansible-test, still decides first.
+_finder = AnsibleCollectionConfig.collection_finder
+if _finder in sys.meta_path:
+    sys.meta_path.insert(sys.meta_path.index(_finder), _KeptBytecode())

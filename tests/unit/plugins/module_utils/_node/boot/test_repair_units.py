@@ -197,7 +197,7 @@ def test_units_that_do_not_run_are_started_by_the_next_run(
     settle(units, settings)
     os.makedirs(paths.systemd_dir)
     idle = {RELOAD_SERVICE, watch_unit.SERVICE, SERVICE}
-    monkeypatch.setattr(service, "list_idle_units", lambda units: idle.intersection(units))
+    monkeypatch.setattr(service, "list_idle_units", idle.intersection)
     changes = units.plan_changes(settings)
     assert [(os.path.basename(change.path), change.action) for change in changes] == [
         (RELOAD_SERVICE, "started"),

@@ -59,19 +59,13 @@ class LibraryAction(ActionBase):
 
     uses_library = True
     has_installed = False
-    # Those of earlier calls, until this task makes its own.
-    _unused: _Answers | None = None
-
-    def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
-        if PLAN in (task_vars or {}):
-            self._unused = _Answers(self._describe_connection(task_vars or {}))
-        result: JsonObject = super().run(tmp, task_vars)
-        return result
+    _has_called = False
 
     def cleanup(self, force: bool = False) -> None:
         """Forget the results for later tasks if this one has failed before its call: the node may change before they run."""
-        if self._unused is not None:
-            self._unused.clear()
+        variables = self._templar.available_variables
+        if PLAN in variables and not self._has_called:
+            self.forget_answers(dict(variables))
         super().cleanup(force)
 
     @property
@@ -83,9 +77,9 @@ class LibraryAction(ActionBase):
         return []
 
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
-        self._unused = None
         variables = keywords.get("task_vars") or {}
         request = {"top": self._find_top(variables), "digest": _library.digest(), "archive": "", "module": ""}
+        self._has_called = True
         if arguments or keywords.get("module_name") or not self.uses_library:
             return self._execute_with(request, *arguments, **keywords)
         keywords = {"module_args": self._task.args, **keywords}

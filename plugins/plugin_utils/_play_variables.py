@@ -134,12 +134,18 @@ class PlayVariables:
                 # It may have templates, so that the values of other hosts are unknown.
                 if host == self._task_host:
                     values[host] = of_play
+                elif name in variables:
+                    self._note(host, name, "the play has another value, which is known for its first host only")
             elif name in variables:
                 try:
                     values[host] = _evaluate(variables[name])
                 except (AnsibleError, jinja2.UndefinedError) as exc:
-                    self.unknown[host] = f"{name}: {exc}"
+                    self._note(host, name, exc)
         return values
+
+    def _note(self, host: str, name: str, reason: object) -> None:
+        if name == CONFLISTS:
+            self.unknown[host] = f"{name}: {reason}"
 
     def _find_of_play(self, name: str) -> t.Any:
         """Return the value of a variable of the play, or None if there is none."""

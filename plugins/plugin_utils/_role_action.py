@@ -56,7 +56,7 @@ class RoleAction(LibraryAction):
         strategy = str(self._task.get_play().strategy) if _COMPARING_ROLE in roles else ""
         if strategy and not _runs_hosts_together(strategy):
             raise AnsibleActionFail(_refuse_strategy(strategy), result=dict(self.NOTHING))
-        if (variables.get(_CHECKED) or {}).get("skipped"):
+        if _COMPARING_ROLE in roles and (variables.get(_CHECKED) or {}).get("skipped"):
             self._require_valid_variables(variables)
         if roles[0].startswith(COLLECTION):
             self._task.args = with_value(self._task.args)

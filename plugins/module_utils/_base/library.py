@@ -58,7 +58,7 @@ class Library(t.NamedTuple):
     @property
     def is_complete(self) -> bool:
         """Return whether the library exists, with all of its files."""
-        return os.path.exists(os.path.join(self.path, MAIN))
+        return all(os.path.exists(os.path.join(self.path, name)) for name in (MAIN, LOCK))
 
     def hold(self) -> bool:
         """Protect the library from removal until this process ends, and return whether it exists.

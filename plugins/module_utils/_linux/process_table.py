@@ -57,7 +57,7 @@ def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], 
 
 def _kill(pid: int, found: t.Container[int]) -> None:
     group = os.getpgid(pid)
-    if group in found or not os.path.exists(f"/proc/{group}"):
+    if group in found:
         os.killpg(group, signal.SIGKILL)
     else:
         os.kill(pid, signal.SIGKILL)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import typing as t
 
@@ -167,6 +168,26 @@ def test_a_run_removes_what_a_killed_run_left_of_a_network_that_was_removed(
     assert list(pathlib.Path("/run/netns").iterdir()) == []
     assert not list(node.cache_dir.glob("results/*"))
     assert network_state().difference(before) == ""
+
+
+def test_what_a_run_with_another_cache_directory_left_is_kept_for_a_run_with_that_one(
+    node: EngineNode, project: Project
+) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}, name="gone"))
+    with node.plugins.gate() as gate:
+        node.plugins.write("stall", CHECK=ScriptedAnswer(hold=gate))
+        running = node.start("verify", cache_dir="/var/lib/other")
+        node.plugins.wait_for_held(1)
+        running.kill()
+        running.communicate()
+    node.plugins.write("stall")
+    (node.conf_dir / "10-gone.conflist").unlink()
+    (name,) = os.listdir("/run/netns")
+    played = project.play([task("verify", "cni.node.verify", {})]).succeeded()
+    assert f"{name} is attached, and no readable record says to which network; it is kept" in played.output
+    assert os.listdir("/run/netns") == [name]
+    assert verify(project, cache_dir="/var/lib/other").ok().msg == "networks: none"
+    assert os.listdir("/run/netns") == []
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,6 @@ def _plan(
     # The name servers of an attachment are known only after its ADD.
     undecided = [result.attachment.netns for result in restored if result.action in _ADDS]
     changes, warnings = resolv_conf.plan_changes(itertools.chain(*kept.values()), undecided, is_complete=not doubtful)
-    advice = (
-        "restoration at boot stays set up for it; mend it, or make an empty directory if nothing is left to restore"
-    )
+    advice = "restoration at boot stays set up for it; mend it, or make an empty one if nothing is left to restore"
     warnings += [f"{doubt}; {advice}" for doubts in doubtful.values() for doubt in doubts]
     return _Plan(library, unit, changes, warnings)

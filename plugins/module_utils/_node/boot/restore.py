@@ -48,23 +48,20 @@ class Restorable(t.NamedTuple):
 
     Attributes:
         records: Records and intents of the attachments that are restored.
-        doubts: Why there may be more: unreadable records, or a directory that may not be mounted.
+        doubts: Why there may be more: unreadable records, or no directory of records, which may not be mounted.
     """
 
     records: list[Record]
     doubts: list[str]
 
 
-def restore(cache_dir: str, workers: int, paths: NodePaths) -> tuple[list[AttachmentResult], list[CniError]]:
-    """Restore the attachments with persist, and their network namespaces; keep those that exist.
-
-    Returns:
-        The result of each attachment, and an error for each record that cannot be read.
+def restore(cache_dir: str, workers: int, paths: NodePaths) -> list[AttachmentResult]:
+    """Restore the attachments with persist, and their network namespaces; keep those that exist. Return a result for each.
 
     Raises:
         CniError: ``IO_FAILURE``: the records cannot be listed.
     """
-    records, removals, broken = _read_records(cache_dir)
+    records, removals = _read_records(cache_dir)
     namespaces = NetnsDirectory(paths)
     results: list[AttachmentResult] = []
     for restoration in dict.fromkeys(record.restoration for record in records.values()):
@@ -75,14 +72,15 @@ def restore(cache_dir: str, workers: int, paths: NodePaths) -> tuple[list[Attach
                 if record.restoration == restoration
             ]
             results += _restore(cache_dir, restoration, desired, records, workers, paths)
-    return results, broken
+    return results
 
 
 def read_restorable(cache_dir: str) -> Restorable:
     """Return what a cache directory has for the next boot."""
     stores = (RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir))
     records: list[Record] = []
-    doubts = [] if os.path.isdir(cache_dir) else [f"{cache_dir} does not exist"]
+    directory = stores[0].directory
+    doubts = [] if os.path.isdir(directory) else [f"{directory} does not exist"]
     for found, broken in (store.read_to_restore() for store in stores):
         records += found
         doubts += map(str, broken.values())
@@ -100,9 +98,9 @@ def write_resolv_conf(cache_dirs: t.Iterable[str], paths: NodePaths) -> list[str
     return warnings
 
 
-def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniError]]:
-    """Return the records to restore, the keys of those whose removal by a task was interrupted, and errors."""
-    records, broken = RecordStore.of_records(cache_dir).read_to_restore()
+def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key]]:
+    """Return the records to restore, and the keys of those whose removal by a task was interrupted."""
+    records, dummy = RecordStore.of_records(cache_dir).read_to_restore()
     intents, dummy = RecordStore.of_intents(cache_dir).read_all()
     records_by_key = {record.attachment.key: record for record in records}
     removals: set[Key] = set()
@@ -112,7 +110,7 @@ def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[Cni
             records_by_key.setdefault(key, intent)
         elif key in records_by_key and intent.command == "DEL":
             removals.add(key)
-    return records_by_key, removals, list(broken.values())
+    return records_by_key, removals
 
 
 def _prepare_desired(record: Record, present: bool, namespaces: NetnsDirectory) -> DesiredAttachment:

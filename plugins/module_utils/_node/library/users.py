@@ -22,8 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.library.install imp
 
 # A directory beside the libraries, with a symbolic link to each file or directory.
 _USERS = "users"
-# Bytes of a file, within which it names its library.
-# Bytes; a unit lists cache directories before the path of the library.
+# Bytes of a file, within which it names its library; a unit lists cache directories before it.
 _HEAD = 65536
 
 

@@ -25,6 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import from_k
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import icmp, netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
@@ -39,6 +40,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import dhcp_daemon
 
 _IFNAME = "eth0"
+_LOOPBACK = "lo"
 _NETNS = "cni.node-verify-"
 _NETNS_NAME = re.compile(rf"{re.escape(_NETNS)}[0-9a-f]{{12}}")
 # Link kind of a VRF, as the kernel names it.
@@ -158,7 +160,10 @@ class Verification:
         trial_netns.ensure(self._runtime.paths, removed, present=False, dry_run=False)
 
     def _remove_forgotten(self, tried: t.Container[str]) -> None:
-        """Remove what an interrupted run has left of networks that are not tried now, such as removed ones."""
+        """Remove what an interrupted run has left of networks that are not tried now, such as removed ones.
+
+        A namespace whose attachment this run does not know keeps it: another cache dir may have the record.
+        """
         names = [name for name in self._netns.names() if _NETNS_NAME.fullmatch(name) and name not in tried]
         stores = (self._runtime.records, self._runtime.intents) if names else ()
         records = (record for store in stores for record in store.read_containing(_NETNS)[0])
@@ -167,8 +172,16 @@ class Verification:
         failed = [result for result in reconcile_all(self._reconciler, forgotten, default_workers()) if result.error]
         self.warnings += [f"an earlier run was interrupted: {result.attachment}: {result.error}" for result in failed]
         kept = {result.attachment.container_id for result in failed}
+        known = {each.attachment.container_id for each in forgotten}
+        for name in names:
+            if name not in known and any(link.name != _LOOPBACK for link in self._list_links(name)):
+                kept.add(name)
+                self.warnings.append(f"{name} is attached, and no readable record says to which network; it is kept")
         removed = [name for name in names if name not in kept]
         trial_netns.ensure(self._runtime.paths, removed, present=False, dry_run=False)
+
+    def _list_links(self, name: str) -> tuple[Link, ...]:
+        return rtnetlink.snapshot(self._netns.path_of(name), routes=False).links
 
     def _require_daemons(self, pending: t.Sequence[Trial]) -> list[Trial]:
         """Return the trials of networks whose daemons run. dhcp needs its daemon for DEL, too."""

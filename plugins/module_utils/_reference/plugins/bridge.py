@@ -40,6 +40,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.interf
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.veth_pair import VethPair
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.module_utils._reference.plugins.bridge_config import BridgeConfig, read_config
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
     FirewallPart,
@@ -189,14 +190,14 @@ class _Addition:
         port = veth_pair.random_name()
         try:
             self._writer.create_veth(port, name, mtu=bridge.mtu, master=bridge.ifindex)
-            router_advertisements.ignore(port)
         except CniError:
             # The ADD of another container may have just created it, and not have set it up yet.
             link = rtnetlink.link(name)
-            other_end = rtnetlink.link_by_index(link.peer) if link else None
+            other_end = rtnetlink.link_by_index(link.peer) if link and link.kind == VETH else None
             if other_end is None:
                 raise
             port = other_end.name
+        router_advertisements.ignore(port)
         index = sandbox.require_link(port).ifindex
         writing.set_port(self._writer, index, self._config.describe_gateway_port(port), bridge)
         self._writer.set_up(sandbox.require_link(name).ifindex)

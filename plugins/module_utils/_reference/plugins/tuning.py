@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
-from ansible_collections.cni.node.plugins.module_utils._reference import saved_values, tuned_settings
+from ansible_collections.cni.node.plugins.module_utils._reference import go_patterns, saved_values, tuned_settings
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.described import ChainedPlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
@@ -33,19 +33,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.facts im
 
 _NET = "net/"
 _IPV6 = 6
-
-# What Python's regular expressions lack of Go's, in a set of characters.
-_POSIX_CLASS = re.compile(r"\[:(\w+):\]")
-_POSIX_CLASSES = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "digit": "0-9",
-    "lower": "a-z",
-    "punct": r"!-/:-@\[-`{-~",
-    "upper": "A-Z",
-    "word": r"\w",
-    "xdigit": "0-9A-Fa-f",
-}
 
 
 class _Values(t.NamedTuple):
@@ -193,11 +180,9 @@ def _require_ipv6(request: PluginRequest, values: _Values) -> None:
 
 
 def _matches(pattern: str, key: str) -> bool:
-    """Return whether a regular expression, as Go writes it, finds something in a setting."""
-    translated = _POSIX_CLASS.sub(lambda found: _POSIX_CLASSES.get(found[1], found[0]), pattern).replace(r"\z", r"\Z")
     try:
-        return re.search(translated, key, re.ASCII) is not None
-    except re.error as exc:
+        return re.search(go_patterns.translate(pattern), key, re.ASCII) is not None
+    except (ValueError, re.error) as exc:
         raise refuse(f"{NODE_PATHS.tuning_allowlist}: {pattern!r} is not a regular expression: {exc}") from exc
 
 

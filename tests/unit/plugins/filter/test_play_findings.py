@@ -68,7 +68,10 @@ def test_variables_of_the_play_take_precedence_over_those_of_its_hosts() -> None
     (error,) = play_findings(inventory, HOSTS, given=typed, given_on="one")["errors"]
     assert error.startswith("cni_node_concerns: unknown: network; ")
     # Networks that the play does not write are not compared. Those of hosts outside it are.
-    assert play_findings(inventory, HOSTS, hosts, {"cni_node_conflists": own(1)}, given_on="one")["errors"] == []
+    found = play_findings(inventory, HOSTS, hosts, {"cni_node_conflists": own(1)}, given_on="one")
+    assert found["errors"] == []
+    assert [warning.partition(":")[0] for warning in found["warnings"]] == ["two", "three"]
+    assert "its networks were not compared with those of other hosts: " in found["warnings"][0]
     (error,) = play_findings(inventory, HOSTS, hosts, {"cni_node_conflists": own(9)}, given_on="one")["errors"]
     assert " is on 2 nodes: later and one " in error
 

@@ -88,6 +88,21 @@ def test_a_runtime_is_not_killed_with_the_plugin_in_its_process_group(
     assert runtime.returncode == 0
 
 
+def test_a_runtime_is_not_killed_if_the_leader_of_its_process_group_has_ended(
+    start: t.Callable[..., Sleeper], tmp_path: pathlib.Path
+) -> None:
+    words = [f"{name}={value}" for name, value in WANTED.items()]
+    runtime = [sys.executable, "-c", RUNTIME, "env", *words, str(tmp_path / "sleeper")]
+    with subprocess.Popen(
+        ["sh", "-c", '"$@" &', "sh", *runtime], stdout=subprocess.PIPE, start_new_session=True
+    ) as leader:
+        assert leader.stdout is not None
+        until(lambda: process_table.find_by_environment(WANTED), 20)
+        assert leader.wait() == 0
+        process_table.wait_or_kill(WANTED, ["sleeper"], 0.2)
+        assert leader.stdout.readline() == b"ended\n"
+
+
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
     """Make the first listings of processes take a minute each, as on an overloaded machine."""

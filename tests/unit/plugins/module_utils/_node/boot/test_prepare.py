@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import pathlib
 import shutil
@@ -22,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.boot import prepare as boot_preparation
+from ansible_collections.cni.node.plugins.module_utils._node.boot import restore_command
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 from ansible_collections.cni.node.tests.support.error_of import error_of
@@ -111,12 +113,16 @@ def test_what_cannot_be_read_now_stays_set_up_for_the_next_boot(
         (root / "cache").rename(root / "elsewhere")
     else:
         record.write_bytes(content[:40] if damage == "a record that is cut off" else b"")
-    changes, warnings = boot_preparation.prepare(str(root / "other"), (), dry_run=False, timeout=0, paths=paths)
-    assert (changes, unit.read_cache_dirs(), dns.exists()) == ([], [str(root / "cache")], True)
-    (warning,) = warnings
-    assert str(root / "cache") in warning
-    assert "; restoration at boot stays set up for it; " in warning
-    shutil.rmtree(root / "cache", ignore_errors=True)
-    (root / "cache").mkdir()
+    # A run makes its locks before it comes to this.
+    (root / "cache" / "cni.node" / "locks").mkdir(parents=True, exist_ok=True)
+    for cache_dir, dry_run in itertools.product(("other", "cache"), (True, False)):
+        changes, warnings = boot_preparation.prepare(str(root / cache_dir), (), dry_run=dry_run, timeout=0, paths=paths)
+        assert (changes, unit.read_cache_dirs(), dns.exists()) == ([], [str(root / "cache")], True)
+        (warning,) = warnings
+        assert str(root / "cache" / "results") in warning
+        assert "; restoration at boot stays set up for it; " in warning
+    assert restore_command.main([str(root / "cache")], paths) == 1
+    shutil.rmtree(root / "cache")
+    (root / "cache" / "results").mkdir(parents=True)
     assert prepare(root, "other") == ["removed"] * 3
     assert not dns.exists()

@@ -159,6 +159,13 @@ def test_a_library_whose_removal_was_killed_is_installed_again(node: Node) -> No
     assert node.install().hold()
 
 
+def test_a_copy_without_the_lock_is_replaced(node: Node) -> None:
+    library = node.install()
+    (pathlib.Path(library.path) / ".lock").unlink()
+    assert not library.hold()
+    assert node.install().hold()
+
+
 def test_a_library_stays_while_a_process_uses_it(node: Node) -> None:
     library = node.install()
     process = lock_in_another_process(library)

@@ -18,7 +18,11 @@ from ansible_collections.cni.node.plugins.module_utils._command.subcommand impor
 from ansible_collections.cni.node.plugins.module_utils._module.call import call
 from ansible_collections.cni.node.plugins.module_utils._module.items.attachments_result import describe
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
-from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import restore, write_resolv_conf
+from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import (
+    read_restorable,
+    restore,
+    write_resolv_conf,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 from ansible_collections.cni.node.plugins.module_utils._node.info.tables import format_attachments
 
@@ -33,12 +37,9 @@ def _run(request: Call) -> Answer:
 def _restore(module: t.Any, paths: NodePaths) -> JsonObject:
     """Restore from the directories that the unit names; without it, no attachment has persist."""
     cache_dirs = SystemdUnit(paths).read_cache_dirs()
-    outcomes, broken = [], []
-    for cache_dir in cache_dirs:
-        restored, unreadable = restore(cache_dir, default_workers(), paths)
-        outcomes += restored
-        broken += unreadable
-    warn(module, (f"not restored: {error}" for error in broken))
+    doubts = [doubt for cache_dir in cache_dirs for doubt in read_restorable(cache_dir).doubts]
+    outcomes = [outcome for cache_dir in cache_dirs for outcome in restore(cache_dir, default_workers(), paths)]
+    warn(module, (f"not restored: {doubt}" for doubt in doubts))
     warn(module, write_resolv_conf(cache_dirs, paths))
     failures = [f"{outcome.attachment}: {outcome.error}" for outcome in outcomes if outcome.error]
     actions = summarize_actions(outcome.action.value for outcome in outcomes)

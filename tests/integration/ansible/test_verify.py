@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import typing as t
 
 import pytest
@@ -128,19 +127,25 @@ def test_a_device_stays_on_the_node_unless_its_network_is_named(node: EngineNode
     assert require_nothing_left(verify(project, networks=["device"]).ok()).msg == "networks: 1 verified"
 
 
-def test_a_run_removes_what_a_killed_run_left(node: EngineNode, project: Project) -> None:
-    node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))
-    node.plugins.write("stall")
-    before = verify(project).ok().after
+def kill_verification(node: EngineNode, command: str, **options: str) -> None:
+    """Kill a run of the module while the plugin stall runs a command; the plugin works from then on."""
     with node.plugins.gate() as gate:
-        node.plugins.write("stall", CHECK=ScriptedAnswer(hold=gate))
-        node.plugins.forget()
-        running = node.start("verify")
+        held: JsonObject = {command: ScriptedAnswer(hold=gate)}
+        node.plugins.write("stall", **held)
+        running = node.start("verify", **options)
         node.plugins.wait_for_held(1)
         running.kill()
         running.communicate()
     node.plugins.write("stall")
-    assert list(pathlib.Path("/run/netns").iterdir()) != []
+
+
+def test_a_run_removes_what_a_killed_run_left(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))
+    node.plugins.write("stall")
+    before = verify(project).ok().after
+    node.plugins.forget()
+    kill_verification(node, "CHECK")
+    assert os.listdir("/run/netns") != []
     after = verify(project).ok().after
     assert before.without(STAYS).difference(after.without(STAYS)) == ""
 
@@ -152,20 +157,13 @@ def test_a_run_removes_what_a_killed_run_left_of_a_network_that_was_removed(
 ) -> None:
     before = network_state()
     node.write(reference_networks.network(reference_networks.LOOPBACK, {"type": "stall"}, name="gone"))
-    with node.plugins.gate() as gate:
-        answers: JsonObject = {command: ScriptedAnswer(hold=gate)}
-        node.plugins.write("stall", **answers)
-        running = node.start("verify")
-        node.plugins.wait_for_held(1)
-        running.kill()
-        running.communicate()
-    node.plugins.write("stall")
+    kill_verification(node, command)
     (node.conf_dir / "10-gone.conflist").unlink()
-    assert len(list(pathlib.Path("/run/netns").iterdir())) == 1
+    assert len(os.listdir("/run/netns")) == 1
     if collects_first:
         node.run("gc", min_age=0).succeeded()
     assert verify(project).ok().msg == "networks: none"
-    assert list(pathlib.Path("/run/netns").iterdir()) == []
+    assert os.listdir("/run/netns") == []
     assert not list(node.cache_dir.glob("results/*"))
     assert network_state().difference(before) == ""
 
@@ -174,13 +172,7 @@ def test_what_a_run_with_another_cache_directory_left_is_kept_for_a_run_with_tha
     node: EngineNode, project: Project
 ) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}, name="gone"))
-    with node.plugins.gate() as gate:
-        node.plugins.write("stall", CHECK=ScriptedAnswer(hold=gate))
-        running = node.start("verify", cache_dir="/var/lib/other")
-        node.plugins.wait_for_held(1)
-        running.kill()
-        running.communicate()
-    node.plugins.write("stall")
+    kill_verification(node, "CHECK", cache_dir="/var/lib/other")
     (node.conf_dir / "10-gone.conflist").unlink()
     (name,) = os.listdir("/run/netns")
     played = project.play([task("verify", "cni.node.verify", {})]).succeeded()
@@ -198,15 +190,8 @@ def test_an_attachment_of_a_killed_run_is_not_reused(
     node: EngineNode, project: Project, command: str, reason: str
 ) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))
-    with node.plugins.gate() as gate:
-        answers: JsonObject = {command: ScriptedAnswer(hold=gate)}
-        node.plugins.write("stall", **answers)
-        running = node.start("verify")
-        node.plugins.wait_for_held(1)
-        running.kill()
-        running.communicate()
-        until_then = len(node.plugins.calls("stall"))
-    node.plugins.write("stall")
+    kill_verification(node, command)
+    until_then = len(node.plugins.calls("stall"))
     (trial,) = verify(project).ok().result["networks"]
     assert (trial["action"], trial["reason"]) == ("verified", reason)
     assert [call.command for call in node.plugins.calls("stall")[until_then:]] == ["DEL", "ADD", "CHECK", "DEL"]

@@ -27,7 +27,7 @@ class Reason(enum.Enum):
         "CHECK finds a lost address of the bridge, lost masquerading, a lost route to the container, "
         "a lost route of the kernel to the container's subnet, and forwarding that is switched off"
     )
-    DEFAULT_ROUTE = "bridge adds the default route once, by the gateway of the address"
+    DEFAULT_ROUTE = "bridge adds the default route of the main table once, by the gateway of the address"
     DEL_COMPLETES = "DEL completes although ADD refuses the configuration"
     DEL_MISSING_LINK = "DEL of host-device succeeds when the device is not in the container"
     DEL_WITHOUT_NAMESPACE = (

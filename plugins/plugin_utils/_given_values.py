@@ -43,12 +43,8 @@ def flag(given: t.Any, value: bool = False) -> bool:
     try:
         return bool(boolean(plain(or_default(given, value)), strict=True))
     except TypeError:
-        raise AnsibleFilterError(refuse_flag(given)) from None
-
-
-def refuse_flag(given: t.Any) -> str:
-    """Return a message about a value that is no boolean."""
-    return f"{given!r} is neither true nor false; expected: true, yes, y, on or 1, or false, no, n, off or 0"
+        expected = "expected: true, yes, y, on or 1, or false, no, n, off or 0"
+        raise AnsibleFilterError(f"{given!r} is neither true nor false; {expected}") from None
 
 
 def words(given: t.Any, value: t.Any = ()) -> t.Any:

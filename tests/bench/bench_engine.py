@@ -59,10 +59,10 @@ def repair(cache_dir: str, *, changes: bool) -> None:
 
 def restore_all(cache_dir: str, workers: int) -> None:
     """Restore the attachments of PERSIST as the unit at boot does."""
-    results = restore(cache_dir, workers, NODE_PATHS)
+    results, unreadable = restore(cache_dir, workers, NODE_PATHS)
     wrong = [result for result in results if result.action != "recreated"]
-    if wrong or not results:
-        sys.exit(f"{len(wrong)} of {len(results)} were not restored, but {wrong[:1]}")
+    if wrong or unreadable or not results:
+        sys.exit(f"{len(wrong)} of {len(results)} were not restored, but {wrong[:1]} {unreadable[:1]}")
 
 
 def run(

@@ -18,11 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._command.subcommand impor
 from ansible_collections.cni.node.plugins.module_utils._module.call import call
 from ansible_collections.cni.node.plugins.module_utils._module.items.attachments_result import describe
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
-from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import (
-    read_restorable,
-    restore,
-    write_resolv_conf,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import restore, write_resolv_conf
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
 from ansible_collections.cni.node.plugins.module_utils._node.info.tables import format_attachments
 
@@ -37,9 +33,9 @@ def _run(request: Call) -> Answer:
 def _restore(module: t.Any, paths: NodePaths) -> JsonObject:
     """Restore from the directories that the unit names; without it, no attachment has persist."""
     cache_dirs = SystemdUnit(paths).read_cache_dirs()
-    doubts = [doubt for cache_dir in cache_dirs for doubt in read_restorable(cache_dir).doubts]
-    outcomes = [outcome for cache_dir in cache_dirs for outcome in restore(cache_dir, default_workers(), paths)]
-    warn(module, (f"not restored: {doubt}" for doubt in doubts))
+    restored = [restore(cache_dir, default_workers(), paths) for cache_dir in cache_dirs]
+    outcomes = [outcome for results, dummy in restored for outcome in results]
+    warn(module, (f"not restored: {doubt}" for dummy, doubts in restored for doubt in doubts))
     warn(module, write_resolv_conf(cache_dirs, paths))
     failures = [f"{outcome.attachment}: {outcome.error}" for outcome in outcomes if outcome.error]
     actions = summarize_actions(outcome.action.value for outcome in outcomes)

@@ -52,16 +52,19 @@ class Restorable(t.NamedTuple):
     """
 
     records: list[Record]
-    doubts: list[str]
+    doubts: list[CniError]
 
 
-def restore(cache_dir: str, workers: int, paths: NodePaths) -> list[AttachmentResult]:
-    """Restore the attachments with persist, and their network namespaces; keep those that exist. Return a result for each.
+def restore(cache_dir: str, workers: int, paths: NodePaths) -> tuple[list[AttachmentResult], list[CniError]]:
+    """Restore the attachments with persist, and their network namespaces; keep those that exist.
+
+    Returns:
+        The result of each attachment, and the doubts of `Restorable`.
 
     Raises:
         CniError: ``IO_FAILURE``: the records cannot be listed.
     """
-    records, removals = _read_records(cache_dir)
+    records, removals, doubts = _read_records(cache_dir)
     namespaces = NetnsDirectory(paths)
     results: list[AttachmentResult] = []
     for restoration in dict.fromkeys(record.restoration for record in records.values()):
@@ -72,19 +75,13 @@ def restore(cache_dir: str, workers: int, paths: NodePaths) -> list[AttachmentRe
                 if record.restoration == restoration
             ]
             results += _restore(cache_dir, restoration, desired, records, workers, paths)
-    return results
+    return results, doubts
 
 
 def read_restorable(cache_dir: str) -> Restorable:
     """Return what a cache directory has for the next boot."""
-    stores = (RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir))
-    records: list[Record] = []
-    directory = stores[0].directory
-    doubts = [] if os.path.isdir(directory) else [f"{directory} does not exist"]
-    for found, broken in (store.read_to_restore() for store in stores):
-        records += found
-        doubts += map(str, broken.values())
-    return Restorable(records, doubts)
+    of_records, of_intents = _read_stores(cache_dir)
+    return Restorable(of_records.records + of_intents.records, of_records.doubts + of_intents.doubts)
 
 
 def write_resolv_conf(cache_dirs: t.Iterable[str], paths: NodePaths) -> list[str]:
@@ -98,11 +95,21 @@ def write_resolv_conf(cache_dirs: t.Iterable[str], paths: NodePaths) -> list[str
     return warnings
 
 
-def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key]]:
-    """Return the records to restore, and the keys of those whose removal by a task was interrupted."""
-    records, dummy = RecordStore.of_records(cache_dir).read_to_restore()
+def _read_stores(cache_dir: str) -> tuple[Restorable, Restorable]:
+    """Return what the records, and what the intents of a cache directory have for the next boot."""
+    store = RecordStore.of_records(cache_dir)
+    records, broken = store.read_to_restore()
+    missing = CniError(Code.NOT_AVAILABLE, f"{store.directory} does not exist")
+    doubts = [] if os.path.isdir(store.directory) else [missing]
+    intents, broken_intents = RecordStore.of_intents(cache_dir).read_to_restore()
+    return Restorable(records, [*doubts, *broken.values()]), Restorable(intents, list(broken_intents.values()))
+
+
+def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniError]]:
+    """Return the records to restore, the keys of those whose removal by a task was interrupted, and doubts."""
+    of_records, of_intents = _read_stores(cache_dir)
     intents, dummy = RecordStore.of_intents(cache_dir).read_all()
-    records_by_key = {record.attachment.key: record for record in records}
+    records_by_key = {record.attachment.key: record for record in of_records.records}
     removals: set[Key] = set()
     for intent in intents:
         key = intent.attachment.key
@@ -110,7 +117,7 @@ def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key]]:
             records_by_key.setdefault(key, intent)
         elif key in records_by_key and intent.command == "DEL":
             removals.add(key)
-    return records_by_key, removals
+    return records_by_key, removals, of_records.doubts + of_intents.doubts
 
 
 def _prepare_desired(record: Record, present: bool, namespaces: NetnsDirectory) -> DesiredAttachment:

@@ -18,11 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import defa
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot.journal import write_line
-from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import (
-    read_restorable,
-    restore,
-    write_resolv_conf,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import restore, write_resolv_conf
 
 T = t.TypeVar("T")
 
@@ -42,8 +38,7 @@ def _attempt(step: t.Callable[[T], bool], argument: T) -> bool:
 
 
 def _restore(paths: NodePaths, cache_dir: str) -> bool:
-    doubts = read_restorable(cache_dir).doubts
-    results = restore(cache_dir, default_workers(), paths)
+    results, doubts = restore(cache_dir, default_workers(), paths)
     for line in (*map(_format, results), *(f"not restored: {doubt}" for doubt in doubts)):
         write_line(line)
     return not doubts and not any(result.error for result in results)

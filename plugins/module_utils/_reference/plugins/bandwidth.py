@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import Keys, refuse
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -125,9 +126,13 @@ def _find_host_ends(request: PluginRequest) -> list[Link]:
     ends = [link for link in named if link is not None and link.kind == VETH]
     if ends or not sandbox.exists(attachment):
         return ends
-    inside = rtnetlink.link(attachment.ifname, attachment.netns)
-    end = own_links.find_host_end(inside, attachment.netns) if inside else None
+    end = _find_host_end(attachment)
     return [end] if end else []
+
+
+def _find_host_end(attachment: Attachment) -> Link | None:
+    inside = rtnetlink.link(attachment.ifname, attachment.netns)
+    return own_links.find_host_end(inside, attachment.netns) if inside else None
 
 
 def _find_other_ends(request: PluginRequest) -> list[Link]:
@@ -142,8 +147,7 @@ def _require_host_end(request: PluginRequest) -> Link:
     """Return the node's end of the container's veth pair, which the previous result must list."""
     result: t.Mapping[str, t.Any] = request.require_prev_result().keys
     interfaces: list[JsonObject] = list(result.get("interfaces") or ())
-    inside = rtnetlink.link(request.attachment.ifname, request.attachment.netns)
-    end = own_links.find_host_end(inside, request.attachment.netns) if inside else None
+    end = _find_host_end(request.attachment)
     on_node = [item.get("name") for item in interfaces if not item.get("sandbox")]
     if end is None or end.name not in on_node:
         raise refuse(

@@ -153,7 +153,8 @@ def everything(gc: GcFixture) -> t.Iterator[CniError]:
     trials = [Trial("net")]
     Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0).carry_out(trials)
     yield from errors(*trials)
-    yield from errors(*boot_restore.restore(str(node.cache_dir), 1, node.paths))
+    outcomes, broken = boot_restore.restore(str(node.cache_dir), 1, node.paths)
+    yield from errors(*outcomes, *broken)
     assert boot_main.main([str(node.cache_dir)], node.paths) in (0, 1)
     repair_node(node.paths, str(node.cache_dir), 60, Selection(), dry_run=True)
     yield from errors(node.ensure(node.attachment(), present=False))

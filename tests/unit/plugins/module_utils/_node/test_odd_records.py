@@ -133,7 +133,7 @@ def test_an_odd_record_stops_neither_a_collection_nor_a_restoration(gc: GcFixtur
         fake = put_both(gc, change)
         names = {leak.subject for leak in gc.collect(min_age=0)}
         assert names <= {str(fake.cache_dir / "results" / f"net-{ODD}-eth0")}
-        results = boot_restore.restore(str(fake.cache_dir), 1, fake.paths)
+        results, dummy = boot_restore.restore(str(fake.cache_dir), 1, fake.paths)
         assert [result.error for result in results if result.attachment.container_id == HEALTHY] == [None]
 
     check_each(CASES, check)

@@ -45,7 +45,7 @@ def attach(node: FakeNode, **keys: t.Any) -> Record:
 
 def restore(node: FakeNode) -> AttachmentResult:
     node.executor.calls.clear()
-    (outcome,) = boot_restore.restore(str(node.cache_dir), 1, node.paths)
+    (outcome,) = boot_restore.restore(str(node.cache_dir), 1, node.paths)[0]
     return outcome
 
 
@@ -84,7 +84,7 @@ def test_a_namespace_that_cannot_be_created_does_not_stop_other_restorations(
         node.make_namespace(name)
 
     monkeypatch.setattr(NetnsDirectory, "create", create)
-    blue, red = boot_restore.restore(str(node.cache_dir), 1, node.paths)
+    blue, red = boot_restore.restore(str(node.cache_dir), 1, node.paths)[0]
     assert (blue.action, red.action) == ("failed", "recreated")
     assert "unexpected ValueError: embedded null byte" in str(blue.error)
 

@@ -92,6 +92,15 @@ def write_limited_network(node: EngineNode, *others: JsonObject) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), bandwidth, *others))
 
 
+def add_two(node: EngineNode, here: Engine, blue: Namespace) -> list[JsonObject]:
+    """Add two attachments with the same limit, and return them."""
+    write_limited_network(node)
+    items = [limit(blue, ifname, EGRESS) for ifname in ("eth0", "eth1")]
+    for item in items:
+        here.add(item)
+    return items
+
+
 def ifb_links() -> list[str]:
     return [link["ifname"] for link in ip("link", "show", "type", "ifb")]
 
@@ -123,10 +132,7 @@ def test_del_keeps_the_limit_of_the_other_interface(
 def test_del_without_a_result_keeps_the_limit_of_the_other_interface(
     node: EngineNode, here: Engine, blue: Namespace
 ) -> None:
-    write_limited_network(node)
-    items = [limit(blue, ifname, EGRESS) for ifname in ("eth0", "eth1")]
-    for item in items:
-        here.add(item)
+    items = add_two(node, here, blue)
     here.runtime.delete(here.record(items[0])._replace(result=None))
     require_unchanged(here, items[1])
     reach_gateway(blue, "eth1")
@@ -169,10 +175,7 @@ def test_the_limit_can_be_changed_while_the_other_interface_is_detached(
 def test_a_repair_of_one_interface_keeps_the_limit_of_the_other_one(
     node: EngineNode, here: Engine, blue: Namespace
 ) -> None:
-    write_limited_network(node)
-    items = [limit(blue, ifname, EGRESS) for ifname in ("eth0", "eth1")]
-    for item in items:
-        here.add(item)
+    items = add_two(node, here, blue)
     subprocess.run(["ip", "link", "delete", *ifb_links()], check=True)
     for item in items:
         assert require_success(here.ensure(item, check="drift"))[0] == "repaired"
@@ -184,10 +187,8 @@ def test_a_repair_of_one_interface_keeps_the_limit_of_the_other_one(
 def test_a_leaked_ifb_link_is_removed_after_both_interfaces_are_lost(
     node: EngineNode, here: Engine, blue: Namespace
 ) -> None:
-    write_limited_network(node)
-    items = [limit(blue, ifname, EGRESS) for ifname in ("eth0", "eth1")]
+    items = add_two(node, here, blue)
     for item in items:
-        here.add(item)
         node.record_of(item).unlink()
     remove(blue)
     node.run("gc", min_age=0).succeeded()

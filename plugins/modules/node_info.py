@@ -36,8 +36,8 @@ attributes:
 options:
   gather:
     description:
-      - What to return. V(plugins) takes the most time, because each plugin is run once. For V(runtimes), the program of each
-        container runtime of the node is run once.
+      - What to return. For V(plugins), each plugin is run once. One that is an ELF file is not run again until the file is
+        replaced or changed, or the node is booted. For V(runtimes), the program of each container runtime of the node is run once.
       - V(links) and V(findings) are not among the defaults. For V(findings), the controller needs C(jsonschema).
       - V(status) runs the plugins of each network with STATUS, which changes nothing. It is not among the defaults.
       - V(repairs) is what the node has repaired by itself, with V(change) in O(cni.node.repair#module:repair_on). It is not among the

@@ -214,6 +214,11 @@ def modification_time(path: str) -> float:
         return 0.0
 
 
+def file_identity(status: os.stat_result) -> tuple[int, ...]:
+    """Return numbers that are others after a file was replaced or changed: device, inode, size, mtime and ctime in nanoseconds."""
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
 def is_executable(path: str) -> bool:
     """Return whether a path leads to a file that this user may execute."""
     return os.path.isfile(path) and os.access(path, os.X_OK)

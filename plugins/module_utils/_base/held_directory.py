@@ -16,6 +16,7 @@ import os
 import stat
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.durable import file_identity
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
 # Errors of open() for a link, a socket, and a file that has been removed.
@@ -79,7 +80,7 @@ class HeldDirectory:
             raise io_error("read", self.path_of(name), exc) from exc
         if content is None or len(content) > limit:
             return None
-        return SmallFile(content, status.st_mtime, _identity(status))
+        return SmallFile(content, status.st_mtime, file_identity(status))
 
     def create(self, name: str, content: bytes, *, flush: bool = True) -> bool:
         """Write a new file that only its owner may read, and return whether it was written: it is not if the name exists.
@@ -130,7 +131,7 @@ class HeldDirectory:
             CniError: ``IO_FAILURE``.
         """
         status = self.status(name)
-        if status is not None and _identity(status) != identity:
+        if status is not None and file_identity(status) != identity:
             advice = "the file was kept; find out what writes to it, then run the task again"
             raise CniError(Code.IO_FAILURE, f"{self.path_of(name)} was changed after it was read", advice)
         self.unlink(name)
@@ -202,7 +203,3 @@ def _descriptor(path: str) -> int | None:
         if exc.errno not in (*_NO_FILE, errno.ENOTDIR):
             raise io_error("open", path, exc) from exc
         return None
-
-
-def _identity(status: os.stat_result) -> tuple[int, ...]:
-    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)

@@ -25,6 +25,7 @@ class NodePaths(t.NamedTuple):
         restore_lock: Held while these files are compared with the records and changed.
         unit_dir: The units that repair attachments, and the links that enable them.
         watch_state: What the service that repairs attachments has repaired since the node was booted.
+        plugin_answers: What plugins have answered to `node_info` since the node was booted.
         systemd_dir: Exists while systemd is running.
         dhcp_socket: Where the plugin dhcp expects its daemon, unless a network has another path.
         conf_dir: Other runtimes have their networks here, whatever conf dir this collection uses.
@@ -48,6 +49,7 @@ class NodePaths(t.NamedTuple):
     restore_lock: str = "/run/cni-node-restore.lock"
     unit_dir: str = "/etc/systemd/system"
     watch_state: str = "/run/cni-node-watch/state.json"
+    plugin_answers: str = "/run/cni-node-plugin-answers.json"
     systemd_dir: str = "/run/systemd/system"
     dhcp_socket: str = "/run/cni/dhcp.sock"
     conf_dir: str = "/etc/cni/net.d"

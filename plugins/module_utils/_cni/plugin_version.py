@@ -14,6 +14,7 @@ import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
+from ansible_collections.cni.node.plugins.module_utils._base.durable import file_identity
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -106,4 +107,4 @@ def _identity(path: str) -> tuple[t.Any, ...]:
         status = os.stat(path)
     except OSError:  # not a file, or removed meanwhile
         return (path,)
-    return path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    return path, *file_identity(status)

@@ -21,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import count_
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory
 from ansible_collections.cni.node.plugins.module_utils._node.info.node_links import list_links
+from ansible_collections.cni.node.plugins.module_utils._node.info.plugin_answers import PluginAnswers
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.recognition import find_runtimes
 from ansible_collections.cni.node.plugins.module_utils._node.watch.watch_state import WatchState
@@ -57,7 +58,8 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     # Plugins take long to answer. Everything else is gathered meanwhile.
     allowed = params["allow_world_writable_plugins"]
     plugin_dirs = params["plugin_dirs"] if "plugins" in params["gather"] else ()
-    plugins = inventory.query_plugins(plugin_dirs, timeout, allow_world_writable=allowed)
+    answers = PluginAnswers(paths.plugin_answers)
+    plugins = inventory.query_plugins(plugin_dirs, timeout, answers, allow_world_writable=allowed)
     pools = address_pools.list_pools(params["conf_dir"], paths.lease_dir) if "leases" in params["gather"] else []
     gatherers: dict[str, t.Callable[[], t.Any]] = {
         "plugins": plugins,
@@ -77,7 +79,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     if DIAGNOSES in params["gather"]:
         attachments = facts["attachments"] if "attachments" in facts else gatherers["attachments"]()
         facts[DIAGNOSES] = _diagnose(params["cache_dir"], paths, attachments)
-    answers = _query_status(params, timeout) if STATUS in params["gather"] else []
+    statuses = _query_status(params, timeout) if STATUS in params["gather"] else []
     parts = [count_entries(name, entries) for name, entries in facts.items()]
     types = sorted({entry["type"] for entry in facts.get("plugins", ())})
     unsafe = writable_plugins.findings(plugin_dirs, types, allow_world_writable=allowed)
@@ -89,10 +91,10 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     if FINDINGS in params["gather"] or "plugins" in params["gather"]:
         facts[FINDINGS] = [finding.as_dict() for finding in unsafe]
     if STATUS in params["gather"]:
-        facts[STATUS] = [answer.as_dict() for answer in answers]
-        parts.append(f"status: {summarize_actions(answer.status for answer in answers)}")
+        facts[STATUS] = [answer.as_dict() for answer in statuses]
+        parts.append(f"status: {summarize_actions(answer.status for answer in statuses)}")
     warnings = [pool.warning for pool in pools if pool.warning]
-    warnings += [str(answer) for answer in answers if answer.error]
+    warnings += [str(answer) for answer in statuses if answer.error]
     return {"changed": False, "msg": "\n".join([*warnings, ", ".join(parts) or "gather is empty"]), **facts}
 
 

@@ -75,6 +75,22 @@ def test_plugins_have_their_versions_or_an_error(node: EngineNode, project: Proj
     }
 
 
+def test_a_replaced_plugin_is_asked_again(node: EngineNode, project: Project) -> None:
+    def look(name: str, plugin: str) -> list[JsonObject]:
+        replace = {"src": plugin, "dest": "/opt/cni/bin/bridge", "mode": "0755", "remote_src": True}
+        return [task(f"replace {name}", "ansible.builtin.copy", replace), task(name, INFO, {"gather": ["plugins"]})]
+
+    tasks = [*look("first", "/usr/lib/cni/bridge"), *look("second", "/bin/true"), *look("third", "/usr/lib/cni/bridge")]
+    played = project.play([*tasks, task("fourth", INFO, {"gather": ["plugins"]})]).succeeded()
+    plugins = [
+        next(plugin for plugin in played[name].result["plugins"] if plugin["path"] == "/opt/cni/bin/bridge")
+        for name in ("first", "second", "third", "fourth")
+    ]
+    assert [bool(plugin["versions"]) for plugin in plugins] == [True, False, True, True]
+    assert plugins[1]["error"]
+    assert plugins[3] == plugins[2]
+
+
 NOT_READY = {50: "unavailable", 51: "limited"}
 
 

@@ -15,6 +15,7 @@ import os
 import stat
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.durable import file_identity
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
 _CHUNK = 1024 * 1024
@@ -81,11 +82,11 @@ class Digests:
             CniError: ``IO_FAILURE``, also for a file that is changed while it is read.
         """
         try:
-            identity = _identity(os.stat(path))
+            identity = file_identity(os.stat(path))
         except OSError as exc:
             raise io_error("read", path, exc) from exc
         entry = list(self._previous.get(path, ()))
-        if entry[:-1] != identity:
+        if entry[:-1] != [*identity]:
             entry = _read_digest(path)
         self.by_path[path] = entry
         return str(entry[-1])
@@ -94,9 +95,9 @@ class Digests:
 def _read_digest(path: str) -> list[t.Any]:
     """Read a file and return its identity with its digest."""
     with open_regular(path) as stream:
-        before = _identity(os.fstat(stream.fileno()))
+        before = file_identity(os.fstat(stream.fileno()))
         digest = digest_of_stream(stream)
-        if before != _identity(os.fstat(stream.fileno())):
+        if before != file_identity(os.fstat(stream.fileno())):
             raise concurrent_change_error(path)
     return [*before, digest]
 
@@ -105,7 +106,3 @@ def concurrent_change_error(path: str) -> CniError:
     """Return the error for a file that changed while it was read."""
     advice = "its content was not used; find out which program writes to it, and run the task again"
     return CniError(Code.IO_FAILURE, f"{path} was changed while it was read", advice)
-
-
-def _identity(status: os.stat_result) -> list[int]:
-    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]

@@ -30,6 +30,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.info import public_config
+from ansible_collections.cni.node.plugins.module_utils._node.info.plugin_answers import PluginAnswers
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import store as plugin_store
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import (
     Description,
@@ -49,18 +50,21 @@ _LOOPBACK_OF_RUNTIMES = "cni-loopback"
 
 
 def query_plugins(
-    plugin_dirs: t.Sequence[str], timeout: float, *, allow_world_writable: bool = False
+    plugin_dirs: t.Sequence[str], timeout: float, answers: PluginAnswers, *, allow_world_writable: bool = False
 ) -> t.Callable[[], list[JsonObject]]:
     """Start to query every executable in the plugin directories for the versions that it supports.
+
+    Args:
+        answers: Those of plugins that are not run again.
 
     Returns:
         A function that waits for the answers and returns them.
     """
     pool = concurrent.futures.ThreadPoolExecutor(default_workers())
     # An executor prefers earlier directories, so each directory gets its own.
-    answers = [
+    queried = [
         pool.map(
-            functools.partial(_plugin, directory, _query_only(directory, timeout, allow_world_writable)),
+            functools.partial(_plugin, directory, _query_only(directory, timeout, allow_world_writable), answers),
             _executables(directory),
         )
         for directory in plugin_dirs
@@ -68,10 +72,11 @@ def query_plugins(
 
     def describe_plugins() -> list[JsonObject]:
         described: list[JsonObject] = []
-        for of_directory in answers:
+        for of_directory in queried:
             types = {facts["type"] for facts in described}
             described += [{**facts, "shadowed": facts["type"] in types} for facts in of_directory]
         pool.shutdown()
+        answers.save()
         return described
 
     return describe_plugins
@@ -146,21 +151,24 @@ def list_namespaces(paths: NodePaths) -> list[JsonObject]:
     return [{"name": name, "path": directory.path_of(name)} for name in directory.names()]
 
 
-def _plugin(directory: str, executor: Executor, name: str) -> JsonObject:
+def _plugin(directory: str, executor: Executor, answers: PluginAnswers, name: str) -> JsonObject:
     path = os.path.join(directory, name)
     facts: JsonObject = {"type": name, "path": path, "versions": [], "release": "", "flaws": [], "error": None}
-    is_reference = catalogue.find_plugin_type(name).is_reference
     try:
         executor.require(name)
-        # This takes one process instead of two. Other plugins may do anything if they are run without a command.
-        description = read_description(path) if is_reference else Description()
-        facts["versions"] = list(description.versions or PluginVersions(executor).get_supported(name))
+        description = answers.ask(path, functools.partial(_ask, path, executor, name))
     except CniError as exc:
         facts["error"] = exc.as_dict()
     else:
-        facts["release"] = description.release
+        facts["versions"], facts["release"] = list(description.versions), description.release
         facts["flaws"] = find_flaws(facts["release"], [name])
     return facts
+
+
+def _ask(path: str, executor: Executor, name: str) -> Description:
+    # This takes one process instead of two. Other plugins may do anything if they are run without a command.
+    description = read_description(path) if catalogue.find_plugin_type(name).is_reference else Description()
+    return description._replace(versions=description.versions or PluginVersions(executor).get_supported(name))
 
 
 def _executables(directory: str) -> list[str]:

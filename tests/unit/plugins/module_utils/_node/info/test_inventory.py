@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.info import inventory
+from ansible_collections.cni.node.plugins.module_utils._node.info.plugin_answers import PluginAnswers
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
@@ -30,7 +31,7 @@ def test_plugins_of_each_directory_are_asked_separately(tmp_path: pathlib.Path) 
     (second.path / "directory").mkdir()
     (tmp_path / "file").touch()
     directories = [str(tmp_path / name) for name in ("none", "first", "file", "second")]
-    bridge, rude, shadowed = inventory.query_plugins(directories, 20)()
+    bridge, rude, shadowed = inventory.query_plugins(directories, 20, PluginAnswers(str(tmp_path / "answers")))()
     assert (bridge["versions"], bridge["shadowed"], bridge["error"]) == (["0.4.0"], False, None)
     assert shadowed == {
         "type": "bridge",
@@ -67,7 +68,7 @@ def test_a_reference_plugin_is_asked_with_version_if_its_description_names_no_ve
     path = tmp_path / "bridge"
     path.write_text(DESCRIPTION.format(supported=supported), encoding="utf-8")
     path.chmod(0o755)
-    (bridge,) = inventory.query_plugins([str(tmp_path)], 20)()
+    (bridge,) = inventory.query_plugins([str(tmp_path)], 20, PluginAnswers(str(tmp_path / "answers")))()
     assert (bridge["release"], bridge["versions"], bridge["error"]) == ("1.9.1", versions, None)
 
 

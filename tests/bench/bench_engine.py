@@ -15,6 +15,7 @@ import sys
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.library import collect_rarely
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -78,6 +79,7 @@ def run(
 
 def main(arguments: list[str]) -> None:
     *directories, workers, builtin, command = arguments
+    collect_rarely()  # as each process of the collection does
     if command in REPAIRS:
         started = time.monotonic()
         repair(directories[-1], changes=REPAIRS[command])

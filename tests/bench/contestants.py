@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import pathlib
 import resource
 import subprocess
@@ -18,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.tests.bench import bench_engine
 from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 from ansible_collections.cni.node.tests.support.libcni import Libcni, Report
+from ansible_collections.cni.node.tests.support.libraries import describe_checkout, install
 
 COMMANDS = ("ADD", "CHECK", "DEL")
 # portmap up to 1.1 expects IPv6 rules for IPv4 mappings. The engine ignores this error, libcni reports it.
@@ -45,8 +47,12 @@ class EngineProcess:
         node = self.node
         before = _processor_seconds()
         directories = [str(node.conf_dir), ":".join(node.plugin_dirs), str(node.cache_dir)]
-        argv = [sys.executable, "-m", bench_engine.__name__, *directories, str(self.workers), self.builtin, command]
-        done = subprocess.run(argv, input=json.dumps(list(items)), check=False, capture_output=True, text=True)
+        argv = [sys.executable, bench_engine.__file__, *directories, str(self.workers), self.builtin, command]
+        # Modules, too, run from the library, whose packages Python finds sooner than those of a collection.
+        environ = {**os.environ, "PYTHONPATH": install(describe_checkout()).path}
+        done = subprocess.run(
+            argv, input=json.dumps(list(items)), check=False, capture_output=True, text=True, env=environ
+        )
         if done.returncode != 0:
             raise RuntimeError(f"engine, {command}: {done.stderr}")
         return float(done.stdout), _processor_seconds() - before

@@ -57,7 +57,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "gc": {"attachments", "runtimes"},
         "watch": {"repair"},
         "boot": {"attachments", "files", "library", "repair", "runtimes", "watch"},
-        "info": {"plugins", "runtimes", "watch"},
+        "info": {"files", "plugins", "runtimes", "watch"},
         "bundle": {"info"},
         "preflight": {"kernel", "plugins", "runtimes"},
         "trial": {"attachments"},

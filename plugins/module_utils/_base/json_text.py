@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import collections.abc
+import functools
 import json
 import math
 import typing as t
@@ -42,17 +43,20 @@ class _NotJson(ValueError):
 
 
 class AnyCaseObject(JsonObject):
-    """An object that is read as programs in Go read it: a key that is missing or null may be there in another case."""
+    """An object that is read as programs in Go read it: a key that is missing or null may be there in another case.
+
+    It is not changed after it was read.
+    """
 
     def find_key(self, key: str) -> str:
         """Return a key in the case that the object has it in; the key itself if the object does not have it."""
         if super().get(key) is not None:
             return key
-        folded = key.lower()
-        for name in reversed(self):
-            if name.lower() == folded and super().get(name) is not None:
-                return name
-        return key
+        return self._by_lower_case.get(key.lower(), key)
+
+    @functools.cached_property
+    def _by_lower_case(self) -> dict[str, str]:
+        return {name.lower(): name for name, value in self.items() if value is not None}
 
     def get(self, key: str, default: t.Any = None) -> t.Any:
         return super().get(self.find_key(key), default)

@@ -118,10 +118,12 @@ def expected_state(requests: RecordedRequests, lease_dir: str) -> State | None:
     config, chained = _read(maker, made_by), list(_read_chained(requests))
     with facts.wrap_errors(record.attachment):
         known = maker.name_node_links(config, known)
-        state = _merge((), maker.describe(config, known))
+        state: dict[t.Hashable, Resource] = {}
+        _add(state, maker.describe(config, known))
         for plugin, its_config in chained:
-            state = _change(state, plugin, its_config, known)
-        return in_order((*state, *_leases(known, made_by, lease_dir)))
+            _move_routes(state, plugin, its_config, known)
+            _add(state, plugin.describe(its_config, known))
+        return in_order((*state.values(), *_leases(known, made_by, lease_dir)))
 
 
 def firewall_state(requests: RecordedRequests) -> list[FirewallPart]:
@@ -175,27 +177,24 @@ def _read(plugin: DescribedPlugin[t.Any], made_by: PluginRequest) -> t.Any:
         raise UnreadableConfiguration(exc.code, exc.msg, f"plugin {plugin.name}: {exc.details}") from exc
 
 
-def _change(
-    state: t.Sequence[Resource], plugin: ChainedPlugin[t.Any], config: t.Any, known: Facts
-) -> t.Sequence[Resource]:
-    """Return a state as a further plugin has left it."""
-    routes = [resource for resource in state if isinstance(resource, ExpectedRoute) and resource.inside]
-    others = [resource for resource in state if not (isinstance(resource, ExpectedRoute) and resource.inside)]
+def _move_routes(state: dict[t.Hashable, Resource], plugin: ChainedPlugin[t.Any], config: t.Any, known: Facts) -> None:
+    routes = [resource for resource in state.values() if isinstance(resource, ExpectedRoute) and resource.inside]
     moved = plugin.move_routes(config, known, routes)
-    return _merge((*others, *moved), plugin.describe(config, known))
+    if moved is not routes:
+        for route in routes:
+            del state[_identity(route)]
+        _add(state, moved)
 
 
-def _merge(state: t.Sequence[Resource], changes: t.Iterable[Resource]) -> t.Sequence[Resource]:
-    """Return a state with changes: those properties of a link, and values of settings, replace the former ones."""
-    merged = {_identity(resource): resource for resource in state}
+def _add(state: dict[t.Hashable, Resource], changes: t.Iterable[Resource]) -> None:
+    """Add resources to a state: those properties of a link, and values of settings, replace the former ones."""
     for change in changes:
         key = _identity(change)
-        former = merged.get(key)
+        former = state.get(key)
         if isinstance(former, ExpectedLink) and isinstance(change, ExpectedLink):
             defaults, values = ExpectedLink._field_defaults, change._asdict().items()
             change = former._replace(**{name: each for name, each in values if each != defaults.get(name, each)})
-        merged[key] = change
-    return list(merged.values())
+        state[key] = change
 
 
 def _identity(resource: Resource) -> t.Hashable:

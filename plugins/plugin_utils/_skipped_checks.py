@@ -24,7 +24,8 @@ from ansible_collections.cni.node.plugins.plugin_utils._play_variables import (
     PlayVariables,
 )
 
-_CHECKED = (CONCERNS, CONFLISTS, ATTACHMENTS, "cni_node_check", "cni_node_on_drift", "cni_node_no_log")
+# As in the task of roles/cni_node/tasks/variables.yml.
+CHECKED = (CONCERNS, CONFLISTS, ATTACHMENTS, "cni_node_check", "cni_node_on_drift", "cni_node_no_log")
 _LOCK_TIMEOUT = 600.0
 
 
@@ -37,7 +38,7 @@ def find_errors(variables: JsonObject, template: t.Callable[[t.Any], t.Any], pla
         play: An identifier. The nodes of a play are compared once.
     """
     hostvars, host = variables["hostvars"], str(variables["inventory_hostname"])
-    given = {name: template(variables[name]) for name in _CHECKED if name in variables}
+    given = {name: template(variables[name]) for name in CHECKED if name in variables}
     errors = PlayVariables(hostvars, [host], given, host).errors()
     if errors or not template(variables.get("__cni_node_compares_nodes", False)):
         return errors

@@ -172,8 +172,10 @@ class ForeignLoss:
         if len(proofs) < _REQUIRED_PROOFS:
             return "this is the only proof that the attachment is lost"
         changed, namespace = modification_time(path), record.attachment.netns
-        if leads_to_container(namespace) and self._policy.now - changed < _CREATING:
-            return f"its network namespace {namespace} exists, and the record is younger than {_CREATING:g} s"
+        age = self._policy.now - changed
+        if leads_to_container(namespace) and age < _CREATING:
+            since = "'s time is in the future" if age < -_CREATING else f" is younger than {_CREATING:g} s"
+            return f"its network namespace {namespace} exists, and the record{since}"
         return self._policy.reason_for_age(changed)
 
     def _may_exist(self, runtime: RecordOwner) -> bool:

@@ -519,6 +519,8 @@ def test_a_network_namespace_without_container_and_process_is_deleted_when_it_is
     leak = foreign.judge("containerd", min_age=0)
     assert (leak.action, len(leak.proofs)) == ("kept", 2)
     assert leak.evidence.endswith("exists, and the record is younger than 3600 s")
+    foreign.record("containerd", age=-7200)
+    assert foreign.judge("containerd", min_age=0).evidence.endswith("exists, and the record's time is in the future")
     foreign.record("containerd")
     assert foreign.judge("containerd", min_age=0).action == "deleted"
     assert foreign.netns_of_del() == [("b", NETNS["containerd"]), ("a", NETNS["containerd"])]

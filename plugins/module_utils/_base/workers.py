@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import threading
 import typing as t
 
+S = t.TypeVar("S")
+T = t.TypeVar("T")
 Job = t.Callable[[], None]
 _current = threading.local()
 
@@ -156,6 +159,17 @@ def _join(thread: threading.Thread) -> None:
     """Wait for the end of a thread that may not have been started."""
     if thread.ident is not None:
         thread.join()
+
+
+def collect(operation: t.Callable[[S], T], items: t.Sequence[S], places: int) -> list[T]:
+    """Return what an operation returns for each item. Several threads work at the same time; errors as `Workers.run`."""
+    results: dict[int, T] = {}
+
+    def work(index: int) -> None:
+        results[index] = operation(items[index])
+
+    Workers(places, places).run(functools.partial(work, index) for index in range(len(items)))
+    return [results[index] for index in range(len(items))]
 
 
 def current_workers() -> Workers | None:

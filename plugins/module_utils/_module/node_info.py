@@ -55,14 +55,13 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Run the module `node_info` and return its result."""
     params = module.params
     timeout = arguments.positive("timeout", params["timeout"])
-    # Plugins take long to answer. Everything else is gathered meanwhile.
     allowed = params["allow_world_writable_plugins"]
     plugin_dirs = params["plugin_dirs"] if "plugins" in params["gather"] else ()
-    answers = PluginAnswers(paths.plugin_answers)
-    plugins = inventory.query_plugins(plugin_dirs, timeout, answers, allow_world_writable=allowed)
     pools = address_pools.list_pools(params["conf_dir"], paths.lease_dir) if "leases" in params["gather"] else []
     gatherers: dict[str, t.Callable[[], t.Any]] = {
-        "plugins": plugins,
+        "plugins": lambda: inventory.list_plugins(
+            plugin_dirs, timeout, PluginAnswers(paths.plugin_answers), allow_world_writable=allowed
+        ),
         "releases": lambda: inventory.list_releases(params["cache_dir"]),
         "networks": lambda: inventory.list_networks(params["conf_dir"], params["plugin_dirs"], params["builtin"]),
         "attachments": lambda: inventory.list_attachments(
@@ -74,8 +73,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
         LINKS: list_links,
         REPAIRS: lambda: WatchState(paths.watch_state).recent,
     }
-    gathered = {name: gatherers[name]() for name in reversed(_LISTED) if name in params["gather"]}
-    facts = {name: gathered[name] for name in _LISTED if name in gathered}
+    facts = {name: gatherers[name]() for name in _LISTED if name in params["gather"]}
     if DIAGNOSES in params["gather"]:
         attachments = facts["attachments"] if "attachments" in facts else gatherers["attachments"]()
         facts[DIAGNOSES] = _diagnose(params["cache_dir"], paths, attachments)

@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import functools
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.durable import is_executable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
@@ -49,37 +49,26 @@ _NO_TIME = 0.0
 _LOOPBACK_OF_RUNTIMES = "cni-loopback"
 
 
-def query_plugins(
+def list_plugins(
     plugin_dirs: t.Sequence[str], timeout: float, answers: PluginAnswers, *, allow_world_writable: bool = False
-) -> t.Callable[[], list[JsonObject]]:
-    """Start to query every executable in the plugin directories for the versions that it supports.
+) -> list[JsonObject]:
+    """Describe every executable in the plugin directories, with the versions that it supports.
 
     Args:
         answers: Those of plugins that are not run again.
-
-    Returns:
-        A function that waits for the answers and returns them.
     """
-    pool = concurrent.futures.ThreadPoolExecutor(default_workers())
     # An executor prefers earlier directories, so each directory gets its own.
-    queried = [
-        pool.map(
-            functools.partial(_plugin, directory, _query_only(directory, timeout, allow_world_writable), answers),
-            _executables(directory),
-        )
-        for directory in plugin_dirs
-    ]
-
-    def describe_plugins() -> list[JsonObject]:
-        described: list[JsonObject] = []
-        for of_directory in queried:
-            types = {facts["type"] for facts in described}
-            described += [{**facts, "shadowed": facts["type"] in types} for facts in of_directory]
-        pool.shutdown()
-        answers.save()
-        return described
-
-    return describe_plugins
+    executors = {directory: _query_only(directory, timeout, allow_world_writable) for directory in plugin_dirs}
+    found = [(directory, name) for directory in plugin_dirs for name in _executables(directory)]
+    described = workers.collect(
+        lambda place: _plugin(place[0], executors[place[0]], answers, place[1]), found, default_workers()
+    )
+    answers.save()
+    types: set[str] = set()
+    for facts in described:
+        facts["shadowed"] = facts["type"] in types
+        types.add(facts["type"])
+    return described
 
 
 def _query_only(directory: str, timeout: float, allow_world_writable: bool) -> Executor:

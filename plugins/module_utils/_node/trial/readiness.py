@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, network_operations
@@ -54,10 +54,7 @@ class Readiness(t.NamedTuple):
 
 def query_readiness(runtime: Runtime, networks: t.Sequence[NetworkConfiguration]) -> list[Readiness]:
     """Run STATUS of several networks at the same time. STATUS changes nothing."""
-    if not networks:
-        return []
-    with concurrent.futures.ThreadPoolExecutor(min(len(networks), default_workers())) as pool:
-        return list(pool.map(functools.partial(_query, runtime), networks))
+    return workers.collect(functools.partial(_query, runtime), networks, default_workers())
 
 
 def query_node_readiness(

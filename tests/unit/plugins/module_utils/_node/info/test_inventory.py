@@ -31,7 +31,7 @@ def test_plugins_of_each_directory_are_asked_separately(tmp_path: pathlib.Path) 
     (second.path / "directory").mkdir()
     (tmp_path / "file").touch()
     directories = [str(tmp_path / name) for name in ("none", "first", "file", "second")]
-    bridge, rude, shadowed = inventory.query_plugins(directories, 20, PluginAnswers(str(tmp_path / "answers")))()
+    bridge, rude, shadowed = inventory.list_plugins(directories, 20, PluginAnswers(str(tmp_path / "answers")))
     assert (bridge["versions"], bridge["shadowed"], bridge["error"]) == (["0.4.0"], False, None)
     assert shadowed == {
         "type": "bridge",
@@ -68,7 +68,7 @@ def test_a_reference_plugin_is_asked_with_version_if_its_description_names_no_ve
     path = tmp_path / "bridge"
     path.write_text(DESCRIPTION.format(supported=supported), encoding="utf-8")
     path.chmod(0o755)
-    (bridge,) = inventory.query_plugins([str(tmp_path)], 20, PluginAnswers(str(tmp_path / "answers")))()
+    (bridge,) = inventory.list_plugins([str(tmp_path)], 20, PluginAnswers(str(tmp_path / "answers")))
     assert (bridge["release"], bridge["versions"], bridge["error"]) == ("1.9.1", versions, None)
 
 

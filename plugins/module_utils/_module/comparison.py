@@ -40,7 +40,7 @@ def compare(
         None for a task that does not change anything but has to run itself, because check mode may have other warnings.
     """
     answers: list[JsonObject | None] = []
-    if result["changed"] or result.get("failed"):
+    if result.get("failed") or result["changed"]:
         return answers
     with rule_cache.keep():
         for task in following:

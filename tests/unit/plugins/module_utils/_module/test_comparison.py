@@ -73,8 +73,9 @@ def test_answers_after_a_task_that_has_to_run_itself_are_unknown(later: Later, r
     assert later.ran == ["m0", "m1"]
 
 
-def test_a_change_now_leaves_all_later_tasks_unknown(later: Later) -> None:
-    assert later.compare({"msg": "one"}, after={"changed": True}) == []
+@pytest.mark.parametrize("result", [{"changed": True}, {"failed": True, "msg": "refused"}])
+def test_a_change_or_a_failure_now_leaves_all_later_tasks_unknown(later: Later, result: JsonObject) -> None:
+    assert later.compare({"msg": "one"}, after=result) == []
     assert later.ran == []
 
 

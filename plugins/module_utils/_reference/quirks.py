@@ -62,6 +62,7 @@ CONDITIONS: t.Final[t.Mapping[str, _Condition]] = {
 # Errors of plugins that reject a version, a configuration, arguments or values before they do anything.
 _REJECTION = (
     r"(?i)unmarshal|failed to parse|failed to load \w*conf|invalid (?!argument)|unknown args|incompatible CNI versions"
+    r"|of the specification is not supported"
     r"|panic: assignment to entry in nil map"
 )
 _FAILED_DEL = r"plugin \S+ failed \(DEL\): "

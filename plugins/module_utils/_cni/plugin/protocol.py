@@ -94,7 +94,7 @@ def _negotiate(plugin: Plugin, requested: object) -> str:
     if selected not in plugin.versions:
         raise CniError(
             Code.INCOMPATIBLE_VERSION,
-            f"plugin {plugin.name} does not support version {selected!r} of the specification",
+            f"version {selected!r} of the specification is not supported",
             f"supported: {', '.join(plugin.versions)}",
         )
     return str(selected)

@@ -144,6 +144,12 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object
     "bridge, the container has another MAC": (
         ("bridge",), (V4,), IPAM, "Interface eth0 Mac a:b doesn't match container Mac: c:d", False
     ),
+    "bridge, the container's MAC in upper case": (
+        ("bridge",), (V4,), IPAM, "Interface eth0 Mac 02:AB doesn't match container Mac: 02:ab", True
+    ),
+    "bridge, the container's MAC in upper case, and more": (
+        ("bridge",), (V4,), IPAM, "Interface eth0 Mac 02:AB doesn't match container Mac: 02:ab:00", False
+    ),
     "bridge without sbr": (("bridge",), (V4,), IPAM, "Expected Route {...} not found", False),
     "macvlan behind sbr": (("macvlan", "sbr"), (V4,), IPAM, "Failed to find Gateway 10.1.0.1", True),
     "bridge behind vrf": (("bridge", "tuning", "vrf"), (V4,), IPAM, "Failed to find Gateway 10.1.0.1", True),
@@ -155,6 +161,18 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object
     ),
     "tuning, a setting that is gone": (
         ("tuning",), (V4,), {}, "open /proc/sys/net/ipv4/conf/eth0/arp_filter: no such file or directory", False
+    ),
+    "tuning, a setting of several values": (
+        ("tuning",), (V4,), {}, "Tuning configured value of /proc/sys/x is 1 2, current value is 1\t2", True
+    ),
+    "tuning, a setting of one value": (
+        ("tuning",), (V4,), {}, "Tuning configured value of /proc/sys/x is 1, current value is 2", False
+    ),
+    "tuning, a MAC in upper case": (
+        ("tuning",), (V4,), {}, "Tuning configured Ethernet of eth0 is 02:AB, current value is 02:ab", True
+    ),
+    "tuning, another MAC": (
+        ("tuning",), (V4,), {}, "Tuning configured Ethernet of eth0 is 02:AB, current value is 02:ac", False
     ),
     "a plugin that is not known, behind sbr": (("calico", "sbr"), (V4,), {}, "Expected Route {...} not found", False),
     "a route with a table": (("ipvlan",), (V4,), IPAM, f"Expected Route {{{TO_9} GW:{GW} {MORE}200 Scope:<nil>}} not found", True),

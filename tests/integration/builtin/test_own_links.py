@@ -76,6 +76,21 @@ def test_del_of_host_device_finds_a_renamed_device(red: Namespace) -> None:
     assert ("hd0" in links(), set(red.links())) == (True, {"lo"})
 
 
+@pytest.mark.parametrize("keys", [DEVICE, {"type": "host-device", "hwaddr": "02:00:00:00:00:0d"}], ids=["name", "MAC"])
+@pytest.mark.usefixtures("device")
+def test_del_after_a_failed_add_leaves_the_device_to_the_attachment_that_has_it(
+    red: Namespace, keys: JsonObject
+) -> None:
+    run("ip link set hd0 address 02:00:00:00:00:0d")
+    result = call("ADD", keys, str(red.path))
+    with pytest.raises(CniError):
+        call("ADD", keys, str(red.path), ifname="eth1")
+    call("DEL", keys, str(red.path), ifname="eth1")
+    assert set(red.links()) == {"lo", "eth0"}
+    call("DEL", keys, str(red.path), result)
+    assert "hd0" in links()
+
+
 @pytest.mark.usefixtures("device")
 def test_del_of_host_device_ignores_the_name_in_an_alias(red: Namespace) -> None:
     result = call("ADD", DEVICE, str(red.path))

@@ -51,11 +51,13 @@ class DeviceClaim(t.NamedTuple):
     Attributes:
         name: Its name on the node; an empty string if the configuration names it in another way.
         macs: The MACs of the configuration and of the result.
+        is_moved: Whether the result proves that ADD has moved the device.
     """
 
     attachment: Attachment
     name: str
     macs: frozenset[str]
+    is_moved: bool = True
 
     @classmethod
     def from_keys(cls, attachment: Attachment, keys: t.Mapping[str, t.Any], result: Result | None) -> DeviceClaim:
@@ -71,6 +73,7 @@ class DeviceClaim(t.NamedTuple):
             attachment,
             name if isinstance(name, str) else "",
             frozenset(map(normalize_mac, texts)),
+            bool(macs),
         )
 
     @classmethod
@@ -96,6 +99,8 @@ class DeviceClaim(t.NamedTuple):
         links = [link for link, dummy in aliases]
         named = [link for link, alias in aliases if self.name == alias]
         link = identify_device(links, named, self.macs, lambda veth: own_links.find_host_end(veth, path))
+        if link is not None and not self.is_moved and link.name != self.attachment.ifname:
+            return None  # it was moved for another attachment of the container
         if link is None and not self.macs and not self.name:
             # Without a result and a name, there is only the interface's name.
             at_name = (link for link, alias in aliases if link.name == self.attachment.ifname and alias)

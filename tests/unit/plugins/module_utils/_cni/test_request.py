@@ -56,6 +56,12 @@ def test_a_request_is_the_plugins_configuration_with_name_and_version() -> None:
     assert json.loads(content) == {**LIST["plugins"][0], "cniVersion": "1.0.0", "name": "dbnet"}
 
 
+def test_a_number_with_an_integers_value_is_written_as_an_integer() -> None:
+    of = network(mtu=1500.0, a=[{"b": 1e3}], c=0.5, d=1e21)
+    derived = request.for_attachment(of, of.plugins[0], of.version, attachment(), None)
+    assert b'"mtu":1500,"a":[{"b":1000}],"c":0.5,"d":1e+21' in derived
+
+
 def test_name_and_version_of_the_network_win_over_the_plugins_own() -> None:
     assert derive(network(name="other", cniVersion="0.2.0")) == {"type": "noop", "name": "n", "cniVersion": "1.0.0"}
 

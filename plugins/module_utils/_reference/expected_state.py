@@ -13,6 +13,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import parse_address, parse_network
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, any_case
 from ansible_collections.cni.node.plugins.module_utils._base.mac_address import parse_mac
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
@@ -20,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import NoExecutor, Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import registry
@@ -42,6 +44,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.resource
     Sysctl,
     in_order,
 )
+
+# Keys of a route in results since version 1.1.0.
+_ROUTE_KEYS = ("mtu", "advmss", "priority", "table", "scope")
 
 
 class UnreadableConfiguration(CniError):
@@ -112,6 +117,8 @@ def expected_state(requests: RecordedRequests, lease_dir: str) -> State | None:
         return None
     result, maker = record.result.to(version.LATEST), registry.load(row.name)
     with facts.wrap_errors(record.attachment):
+        if not record.is_own:
+            result = _with_route_keys(result, made_by)
         known = facts.read(record.attachment, result, is_loopback=row.is_loopback)
     if known is None or not isinstance(maker, DescribedPlugin):
         return None
@@ -124,6 +131,22 @@ def expected_state(requests: RecordedRequests, lease_dir: str) -> State | None:
             _move_routes(state, plugin, its_config, known)
             _add(state, plugin.describe(its_config, known))
         return in_order((*state.values(), *_leases(known, made_by, lease_dir)))
+
+
+def _with_route_keys(result: Result, made_by: PluginRequest) -> Result:
+    """Return a result with the keys of routes that runtimes with an older libcni leave out of their records."""
+    ipam = any_case(made_by.keys).get("ipam")
+    listed = ipam.get("routes") if isinstance(ipam, dict) else None
+    configured = [route for route in listed if isinstance(route, dict)] if isinstance(listed, list) else []
+    routes = []
+    for route in result.keys.get("routes") or ():
+        same = next((each for each in configured if _ends_of(each) == _ends_of(route)), {})
+        routes.append({**{key: same[key] for key in _ROUTE_KEYS if key in same}, **route})
+    return result._replace(keys={**result.keys, "routes": routes})
+
+
+def _ends_of(route: t.Mapping[str, t.Any]) -> tuple[object, object]:
+    return parse_network(route.get("dst")), parse_address(route.get("gw"))
 
 
 def firewall_state(requests: RecordedRequests) -> list[FirewallPart]:

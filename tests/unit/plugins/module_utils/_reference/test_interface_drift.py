@@ -305,3 +305,13 @@ def test_a_namespace_at_another_path_is_compared(kernel: DriftedKernel) -> None:
     ]
     kernel.inside = INSIDE._replace(links=())
     assert kernel.find_drift({**RESULT, "interfaces": interfaces}) == ("interface eth0 is gone",)
+
+
+def test_a_route_of_a_runtimes_record_without_table_is_compared_in_the_table_of_the_network(
+    kernel: DriftedKernel,
+) -> None:
+    routes = (*INSIDE.routes[1:], INSIDE.routes[0]._replace(table=100))
+    kernel.inside = INSIDE._replace(routes=routes)
+    assert kernel.find_drift() == ("the route to 0.0.0.0/0 is missing",)
+    ipam = {"type": "static", "routes": [{"dst": "0.0.0.0/0", "table": 100}, {"dst": "10.9.0.0/16", "table": 7}, 5]}
+    assert kernel.find_drift(None, {"type": "bridge", "ipam": ipam}) == ()

@@ -30,6 +30,7 @@ RESTORE_KEY = "restore"
 _CONFIG_ARGS_KEY = "configArgs"
 _ALLOW_KEY = "allowWorldWritablePlugins"
 _BUILTIN_KEY = "builtin"
+_FAILED_CHECK_KEY = "failedCheck"
 
 
 class Restoration(t.NamedTuple):
@@ -80,6 +81,7 @@ class Record(t.NamedTuple):
         command: In an intent, the operation in progress.
         restoration: How it is restored after a reboot; None if it is not restored.
         builtin: The plugins of ADD that ran in its process, each as ``TYPE@RELEASE``.
+        failed_check: The message with which CHECK failed right after ADD, or an empty string.
     """
 
     attachment: Attachment
@@ -90,6 +92,7 @@ class Record(t.NamedTuple):
     command: str = ""
     restoration: Restoration | None = None
     builtin: tuple[str, ...] = ()
+    failed_check: str = ""
 
     @property
     def is_own(self) -> bool:
@@ -174,6 +177,8 @@ class Record(t.NamedTuple):
             own[_CONFIG_ARGS_KEY] = attachment.config_args
         if self.builtin:
             own[_BUILTIN_KEY] = self.builtin
+        if self.failed_check:
+            own[_FAILED_CHECK_KEY] = self.failed_check
         if self.restoration is not None:
             own[RESTORE_KEY] = self.restoration.as_dict()
         document[_OWN_KEY] = own
@@ -212,6 +217,7 @@ def decode(content: bytes, source: str) -> Record:
             command=own["command"],
             restoration=_restoration(document, source),
             builtin=_builtin(document),
+            failed_check=own[_FAILED_CHECK_KEY],
         )
     except CniError as exc:
         msg = exc.msg if source in exc.msg else f"{source} is not a record: {exc.msg}"
@@ -253,7 +259,7 @@ def _config_args(document: JsonObject) -> JsonObject:
 
 def _own_keys(document: JsonObject, source: str) -> dict[str, str]:
     own = json_text.as_object(document.get(_OWN_KEY) or {}, source)
-    keys = {key: own.get(key, "") for key in ("cniVersion", "netns", "command")}
+    keys = {key: own.get(key, "") for key in ("cniVersion", "netns", "command", _FAILED_CHECK_KEY)}
     if not all(isinstance(value, str) for value in keys.values()):
         raise TypeError(f"under {_OWN_KEY!r}, strings were expected: {keys}")
     return keys

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import typing as t
 
@@ -79,6 +80,9 @@ class Checker:
                 raise error
             return self._check(record, drift)
         except CniError as exc:
+            # Without it, the next run would recreate the attachment, and fail in the same way.
+            with contextlib.suppress(CniError):
+                self._runtime.records.write(record._replace(failed_check=exc.msg))
             if self._policy.on_drift == OnDrift.REPORT:
                 return CheckReport(error=exc)
             advice = (

@@ -187,6 +187,9 @@ def _decide_in_place(
     if error.code in _NO_EVIDENCE:
         error = error.with_detail("kept as it is, because this error is not evidence of drift")
         return Decision(Step.FAIL, reason, kept, error)
+    if record.failed_check == error.msg:
+        advice = "kept as it is, because CHECK failed in this way right after ADD; if that was right, remove it first"
+        return Decision(Step.FAIL, reason, kept, error.with_detail(advice))
     if policy.on_drift == OnDrift.FAIL:
         return Decision(Step.FAIL, reason, kept, error)
     if desired.missing is not None and not policy.dry_run:

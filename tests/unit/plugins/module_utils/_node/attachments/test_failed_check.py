@@ -118,6 +118,21 @@ def test_a_failed_check_right_after_add_keeps_the_attachment(
         assert "CHECK fails right after ADD, so recreating the attachment will not help: CHECK fails" in str(done.error)
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_an_attachment_is_not_recreated_if_its_check_failed_in_the_same_way_right_after_add(
+    node: FakeNode, plugin: Plugin, dry_run: bool
+) -> None:
+    plugin.fails = {"CHECK"}
+    node.ensure(node.attachment())
+    node.commands()
+    again = node.ensure(node.attachment(), dry_run=dry_run)
+    assert (again.action, again.changed, node.commands()) == ("failed", False, ["CHECK"])
+    assert "kept as it is, because CHECK failed in this way right after ADD" in str(again.error)
+    node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
+    plugin.fails = set()
+    assert node.ensure(node.attachment(), dry_run=dry_run).action == "recreated"
+
+
 @pytest.mark.parametrize("keys", [{"disableCheck": True}, {"cniVersion": "0.3.1"}], ids=str)
 def test_disable_check_runs_no_check(node: FakeNode, plugin: Plugin, keys: JsonObject) -> None:
     node.write(**keys)

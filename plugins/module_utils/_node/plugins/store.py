@@ -26,8 +26,6 @@ _SIZE_LIMIT = 1024 * 1024 * 1024
 _STORES = ("cni.node", "plugins")
 _FILE = "manifest.json"
 _FORMAT = 2
-# The format before there were sets.
-_WITHOUT_SETS = 1
 # The name of the set that the options of a task describe, without an item of its own.
 REFERENCE = "reference"
 
@@ -167,7 +165,7 @@ class Manifest:
             return cls()
         keys = json_text.as_object(json_text.decode(content, path), path)
         try:
-            return cls._from_keys(_with_sets(keys))
+            return cls._from_keys(keys)
         except (AttributeError, KeyError, TypeError, ValueError) as exc:
             problem = f"{path} is not a valid manifest of installed plugins: {exc}"
             advice = f"remove {directory}; the installed plugins then count as foreign files"
@@ -189,16 +187,6 @@ class Manifest:
         content = json_text.encode({"format": _FORMAT, **dataclasses.asdict(self)}) + b"\n"
         if content != durable.read(path):
             durable.write(path, content)
-
-
-def _with_sets(keys: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Return the keys of a manifest with sets. One without sets belongs to the reference plugins."""
-    if keys["format"] != _WITHOUT_SETS:
-        return keys
-    plugin_set = {key: keys.pop(key) for key in ("releases", "rolled_back_from")}
-    sets = {REFERENCE: plugin_set} if plugin_set["releases"] else {}
-    owners = dict.fromkeys({*keys["installed"], *keys["set_aside"]}, REFERENCE)
-    return {**keys, "format": _FORMAT, "sets": sets, "owners": owners}
 
 
 def load_all(cache_dir: str) -> dict[str, Manifest]:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import typing as t
@@ -134,19 +133,6 @@ def test_a_file_set_aside_for_a_removed_set_is_restored_by_any_later_run(bin_dir
     assert (reference.name, reference.changed) == ("reference", False)
     assert (restored.name, actions(restored), restored.changed) == ("tap", {"tap": "restored"}, True)
     assert tap.read_bytes() == b"foreign"
-
-
-def test_sets_are_added_to_a_directory_of_an_earlier_collection(bin_dir: BinDir) -> None:
-    bin_dir.absent("flannel")
-    path = pathlib.Path(bin_dir.store.path) / "manifest.json"
-    keys = json.loads(path.read_text(encoding="utf-8"))
-    old = {**keys, **keys.pop("sets")["reference"], "format": 1}
-    path.write_text(json.dumps({key: old[key] for key in old if key not in ("sets", "owners")}), encoding="utf-8")
-    assert not bin_dir.present(REFERENCE, has_source=False).changed
-    bin_dir.present(FLANNEL, name="flannel")
-    assert actions(bin_dir.present(release("2", "ptp"))) == {"ptp": "updated", "bridge": "removed"}
-    assert bin_dir.roll_back().version == "1"
-    assert bin_dir.files() == {**REFERENCE.files, **FLANNEL.files}
 
 
 def test_a_single_executable_can_get_another_name(bin_dir: BinDir) -> None:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 
@@ -46,38 +45,8 @@ def test_a_manifest_is_read_back_unchanged_and_written_once(tmp_path: pathlib.Pa
     assert path.stat().st_ino == inode
 
 
-# As it was written before there were sets.
-OLD = {
-    "format": 1,
-    "releases": [{"digests": ["sha256:00"], "version": "1.9.1", "names": ["bridge"], "files": {"bridge": "22"}}],
-    "rolled_back_from": "sha256:33",
-    "installed": {"bridge": ["22"]},
-    "set_aside": {"ptp": {"sha256": "", "mode": 511, "uid": 0, "gid": 0, "mtime_ns": 4, "link": "bridge"}},
-    "made": ["/opt/cni"],
-    "seen": {"/opt/cni/bin/bridge": [1, 2, 3, 4, 5, "22"]},
-}
-
-
-def test_a_manifest_without_sets_belongs_to_the_set_reference(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "manifest.json").write_text(json.dumps(OLD), encoding="utf-8")
-    manifest = Manifest.load(str(tmp_path))
-    assert manifest.sets == {
-        "reference": PluginSet([Release(["sha256:00"], "1.9.1", ["bridge"], {"bridge": "22"})], "sha256:33")
-    }
-    assert manifest.owners == {"bridge": "reference", "ptp": "reference"}
-    assert (manifest.installed, manifest.made, manifest.seen) == (OLD["installed"], OLD["made"], OLD["seen"])
-    assert manifest.set_aside == {"ptp": SetAside("", 0o777, 0, 0, 4, "bridge")}
-    manifest.save(str(tmp_path))
-    assert Manifest.load(str(tmp_path)) == manifest
-
-
-def test_a_manifest_with_nothing_but_a_file_set_aside_has_no_set(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "manifest.json").write_text(json.dumps({**OLD, "releases": []}), encoding="utf-8")
-    assert Manifest.load(str(tmp_path)).sets == {}
-
-
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"format": 2}', '{"format": 3}', '{"format": 1, "releases": [{}]}', "{"]
+    "content", ["", "[]", "{}", '{"format": 2}', '{"format": 3}', '{"format": 1, "releases": []}', "{"]
 )
 def test_an_unreadable_manifest_is_an_error(tmp_path: pathlib.Path, content: str) -> None:
     (tmp_path / "manifest.json").write_text(content, encoding="utf-8")

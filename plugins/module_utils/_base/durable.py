@@ -16,7 +16,7 @@ import stat
 import time
 
 from ansible_collections.cni.node.plugins.module_utils._base import workers
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
 
 # No runtime reads a file of this name as a configuration: libcni, go-cni and CRI-O select files by extension.
 TEMPORARY_PREFIX = ".cni.node-"
@@ -127,10 +127,8 @@ def make_directory(path: str, *, mode: int = _PARENT_MODE) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    try:
+    with io_errors("create the directory", path):
         _make_missing(path, mode)
-    except OSError as exc:
-        raise io_error("create the directory", path, exc) from exc
 
 
 def _make_missing(path: str, mode: int) -> None:

@@ -17,7 +17,7 @@ import stat
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import file_identity
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
 
 # Errors of open() for a link, a socket, and a file that has been removed.
 _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.ENOENT)
@@ -54,10 +54,8 @@ class HeldDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        try:
+        with io_errors("list", self.path):
             return sorted(os.listdir(self.descriptor))
-        except OSError as exc:
-            raise io_error("list", self.path, exc) from exc
 
     def read(self, name: str, limit: int) -> SmallFile | None:
         """Return a file, or None if it is too long or not a regular file.
@@ -118,11 +116,8 @@ class HeldDirectory:
         Raises:
             CniError: ``IO_FAILURE``, also if it is not a regular file.
         """
-        try:
-            with open(name, "wb", buffering=0, opener=self._open) as stream:
-                stream.write(content)
-        except OSError as exc:
-            raise io_error("write", self.path_of(name), exc) from exc
+        with io_errors("write", self.path_of(name)), open(name, "wb", buffering=0, opener=self._open) as stream:
+            stream.write(content)
 
     def remove_unchanged(self, name: str, identity: tuple[int, ...]) -> None:
         """Remove a file unless it has changed since it was read.

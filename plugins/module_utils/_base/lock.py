@@ -17,7 +17,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
 
 _FIRST_PAUSE = 0.0001
 _LONGEST_PAUSE = 0.05
@@ -98,7 +98,7 @@ def _try(path: str, exclusive: bool, within: int | None, mode: int) -> int | Non
 def _open(path: str, within: int | None, mode: int) -> int:
     """Open or create the lock file; below a held directory, do not follow links."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    try:
+    with io_errors("open the lock", path):
         if within is not None:
             flags |= os.O_NOFOLLOW | os.O_NONBLOCK
             return os.open(os.path.basename(path), flags, mode, dir_fd=within)
@@ -107,8 +107,6 @@ def _open(path: str, within: int | None, mode: int) -> int:
         except FileNotFoundError:
             make_directory(os.path.dirname(path), mode=0o700)
             return os.open(path, flags, mode)
-    except OSError as exc:
-        raise io_error("open the lock", path, exc) from exc
 
 
 def _is_still_at(path: str, descriptor: int, within: int | None) -> bool:

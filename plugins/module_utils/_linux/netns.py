@@ -18,7 +18,7 @@ import stat
 import threading
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 _NS_GET_NSTYPE = 0xB703
@@ -140,10 +140,8 @@ def open_foreign(path: str, *, allow_own: bool = False) -> t.Iterator[int]:
         CniError: As `require_foreign`; ``IO_FAILURE``.
     """
     require_foreign(path, allow_own=allow_own)
-    try:
+    with io_errors("open", path):
         descriptor = os.open(path, _OPEN_FLAGS)
-    except OSError as exc:
-        raise io_error("open", path, exc) from exc
     try:
         status = os.fstat(descriptor)
         is_own = (status.st_dev, status.st_ino) in _own_namespaces() and not allow_own
@@ -163,10 +161,8 @@ def open_current() -> t.Iterator[int]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    try:
+    with io_errors("open", CURRENT):
         descriptor = os.open(CURRENT, _OPEN_FLAGS)
-    except OSError as exc:
-        raise io_error("open", CURRENT, exc) from exc
     try:
         yield descriptor
     finally:

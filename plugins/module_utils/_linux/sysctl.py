@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 _ROOT = "/proc/sys"
@@ -77,10 +77,8 @@ def read_inside(netns_path: str, paths: t.Collection[str]) -> dict[str, str | No
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    try:
+    with io_errors("read the settings of", netns_path):
         return netns.run_inside(netns_path, lambda: {path: _read(f"{_ROOT}/{path}") for path in paths})
-    except OSError as exc:
-        raise io_error("read the settings of", netns_path, exc) from exc
 
 
 def read_at(path: str) -> str | None:
@@ -129,11 +127,8 @@ def write(key: str, value: str) -> None:
 
 
 def _write(path: str, value: str) -> None:
-    try:
-        with open(path, "wb", buffering=0) as stream:
-            stream.write(f"{value}\n".encode())
-    except OSError as exc:
-        raise io_error(f"write {value!r} to", path, exc) from exc
+    with io_errors(f"write {value!r} to", path), open(path, "wb", buffering=0) as stream:
+        stream.write(f"{value}\n".encode())
 
 
 def is_writable(key: str) -> bool:

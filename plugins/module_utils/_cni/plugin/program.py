@@ -15,7 +15,7 @@ import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error, io_errors
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, ProcessExecutor
@@ -71,10 +71,8 @@ def _encode_error(exc: Exception, content: bytes) -> bytes:
 def _read_request() -> bytes:
     if sys.stdin is None:
         raise CniError(Code.IO_FAILURE, "standard input is closed", "expected: the request of the runtime")
-    try:
+    with io_errors("read", "standard input"):
         return sys.stdin.buffer.read()
-    except OSError as exc:
-        raise io_error("read", "standard input", exc) from exc
 
 
 def _read_parameters(command: str, content: bytes) -> Parameters:

@@ -18,7 +18,7 @@ import socket
 import struct
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._linux.links import link_message, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans import ACCESS
@@ -69,10 +69,8 @@ def connect(path: str = "") -> t.Iterator[KernelWriter]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    try:
+    with io_errors("open a netlink socket in", path or "the network namespace"):
         connection = rtnetlink.connect(path)
-    except OSError as exc:
-        raise io_error("open a netlink socket in", path or "the network namespace", exc) from exc
     with connection:
         yield KernelWriter(connection)
 

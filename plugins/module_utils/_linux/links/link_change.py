@@ -9,13 +9,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import struct
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_errors
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import Connection, attribute
@@ -118,9 +117,5 @@ def set_broadcast_queue(link: Link, length: int, path: str) -> None:
         connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + attribute(_IFLA_LINKINFO, info))
 
 
-@contextlib.contextmanager
-def _wrap_errors(what: str, name: str, path: str) -> t.Iterator[None]:
-    try:
-        yield
-    except OSError as exc:
-        raise io_error(what, f"{name} in {path or 'the network namespace of the node'}", exc) from exc
+def _wrap_errors(what: str, name: str, path: str) -> t.ContextManager[None]:
+    return io_errors(what, f"{name} in {path or 'the network namespace of the node'}")

@@ -14,7 +14,7 @@ import os
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import nf_tables, rule_cache
 
@@ -104,10 +104,8 @@ def legacy_table(family: int, name: str) -> Table | None:
 
 
 def _is_same(path: str, other: str) -> bool:
-    try:
+    with io_errors("follow the link", other):
         return os.path.samefile(path, other)
-    except OSError as exc:
-        raise io_error("follow the link", other, exc) from exc
 
 
 def parse(text: str) -> dict[str, Table]:

@@ -20,7 +20,7 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.links import netlink
@@ -103,10 +103,8 @@ class PacketTrace:
             raise CniError(Code.NOT_AVAILABLE, "nft is not installed", "install the package nftables")
         self._name = f"cni_node_trace_{os.getpid()}_{flow.number}"
         self.is_incomplete = False
-        try:
+        with io_errors("listen to", "the kernel's trace of packets"):
             self._socket = netlink.subscribe(netlink.NETFILTER, (_GROUP,))
-        except OSError as exc:
-            raise io_error("listen to", "the kernel's trace of packets", exc) from exc
         try:
             self._process = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 [path, "-i"],

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library, require_library
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
@@ -78,8 +78,5 @@ def _describe(library: Library, settings: JsonMapping) -> bytes:
 def _is_own(path: str) -> bool:
     if os.path.islink(path) or not os.path.isfile(path):
         return False
-    try:
-        with open(path, "rb") as stream:
-            return _MARK in stream.read(_HEAD)
-    except OSError as exc:
-        raise io_error("read", path, exc) from exc
+    with io_errors("read", path), open(path, "rb") as stream:
+        return _MARK in stream.read(_HEAD)

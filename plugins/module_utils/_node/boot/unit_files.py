@@ -15,7 +15,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter, program, service
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
@@ -108,11 +108,9 @@ def apply_link(change: FileChange) -> None:
         durable.remove(change.path)
     if change.after is not None:
         durable.make_directory(os.path.dirname(change.path))
-        try:
+        with io_errors("make the link", change.path):
             os.symlink(change.after, change.path)
             durable.sync_directory(os.path.dirname(change.path))
-        except OSError as exc:
-            raise io_error("make the link", change.path, exc) from exc
 
 
 def _quote(word: str) -> str:

@@ -14,7 +14,7 @@ import os
 import shlex
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._linux import listeners, netns, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.links import bridge_vlans, route_lookup, rtnetlink
@@ -56,10 +56,8 @@ class Place:
         Raises:
             CniError: ``IO_FAILURE``: the namespace cannot be entered; or as the operation.
         """
-        try:
+        with io_errors("enter the network namespace", self.name):
             return netns.run_inside(self.path, operation)
-        except OSError as exc:
-            raise io_error("enter the network namespace", self.name, exc) from exc
 
     @functools.cached_property
     def links(self) -> dict[int, Link]:

@@ -16,7 +16,7 @@ import stat
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import file_identity
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 
 _CHUNK = 1024 * 1024
 
@@ -32,13 +32,14 @@ def open_regular(path: str, *, follow: bool = True) -> t.Iterator[t.IO[bytes]]:
         CniError: ``IO_FAILURE``, also for errors that the caller gets while reading.
     """
     flags = os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
-    try:
-        with open(path, "rb", buffering=0, opener=lambda name, mode: os.open(name, mode | flags)) as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise CniError(Code.IO_FAILURE, f"cannot read {path}: it is not a regular file")
-            yield t.cast("t.IO[bytes]", stream)
-    except OSError as exc:
-        raise io_error("read", path, exc) from exc
+
+    def opener(name: str, mode: int) -> int:
+        return os.open(name, mode | flags)
+
+    with io_errors("read", path), open(path, "rb", buffering=0, opener=opener) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise CniError(Code.IO_FAILURE, f"cannot read {path}: it is not a regular file")
+        yield t.cast("t.IO[bytes]", stream)
 
 
 def digest_of(path: str, algorithm: str = "sha256", *, follow: bool = True) -> str:
@@ -81,10 +82,8 @@ class Digests:
         Raises:
             CniError: ``IO_FAILURE``, also for a file that is changed while it is read.
         """
-        try:
+        with io_errors("read", path):
             identity = file_identity(os.stat(path))
-        except OSError as exc:
-            raise io_error("read", path, exc) from exc
         entry = list(self._previous.get(path, ()))
         if entry[:-1] != [*identity]:
             entry = _read_digest(path)

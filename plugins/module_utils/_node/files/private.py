@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import open_regular
 
 _CHUNK = 1024 * 1024
@@ -29,10 +29,8 @@ def create(directory: str) -> t.IO[bytes]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    try:
+    with io_errors("write to", directory):
         return t.cast("t.IO[bytes]", tempfile.TemporaryFile(dir=directory, buffering=0))
-    except OSError as exc:
-        raise io_error("write to", directory, exc) from exc
 
 
 def copy_of(path: str, directory: str, what: str) -> t.IO[bytes]:
@@ -71,8 +69,6 @@ def append(file: t.IO[bytes], content: bytes, directory: str) -> None:
         CniError: ``IO_FAILURE``.
     """
     remaining = memoryview(content)
-    try:
+    with io_errors("write to", directory):
         while remaining:
             remaining = remaining[file.write(remaining) :]
-    except OSError as exc:
-        raise io_error("write to", directory, exc) from exc

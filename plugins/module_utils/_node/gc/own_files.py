@@ -17,7 +17,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory, modification_time
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
@@ -134,7 +134,5 @@ def _remove_lock(path: str) -> None:
 
 
 def _remove_directory(path: str) -> None:
-    try:
+    with io_errors("remove", path):
         os.rmdir(path)
-    except OSError as exc:
-        raise io_error("remove", path, exc) from exc

@@ -19,7 +19,7 @@ import tempfile
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.library import LOCK, MAIN, Library, require_safe
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
@@ -39,11 +39,9 @@ def install(library: Library, files: t.Mapping[str, bytes]) -> None:
     # Missing directories are made only below safe ones.
     require_safe(library.top)
     durable.make_directory(library.top)
-    try:
+    with io_errors("install the library in", library.path):
         _remove_remains(library.top)
         _make(library, files)
-    except OSError as exc:
-        raise io_error("install the library in", library.path, exc) from exc
 
 
 def remove(path: str) -> bool:

@@ -15,7 +15,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_error, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.library.install import remove
@@ -42,14 +42,12 @@ def register(library: Library, paths: t.Iterable[str]) -> None:
     durable.make_directory(directory)
     links = {os.path.join(directory, hashlib.sha256(path.encode()).hexdigest()): path for path in paths}
     missing = {link: path for link, path in links.items() if not os.path.lexists(link)}
-    try:
+    with io_errors("write links in", directory):
         for link, path in missing.items():
             with contextlib.suppress(FileExistsError):
                 os.symlink(path, link)
         if missing:
             durable.sync_directory(directory)
-    except OSError as exc:
-        raise io_error("write links in", directory, exc) from exc
     if list_libraries(library.top) != [library.path]:
         remove_unused(library.top, keep=library.digest)
 

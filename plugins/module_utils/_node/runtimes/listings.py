@@ -15,7 +15,7 @@ import json
 import os
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import runtime_settings
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import RecordOwner, Setting
@@ -122,10 +122,8 @@ def _file_identity(path: str) -> tuple[int, ...]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    try:
+    with io_errors("examine", path):
         status = os.stat(path)
-    except OSError as exc:
-        raise io_error("examine", path, exc) from exc
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 

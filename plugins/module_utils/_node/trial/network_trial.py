@@ -15,7 +15,7 @@ import hashlib
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
@@ -236,10 +236,8 @@ class Verification:
 
     def _ping_from(self, trial: Trial, gateway: str, source: str) -> bool:
         path = self._netns.path_of(trial.netns)
-        try:
+        with io_errors("enter the network namespace", path):
             return netns.run_inside(path, functools.partial(_ping, gateway, source, self._gateway_timeout))
-        except OSError as exc:
-            raise io_error("enter the network namespace", path, exc) from exc
 
 
 def _ping(gateway: str, source: str, timeout: float) -> bool:

@@ -14,7 +14,7 @@ import socket
 import struct
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_errors
 from ansible_collections.cni.node.plugins.module_utils._linux.links import netlink
 from ansible_collections.cni.node.plugins.module_utils._node.watch.interest import Interest
 from ansible_collections.cni.node.plugins.module_utils._node.watch.notifications import Heard, RuleReader, read_route
@@ -41,13 +41,11 @@ class Listener:
             CniError: ``IO_FAILURE``.
         """
         self._rules = RuleReader()
-        try:
+        with io_errors("listen to", "the kernel's notifications"):
             self._route = netlink.subscribe(socket.NETLINK_ROUTE, _ROUTE_GROUPS)
             # Without this, it does not hear what happens inside containers.
             self._route.setsockopt(netlink.SOL_NETLINK, _LISTEN_ALL_NSID, 1)
             self._nftables = self._subscribe_to_rules()
-        except OSError as exc:
-            raise io_error("listen to", "the kernel's notifications", exc) from exc
 
     @staticmethod
     def _subscribe_to_rules() -> socket.socket | None:

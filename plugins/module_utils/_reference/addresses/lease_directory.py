@@ -16,7 +16,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import lock
 from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files, lease_index
@@ -194,11 +194,9 @@ class LeaseDirectory:
         if not self.other_names(()):
             for name in self._directory.names():
                 self._directory.unlink(name)
-        try:
+        with io_errors("remove", self.path):
             if os.path.samestat(os.lstat(self.path), os.fstat(self._directory.descriptor)):
                 os.rmdir(self.path)
-        except OSError as exc:
-            raise io_error("remove", self.path, exc) from exc
 
     def _lease(self, name: str, address: str) -> Lease | None:
         file = self._directory.read(name, lease_files.LEASE_LIMIT)

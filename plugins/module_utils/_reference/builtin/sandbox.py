@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
@@ -69,11 +69,8 @@ def run_inside(attachment: Attachment, operation: t.Callable[[KernelWriter], T])
 
 def call_inside(attachment: Attachment, operation: t.Callable[[], T]) -> T:
     """Call a function that only reads in the container's network namespace; errors as `run_inside`."""
-    with open_sandbox(attachment) as descriptor:
-        try:
-            return netns.run_in(descriptor, operation)
-        except OSError as exc:
-            raise io_error("enter", attachment.netns, exc) from exc
+    with open_sandbox(attachment) as descriptor, io_errors("enter", attachment.netns):
+        return netns.run_in(descriptor, operation)
 
 
 def require_link(name: str) -> Link:

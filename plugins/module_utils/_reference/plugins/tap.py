@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_errors
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import PACKET_SIZE, UINT32, refuse
 from ansible_collections.cni.node.plugins.module_utils._linux import program
@@ -75,11 +75,9 @@ def _create_with_label(label: str, name: str, is_multi_queue: bool, owner: int |
     path = program.find("ip")
     if path is None:
         raise refuse("/selinuxContext needs the program ip, which is not installed", "install the package iproute2")
-    try:
-        with open(_EXEC_LABEL, "w", encoding="utf-8") as stream:
-            stream.write(label)
-    except OSError as exc:
-        raise io_error(f"set the SELinux context {label} in", _EXEC_LABEL, exc) from exc
+    action = f"set the SELinux context {label} in"
+    with io_errors(action, _EXEC_LABEL), open(_EXEC_LABEL, "w", encoding="utf-8") as stream:
+        stream.write(label)
     options = ["multi_queue"] if is_multi_queue else []
     options += [] if owner is None else ["user", str(owner)]
     options += [] if group is None else ["group", str(group)]

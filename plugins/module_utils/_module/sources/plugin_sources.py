@@ -261,16 +261,16 @@ class _RequestedSource:
             SourceMissing: In check mode, it does not exist yet.
         """
         if self._listed:
-            return ReleaseSource([self.digest], self.request.version, self._listed)
+            return ReleaseSource([self.digest], self._listed)
         if self._sent.get("listing"):
-            return ReleaseSource([self.digest], self.request.version, lambda: (), self._sent["listing"])
+            return ReleaseSource([self.digest], lambda: (), self._sent["listing"])
         file = self._open()
         # Slow to load, and not needed by a run that changes nothing.
         from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive
 
         digests = archive.list_digests(file, self.digest)
         unpack = functools.partial(archive.unpack, file, self.digest, self._path, self._options.only)
-        return ReleaseSource(digests, self.request.version, unpack)
+        return ReleaseSource(digests, unpack)
 
     def _open(self) -> t.IO[bytes]:
         """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import typing as t
 
@@ -42,24 +43,15 @@ def copy_of(path: str, directory: str, what: str) -> t.IO[bytes]:
     Raises:
         CniError: ``IO_FAILURE``; ``DECODE_FAILURE`` for a file that is too large for an archive of plugins.
     """
-    copy = create(directory)
-    try:
-        _fill(copy, path, directory, what)
-    except BaseException:
-        copy.close()
-        raise
-    return copy
-
-
-def _fill(copy: t.IO[bytes], path: str, directory: str, what: str) -> None:
-    size = 0
-    with open_regular(path) as stream:
+    with contextlib.ExitStack() as on_error, open_regular(path) as stream:
+        copy = on_error.enter_context(create(directory))
         while chunk := stream.read(_CHUNK):
-            size += len(chunk)
-            if size > SIZE_LIMIT:
+            append(copy, chunk, directory)
+            if copy.tell() > SIZE_LIMIT:
                 problem = f"{what} is not unpacked: it has more than {SIZE_LIMIT} bytes"
                 raise CniError(Code.DECODE_FAILURE, problem, "expected: an archive of plugins")
-            append(copy, chunk, directory)
+        on_error.pop_all()
+    return copy
 
 
 def append(file: t.IO[bytes], content: bytes, directory: str) -> None:

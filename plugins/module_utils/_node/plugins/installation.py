@@ -117,6 +117,7 @@ class Installation:
             new_directories: Directories that do not exist yet.
         """
         self._after.made = sorted({*self._before.made, *new_directories})
+        self._after.owners = {**self._before.owners, **{change.name: change.set for change in self.changes}}
         self._directory.clean()
         staged: dict[str, str] = {}
         try:
@@ -163,9 +164,7 @@ class Installation:
             if change.is_installed:
                 installed[change.name] = sorted({*installed.get(change.name, ()), change.after})
         self._after.installed = installed
-        self._after.owners = {**self._after.owners, **{change.name: change.set for change in self.changes}}
-        self._store.manifest = self._after
-        self._store.save()
+        self._store.save(self._after)
 
     def _replace(self, staged: dict[str, str]) -> None:
         self._directory.put(staged)
@@ -183,14 +182,12 @@ class Installation:
         installed = {change.name: [change.after] for change in self.changes if change.is_installed}
         kept = {*self._others, *installed, *(change.name for change in self.changes if change.action == "left")}
         installed.update({name: after.installed[name] for name in self._others if name in after.installed})
-        owners = {**after.owners, **{change.name: change.set for change in self.changes}}
         after.installed = dict(sorted(installed.items()))
         after.set_aside = {name: file for name, file in sorted(after.set_aside.items()) if name in kept}
-        after.owners = {name: owners[name] for name in sorted({*after.installed, *after.set_aside})}
+        after.owners = {name: after.owners[name] for name in sorted({*after.installed, *after.set_aside})}
         after.seen = self._select_digests()
-        self._store.manifest = after
         if after.sets or after.set_aside:
-            self._store.save()
+            self._store.save(after)
             self._store.remove_unlisted()
         else:
             remove_empty(*(path for path in after.made if self._directory.path.startswith(path)))

@@ -61,7 +61,7 @@ class ReleaseSelection:
         """
         release = self._find_complete_release(digest, version, only)
         if release is None or not self._has_content(release):
-            release = self._store_source(fetch(), digest, only)
+            release = self._store_source(fetch(), digest, version, only)
         is_current = self._set.current is not None and self._set.current.id == release.id
         return self._with_current(release, self._set.rolled_back_from if is_current else "")
 
@@ -117,9 +117,9 @@ class ReleaseSelection:
     def _is_unproven(self, version: str, digests: t.Iterable[str]) -> bool:
         return self.name == REFERENCE and label.is_unproven_claim(version, digests)
 
-    def _store_source(self, source: ReleaseSource, digest: str, only: t.Sequence[str]) -> Release:
+    def _store_source(self, source: ReleaseSource, digest: str, version: str, only: t.Sequence[str]) -> Release:
         known = self._set.find(digest)
-        version = source.version or (known.version if known else "")
+        version = version or (known.version if known else "")
         release = Release(source.digests, version, [], {})
         is_unproven = self._is_unproven(version, source.digests)
         listing = dict(source.listing)

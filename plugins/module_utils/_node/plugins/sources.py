@@ -42,13 +42,12 @@ class ReleaseSource(t.NamedTuple):
     """A release outside the store.
 
     Attributes:
-        digests, version: As in `Release`.
+        digests: As in `Release`.
         plugins: Yields the name and content of each plugin.
         listing: SHA-256 digests by name, instead of the content, if nothing is written.
     """
 
     digests: list[str]
-    version: str
     plugins: t.Callable[[], Plugins]
     listing: t.Mapping[str, str] = {}
 

@@ -242,9 +242,10 @@ class PluginStore:
             raise CniError(Code.IO_FAILURE, problem, advice)
         return content
 
-    def save(self) -> None:
+    def save(self, manifest: Manifest) -> None:
+        self.manifest = manifest
         durable.make_directory(self.path, mode=0o700)
-        self.manifest.save(self.path)
+        manifest.save(self.path)
 
     def remove_unlisted(self) -> None:
         """Remove files that the manifest on disk does not list."""

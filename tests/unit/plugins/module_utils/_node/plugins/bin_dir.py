@@ -43,7 +43,7 @@ class Release:
     @property
     def source(self) -> ReleaseSource:
         listing = {name: sha256(content) for name, content in self.files.items()}
-        return ReleaseSource([identity_of(listing)], self.version, lambda: iter(self.files.items()))
+        return ReleaseSource([identity_of(listing)], lambda: iter(self.files.items()))
 
 
 def release(version: str, *names: str) -> Release:

@@ -139,7 +139,7 @@ def test_a_single_executable_can_get_another_name(bin_dir: BinDir) -> None:
     class Renamed(Release):
         @property
         def source(self) -> t.Any:
-            return FLANNEL.source.__class__(["sha256:00"], self.version, lambda: iter(self.files.items()))
+            return FLANNEL.source.__class__(["sha256:00"], lambda: iter(self.files.items()))
 
     bin_dir.present(Renamed("1", {"tap-v1": b"tap"}), name="tap")
     renamed = bin_dir.present(Renamed("1", {"tap": b"tap"}), ["tap"], name="tap")

@@ -24,15 +24,15 @@ Name = tuple[str, str]
 
 
 def gc(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name] | None = None) -> bool:
-    """Run GC of networks' plugins, and return whether any ran it, after deleting this collection's recorded attachments that are not valid.
+    """Return whether GC of the network's plugins ran, after DEL of this collection's attachments that are not valid.
 
-    Hold the network's lock (section 3, "Garbage-collecting a network").
+    See section 3, "Garbage-collecting a network".
 
     Args:
         valid: The valid attachments; None for all recorded ones.
 
     Returns:
-        As `collect`.
+        As `run_plugin_gc`.
 
     Raises:
         CniError: All errors; ``DECODE_FAILURE``, before anything is done, if an unreadable record may hide a valid
@@ -46,10 +46,13 @@ def gc(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name
         valid_names = set(recorded) if valid is None else set(valid)
         stale = [record for name, record in recorded.items() if record.is_own and name not in valid_names]
         errors = collect_errors(runtime.delete, stale)
-        outcomes: list[bool] = []
-        errors += collect_errors(lambda subject: outcomes.append(_run_gc(runtime, subject, valid_names)), (network,))
+        try:
+            has_run = _run_gc(runtime, network, valid_names)
+        except CniError as exc:
+            has_run = False
+            errors.append(exc)
         raise_all(f"GC of network {network.name}", errors)
-    return any(outcomes)
+    return has_run
 
 
 def run_plugin_gc(runtime: Runtime, network: NetworkConfiguration, valid: t.Collection[Name]) -> bool:

@@ -15,7 +15,6 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import (
     normalize_capability_args,
@@ -132,23 +131,11 @@ def _desired_attachment(item: t.Mapping[str, t.Any], restoration: Restoration, n
         ifname=item["ifname"],
         netns=path,
         args={str(key): str(value) for key, value in item["args"].items() if value is not None},
-        capability_args=_capability_args(item),
-        config_args=_config_args(item),
+        capability_args=normalize_capability_args(item["capability_args"] or {}),
+        config_args=normalize_config_args(item["config_args"] or {}),
     )
     present = item["state"] == "present"
     return DesiredAttachment(attachment, present, problem, restoration if present and item["persist"] else None)
-
-
-def _capability_args(item: t.Mapping[str, t.Any]) -> JsonObject:
-    if not item["capability_args"]:
-        return {}
-    return normalize_capability_args(item["capability_args"])
-
-
-def _config_args(item: t.Mapping[str, t.Any]) -> JsonObject:
-    if not item["config_args"]:
-        return {}
-    return normalize_config_args(item["config_args"])
 
 
 def _require_consistent(desired: t.Sequence[DesiredAttachment], netns_dir: str) -> None:

@@ -312,11 +312,7 @@ class Way:
         containers = [
             container for container in self._places.containers(packet.destination) if container.host_end is not None
         ]
-        if (
-            not place.is_node
-            or not containers
-            or any(link.ifindex in _links_to(place, container) for container in containers)
-        ):
+        if not place.is_node or not containers or any(link.ifindex in _links_to(container) for container in containers):
             return
         # A link that the attachment names is right, even if it has lost its port.
         if any(container.record and link.name in container.record.node_interfaces for container in containers):
@@ -356,7 +352,7 @@ def filters_bridges(node: Place, address: IpAddress) -> bool:
     return node.setting(BRIDGED_RULES[address.version]) == "1"
 
 
-def _links_to(place: Place, container: Container) -> set[int]:
+def _links_to(container: Container) -> set[int]:
     """Return the indexes of the links of the node by which a container is reached."""
     host_end = t.cast(Link, container.host_end)
     return {host_end.ifindex, host_end.master}

@@ -39,7 +39,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.interface_plugin import InterfacePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.veth_pair import VethPair
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.module_utils._reference.plugins.bridge_config import BridgeConfig, read_config
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
@@ -141,7 +140,7 @@ class _Addition:
             rules.write([describe_spoof_checking(attachment, ports, pair.mac)], self._undo)
         given = addressing.allocate(self._request, self._undo)
         if given.ips:
-            made += self._address(pair, bridge, given)
+            made += self._address(bridge, given)
         elif not config.leaves_down:
             sandbox.run_inside(
                 attachment, lambda writer: writer.set_up(sandbox.require_link(attachment.ifname).ifindex)
@@ -151,7 +150,7 @@ class _Addition:
         dns = given.dns if config.dns is None else config.dns
         return Result(version.LATEST, {"interfaces": made, "ips": given.ips, "routes": given.routes, "dns": dns})
 
-    def _address(self, pair: VethPair, bridge: Link, given: Addressing) -> list[JsonObject]:
+    def _address(self, bridge: Link, given: Addressing) -> list[JsonObject]:
         """Give the container its addresses, and the node those of the gateways; return further interfaces."""
         config, request = self._config, self._request
         given.place(2)

@@ -147,7 +147,7 @@ class _Definition:
     def _read_spec(self, spec: JsonObject, sources: list[Source]) -> None:
         for key in spec:
             if key != "config":
-                self._report_unknown(key, spec[key])
+                self._report_unknown(key)
         config = spec.get("config")
         if config is None or config == "":
             hint = f"Multus uses the file of the node that defines the network {self._name!r}; validate this file"
@@ -164,7 +164,7 @@ class _Definition:
         manifest = NetworkManifest(self._label, self._name or _UNNAMED, path, line, written)
         return Source(self._file, config.encode("utf-8", "surrogatepass"), manifest=manifest)
 
-    def _report_unknown(self, key: str, value: t.Any) -> None:
+    def _report_unknown(self, key: str) -> None:
         message = f"the key {key!r} is unknown in spec"
         if nearest(key, ["config"]):
             self._report("misspelled-key", ("spec", key), message, "did you mean config?")

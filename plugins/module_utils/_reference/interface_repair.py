@@ -25,25 +25,13 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.writing 
 )
 
 
-class InterfaceRepair(t.NamedTuple):
-    """The outcome of a repair.
-
-    Attributes:
-        done: A message for each difference that was repaired.
-        errors: An error for each difference that was not.
-    """
-
-    done: tuple[str, ...]
-    errors: tuple[CniError, ...]
-
-
 def can_write(difference: Difference) -> bool:
     """Return whether a difference needs no library, or the library is there."""
     return needs_no_library(difference) or traffic_control.is_available()
 
 
-def repair(record: Record, differences: t.Sequence[Difference]) -> InterfaceRepair:
-    """Write what the kernel lacks, and nothing else.
+def repair(record: Record, differences: t.Sequence[Difference]) -> list[CniError]:
+    """Write what the kernel lacks, and nothing else; return an error for each difference that could not be written.
 
     The caller has verified that the network namespace of the record is still the same, and holds the attachment's lock.
 
@@ -60,7 +48,7 @@ def repair(record: Record, differences: t.Sequence[Difference]) -> InterfaceRepa
             netns.run_inside(path, inside.run)
         except OSError as exc:
             inside.errors.append(io_error("enter", path, exc))
-    return InterfaceRepair((*on_node.done, *inside.done), (*on_node.errors, *inside.errors))
+    return on_node.errors + inside.errors
 
 
 def free_leases(record: Record, differences: t.Iterable[Difference]) -> None:

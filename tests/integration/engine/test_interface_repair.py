@@ -83,9 +83,7 @@ class Repaired:
         named = [*found.inside, *found.on_node]
         assert named == [message.format(**self.words) for message in messages]
         assert all(difference.is_repairable for difference in found.differences)
-        repaired = interface_repair.repair(self.record, found.differences)
-        assert repaired.errors == ()
-        assert set(named) <= set(repaired.done)
+        assert interface_repair.repair(self.record, found.differences) == []
         assert self.drift()[:3] == ((), (), ())
         assert self.links() == links
 
@@ -422,9 +420,9 @@ def test_resources_that_only_add_can_make_are_not_repaired(node: EngineNode, eng
     drift = repaired.drift()
     assert drift.inside == ("interface eth0 is gone",)
     assert not any(difference.is_repairable for difference in drift.differences)
-    failed = interface_repair.repair(repaired.record, drift.differences)
-    assert failed.done == ()
-    assert "interface eth0 is gone: it cannot be repaired without ADD" in map(str, failed.errors)
+    errors = interface_repair.repair(repaired.record, drift.differences)
+    assert len(errors) == len(drift.differences)
+    assert "interface eth0 is gone: it cannot be repaired without ADD" in map(str, errors)
 
 
 def test_another_link_with_the_same_name_is_not_changed(node: EngineNode, engine: Engine, blue: Namespace) -> None:
@@ -434,8 +432,8 @@ def test_another_link_with_the_same_name_is_not_changed(node: EngineNode, engine
     differences = repaired.drift().differences
     repaired.run("ip link add cni0 type ifb")
     before = ip("link", "show", "cni0")
-    failed = interface_repair.repair(repaired.record, differences)
-    assert "another link has the name cni0, and is not a bridge" in str(failed.errors[0])
+    errors = interface_repair.repair(repaired.record, differences)
+    assert "another link has the name cni0, and is not a bridge" in str(errors[0])
     assert ip("link", "show", "cni0") == before
     repaired.snapshot = NodeView()
     assert repaired.drift().on_node[0] == "interface cni0 of the node is not a bridge"
@@ -506,8 +504,10 @@ def test_everything_except_rates_is_repaired_without_the_library(
     repaired.run("ip link set cni0 down")
     monkeypatch.setitem(__import__("sys").modules, "pyroute2", None)
     repaired.snapshot = NodeView()
-    partly = interface_repair.repair(repaired.record, repaired.drift().differences)
-    assert "interface cni0 of the node is down" in partly.done
-    (error,) = partly.errors
+    drift = repaired.drift()
+    assert "interface cni0 of the node is down" in drift.on_node
+    (error,) = interface_repair.repair(repaired.record, drift.differences)
+    repaired.snapshot = NodeView()
+    assert "interface cni0 of the node is down" not in repaired.drift().on_node
     assert "rate limits need the Python library pyroute2, which the node lacks" in str(error)
     assert "install the package python3-pyroute2" in str(error)

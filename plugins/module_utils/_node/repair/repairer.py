@@ -177,7 +177,7 @@ def _repair_interfaces(item: _Item) -> None:
         from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 
         try:
-            item.errors += interface_repair.repair(item.record, item.target.differences).errors
+            item.errors += interface_repair.repair(item.record, item.target.differences)
         except Exception as exc:
             item.errors.append(as_error(exc))
 

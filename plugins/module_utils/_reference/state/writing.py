@@ -34,13 +34,11 @@ class NamespaceRepair:
     """Writes the differences of one network namespace: that of the thread that calls `run`.
 
     Attributes:
-        done: A message for each difference that was repaired.
-        errors: An error for each one that was not.
+        errors: An error for each difference that could not be written.
     """
 
     def __init__(self, differences: t.Sequence[Difference]) -> None:
         self.differences = differences
-        self.done: list[str] = []
         self.errors: list[CniError] = []
 
     def run(self) -> None:
@@ -57,7 +55,6 @@ class NamespaceRepair:
                 if not difference.is_repairable:
                     raise CniError(Code.LIMITED_CONNECTIVITY, "it cannot be repaired without ADD")
                 _write(writer, difference)
-                self.done.append(difference.message)
             except Exception as exc:  # such as a number of a record that no message of the kernel has room for
                 self.errors.append(as_error(exc).within(difference.message))
 

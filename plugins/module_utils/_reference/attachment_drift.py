@@ -14,13 +14,15 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift, rule_drift
+from ansible_collections.cni.node.plugins.module_utils._reference import rule_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import (
     RecordedRequests,
     UnreadableConfiguration,
+    expected_state,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import RuleDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.state import comparison
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 
 
@@ -76,13 +78,31 @@ def compare(record: Record, view: NodeView, store: RecordStore | None = None, *,
     """
     requests = RecordedRequests(record)
     try:
-        links = interface_drift.find_drift(requests, view, looks_again=store is not None)
+        links = find_link_drift(requests, view, looks_again=store is not None)
     except UnreadableConfiguration as exc:
         return AttachmentDrift(rules=RuleDrift(unlisted=f"it cannot be compared: {exc}", is_readable=False))
     if not rules:
         return AttachmentDrift(links)
     found = rule_drift.find_drift(requests, view, store)
     return AttachmentDrift(links, found, is_whole=links is not None and not found.unlisted)
+
+
+def find_link_drift(requests: RecordedRequests, view: NodeView, *, looks_again: bool = True) -> LinkDrift | None:
+    """Compare the links of the kernel with the state that follows from a record, without running a plugin.
+
+    Args:
+        looks_again: Whether what is missing in the view, which may be older than the record, is looked for again.
+
+    Returns:
+        None if CHECK is disabled or the result cannot be compared with the kernel.
+
+    Raises:
+        CniError: ``IO_FAILURE``; ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
+    """
+    state = expected_state(requests, view.lease_dir)
+    if state is None:
+        return None
+    return comparison.compare(state, requests.record.attachment.netns, view, looks_again=looks_again)
 
 
 def compare_again(

@@ -36,7 +36,7 @@ def repair(record: Record, differences: t.Sequence[Difference]) -> list[CniError
     The caller has verified that the network namespace of the record is still the same, and holds the attachment's lock.
 
     Args:
-        differences: The differences that `interface_drift` found a moment ago.
+        differences: The differences that were found a moment ago.
     """
     ordered = in_order(differences)
     on_node = NamespaceRepair([difference for difference in ordered if not difference.inside])

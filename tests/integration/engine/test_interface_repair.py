@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift, interface_repair
+from ansible_collections.cni.node.plugins.module_utils._reference import attachment_drift, interface_repair
 from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
@@ -55,7 +55,7 @@ class Repaired:
         return {"host": (names or [""])[0], "ifb": (ifbs or [""])[0], "address": address}
 
     def drift(self) -> LinkDrift:
-        drift = interface_drift.find_drift(RecordedRequests(self.record), self.snapshot)
+        drift = attachment_drift.find_link_drift(RecordedRequests(self.record), self.snapshot)
         assert drift is not None
         return drift
 

@@ -42,7 +42,10 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategie
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import CNI0, INSIDE
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_attachment_drift_links import (
+    CNI0,
+    INSIDE,
+)
 
 PLUGINS: list[JsonObject] = [
     {"type": "bridge", "ipMasq": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}},

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentState, DesiredAttachment
-from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
+from ansible_collections.cni.node.plugins.module_utils._reference import attachment_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import LinkDrift
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryAnswer, MemoryCall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
@@ -227,8 +227,8 @@ def drifted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     node.make_namespace()
     node.ensure(node.attachment())
     monkeypatch.setattr(
-        interface_drift,
-        "find_drift",
+        attachment_drift,
+        "find_link_drift",
         lambda *dummy, **options: LinkDrift(("eth0 is gone", "so is its address"), ()),
     )
     return node
@@ -259,7 +259,7 @@ PLACES = {
 def test_the_details_of_drift_name_the_place(
     drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, drift: LinkDrift, details: str
 ) -> None:
-    monkeypatch.setattr(interface_drift, "find_drift", lambda *dummy, **options: drift)
+    monkeypatch.setattr(attachment_drift, "find_link_drift", lambda *dummy, **options: drift)
     outcome = drifted.ensure(drifted.attachment(), on_drift="fail")
     netns = drifted.attachment().netns
     assert outcome.error is not None
@@ -278,7 +278,7 @@ def test_drift_right_after_add_is_an_error(drifted: FakeNode) -> None:
 
 
 def test_check_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interface_drift, "find_drift", lambda *dummy, **options: LinkDrift((), ()))
+    monkeypatch.setattr(attachment_drift, "find_link_drift", lambda *dummy, **options: LinkDrift((), ()))
     node.make_namespace()
     assert node.ensure(node.attachment(), check="drift").action == "added"
     again = node.ensure(node.attachment(), check="drift")

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state import r
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ANY_TABLE, State
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import ETH0
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_attachment_drift_links import ETH0
 
 V4, V6 = ipaddress.ip_address("10.1.0.2"), ipaddress.ip_address("fd00::2")
 NETWORKS = ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64")

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink im
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import (
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_attachment_drift_links import (
     BLUE,
     CNI0,
     VETH,

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
+from ansible_collections.cni.node.plugins.module_utils._reference import attachment_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests, expected_state
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources
@@ -43,7 +43,7 @@ def test_the_recorded_kernel_has_no_drift(monkeypatch: pytest.MonkeyPatch) -> No
     def check(situation: Situation) -> None:
         RecordedKernel(situation).install(monkeypatch)
         for record in situation.records:
-            drift = interface_drift.find_drift(RecordedRequests(record), NodeView())
+            drift = attachment_drift.find_link_drift(RecordedRequests(record), NodeView())
             assert drift is None or drift[:3] == ((), (), ())
 
     check_each(UNPREPARED, check)
@@ -76,7 +76,7 @@ def test_each_missing_resource_is_drift(monkeypatch: pytest.MonkeyPatch) -> None
                 kernel = RecordedKernel(situation)
                 kernel.install(monkeypatch)
                 remove(kernel, record.attachment.netns.rpartition("/")[2] if resource.inside else HOST, resource)
-                drift = interface_drift.find_drift(RecordedRequests(record), NodeView())
+                drift = attachment_drift.find_link_drift(RecordedRequests(record), NodeView())
                 assert drift is not None
                 assert any(difference.inside == resource.inside for difference in drift.differences), resource
                 assert drift.inside or drift.on_node

@@ -27,7 +27,10 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink im
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_repair
 from ansible_collections.cni.node.plugins.module_utils._reference.state import resources, writing
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_interface_drift import CNI0, VETH
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_attachment_drift_links import (
+    CNI0,
+    VETH,
+)
 
 
 class RecordingWriter:

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.routing_rules import Rule
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Address, Route, View
-from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
+from ansible_collections.cni.node.plugins.module_utils._reference import attachment_drift
 from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 
@@ -82,7 +82,7 @@ class DriftedKernel:
     ) -> tuple[str, ...] | None:
         document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}], **keys}
         record = self.record(document, RESULT if result is None else result)
-        drift = interface_drift.find_drift(RecordedRequests(record), NodeView())
+        drift = attachment_drift.find_link_drift(RecordedRequests(record), NodeView())
         return (*drift.inside, *drift.on_node) if drift else None
 
     def record(self, document: JsonObject, result: JsonObject) -> Record:
@@ -114,7 +114,7 @@ def test_what_an_older_view_lacks_is_looked_for_again(kernel: DriftedKernel, loo
     view, bridge = NodeView(), kernel.node.pop("cni0")
     assert view.link("cni0") is None
     kernel.node["cni0"] = bridge
-    drift = interface_drift.find_drift(RecordedRequests(record), view, looks_again=looks_again)
+    drift = attachment_drift.find_link_drift(RecordedRequests(record), view, looks_again=looks_again)
     assert drift is not None
     assert drift.on_node == (() if looks_again else ("interface cni0 of the node is gone",))
     assert drift.compare_again(record.attachment.netns, NodeView()).on_node == ()

@@ -196,12 +196,10 @@ def list_directory(path: str) -> list[str]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    try:
+    # ValueError: a name with a NUL, or one that cannot be encoded.
+    with io_errors("list", path), contextlib.suppress(FileNotFoundError, ValueError):
         return sorted(os.listdir(path))
-    except (FileNotFoundError, ValueError):  # a name with a NUL, or one that cannot be encoded
-        return []
-    except OSError as exc:
-        raise io_error("list", path, exc) from exc
+    return []
 
 
 def modification_time(path: str) -> float:

@@ -151,12 +151,9 @@ class HeldDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        try:
+        with io_errors("examine", self.path_of(name)), contextlib.suppress(FileNotFoundError):
             return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-        except OSError as exc:
-            raise io_error("examine", self.path_of(name), exc) from exc
+        return None
 
     def path_of(self, name: str) -> str:
         return os.path.join(self.path, name)

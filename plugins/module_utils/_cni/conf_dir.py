@@ -14,7 +14,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text, printable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._cni import config, runtime_reading
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime_reading import (
@@ -172,12 +172,9 @@ def complete(network: NetworkConfiguration, directory: str) -> NetworkConfigurat
 
 def list_files(path: str, endings: tuple[str, ...] = ENDINGS) -> list[str]:
     """Return the file names that runtimes read as network configurations, without hidden files."""
-    try:
+    names: list[str] = []
+    with io_errors("list", path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         names = os.listdir(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as exc:
-        raise io_error("list", path, exc) from exc
     return sorted(
         name
         for name in names

@@ -9,13 +9,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import struct
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 
 _DIRECTORY = "/proc/thread-self/net"
@@ -102,15 +103,11 @@ def _unmap(address: IpAddress) -> IpAddress:
 
 
 def _rows(path: str) -> t.Iterator[list[str]]:
-    try:
-        with open(path, encoding="ascii") as stream:
-            next(stream, None)
-            for line in stream:
-                yield line.split()
-    except FileNotFoundError:  # the kernel lacks this protocol
-        return
-    except OSError as exc:
-        raise io_error("read", path, exc) from exc
+    # A kernel that lacks the protocol has no such file.
+    with io_errors("read", path), contextlib.suppress(FileNotFoundError), open(path, encoding="ascii") as stream:
+        next(stream, None)
+        for line in stream:
+            yield line.split()
 
 
 def _open_files(pid: int) -> set[str]:

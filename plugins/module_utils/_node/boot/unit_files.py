@@ -9,13 +9,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter, program, service
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
@@ -91,12 +92,9 @@ def mounts(*paths: str) -> str:
 
 def plan_link(path: str, target: str | None) -> FileChange:
     """Return the change that makes a symbolic link, or that removes it if `target` is None."""
-    try:
-        before: bytes | None = os.readlink(path).encode()
-    except FileNotFoundError:
-        before = None
-    except OSError as exc:
-        raise io_error("read the link", path, exc) from exc
+    before: bytes | None = None
+    with io_errors("read the link", path), contextlib.suppress(FileNotFoundError):
+        before = os.readlink(path).encode()
     after = None if target is None else target.encode()
     action = "unchanged" if before == after else "removed" if after is None else "changed" if before else "created"
     return FileChange("", path, action, before, after)

@@ -16,7 +16,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.durable import is_executable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
@@ -161,12 +161,9 @@ def _ask(path: str, executor: Executor, name: str) -> Description:
 
 
 def _executables(directory: str) -> list[str]:
-    try:
+    names: list[str] = []
+    with io_errors("list", directory), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         names = sorted(os.listdir(directory))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as exc:
-        raise io_error("list", directory, exc) from exc
     paths = {name: os.path.join(directory, name) for name in names if name[0] != "."}
     return [name for name, path in paths.items() if is_executable(path)]
 

@@ -110,10 +110,6 @@ def _files(path: str) -> t.Iterator[str]:
 def _read_head(path: str) -> bytes:
     if not os.path.isfile(path):
         return b""  # opening a pipe would wait for a writer
-    try:
-        with open(path, "rb", buffering=0) as stream:
-            return stream.read(_HEAD)
-    except FileNotFoundError:
-        return b""
-    except OSError as exc:
-        raise io_error("read", path, exc) from exc
+    with io_errors("read", path), contextlib.suppress(FileNotFoundError), open(path, "rb", buffering=0) as stream:
+        return stream.read(_HEAD)
+    return b""

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 import re
@@ -16,7 +17,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_errors
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import Setting
 
 _STRING = rb'"[^"\n]*"|\'[^\'\n]*\''
@@ -91,13 +92,10 @@ def _matching_names(path: str, part: str) -> list[str]:
 
 
 def _exists(path: str) -> bool:
-    try:
+    with io_errors("examine", path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.lstat(path or "/")
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as exc:
-        raise io_error("examine", path, exc) from exc
-    return True
+        return True
+    return False
 
 
 def _read_paths(file: str, keys: t.Sequence[str]) -> list[str]:

@@ -43,33 +43,13 @@ class ContainerComparison:
         """Yield the differences. The addresses and routes of a link that is gone are not compared."""
         lacks_link = False
         for resource in self._state:
-            if not resource.inside:
-                continue
-            found = list(self._compare(resource, lacks_link))
-            lacks_link = lacks_link or any(
-                isinstance(resource, resources.ExpectedLink) and difference.link is None for difference in found
-            )
-            yield from found
-
-    def _compare(self, resource: resources.Resource, lacks_link: bool) -> t.Iterator[Difference]:
-        if isinstance(resource, resources.ExpectedLink):
-            yield from self._compare_link(resource)
-        elif isinstance(resource, resources.Sysctl):
-            yield from self._compare_setting(resource)
-        elif not lacks_link:
-            yield from self._compare_member(resource)
-
-    def _compare_member(self, resource: resources.Resource) -> t.Iterator[Difference]:
-        if isinstance(resource, resources.Vrf):
-            yield from self._compare_vrf(resource)
-        elif isinstance(resource, resources.Port):
-            yield from self._compare_membership(resource)
-        elif isinstance(resource, resources.ExpectedAddress):
-            yield from self._compare_address(resource)
-        elif isinstance(resource, resources.ExpectedRule):
-            yield from self._compare_rule(resource)
-        elif isinstance(resource, resources.ExpectedRoute):
-            yield from self._compare_route(resource)
+            needs_link = not isinstance(resource, (resources.ExpectedLink, resources.Sysctl))
+            if resource.inside and not (needs_link and lacks_link):
+                for difference in _COMPARISONS[type(resource)](self, resource):
+                    lacks_link = lacks_link or (
+                        isinstance(resource, resources.ExpectedLink) and difference.link is None
+                    )
+                    yield difference
 
     def _compare_link(self, expected: resources.ExpectedLink) -> t.Iterator[Difference]:
         link = self._links.get(expected.name)
@@ -214,3 +194,14 @@ def describe(route: resources.ExpectedRoute) -> str:
     """Return a phrase for a route in messages."""
     via = f" via {route.gateway}" if route.gateway and not route.any_gateway else ""
     return f"{route.destination}{via}" + (f" in table {route.table}" if route.table > 0 else "")
+
+
+_COMPARISONS: t.Final[t.Mapping[type, t.Callable[[ContainerComparison, t.Any], t.Iterator[Difference]]]] = {
+    resources.ExpectedLink: ContainerComparison._compare_link,
+    resources.Sysctl: ContainerComparison._compare_setting,
+    resources.Vrf: ContainerComparison._compare_vrf,
+    resources.Port: ContainerComparison._compare_membership,
+    resources.ExpectedAddress: ContainerComparison._compare_address,
+    resources.ExpectedRule: ContainerComparison._compare_rule,
+    resources.ExpectedRoute: ContainerComparison._compare_route,
+}

@@ -198,25 +198,12 @@ class ExpectedLease(t.NamedTuple):
     inside: bool = False
 
 
+# In the order in which resources depend on each other.
 Resource = t.Union[
-    Bridge, Ifb, ExpectedLink, Vrf, Port, ExpectedAddress, ExpectedRoute, ExpectedRule, Sysctl, Rate, ExpectedLease
+    Bridge, ExpectedLink, Ifb, Vrf, Port, ExpectedAddress, ExpectedRoute, ExpectedRule, Sysctl, Rate, ExpectedLease
 ]
 State = tuple[Resource, ...]
-
-# What comes later may need what comes before.
-_ORDER = (
-    Bridge,
-    ExpectedLink,
-    Ifb,
-    Vrf,
-    Port,
-    ExpectedAddress,
-    ExpectedRoute,
-    ExpectedRule,
-    Sysctl,
-    Rate,
-    ExpectedLease,
-)
+_ORDER = t.get_args(Resource)
 
 
 def rank(resource: Resource) -> int:

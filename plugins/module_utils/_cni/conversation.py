@@ -39,6 +39,15 @@ class CheckOutcome(t.NamedTuple):
     ignored_errors: tuple[CniError, ...] = ()
 
 
+def runs_builtin(executor: Executor, plugin: PluginConfiguration) -> bool:
+    """Return whether a plugin and the one that it delegates to are built in."""
+    types = filter(None, (plugin.type, plugin.delegated_type))
+    try:
+        return all(is_builtin(executor, each) for each in types)
+    except CniError:  # missing or unsafe, which is reported when the plugin is run
+        return False
+
+
 class Conversation:
     """CHECK or DEL of a recorded attachment, in the version of its ADD while its plugins support that.
 
@@ -78,7 +87,7 @@ class Conversation:
         """
         ignored_errors = []
         for plugin in self.network.plugins:
-            if skips_builtin and self._is_builtin(plugin):
+            if skips_builtin and runs_builtin(self._executor, plugin):
                 continue
             try:
                 self._run_plugin("CHECK", plugin, self._record.attachment)
@@ -108,13 +117,6 @@ class Conversation:
 
         errors = collect_errors(delete_from, reversed(self.network.plugins))
         raise_all(f"DEL of the {self._record.attachment}", errors)
-
-    def _is_builtin(self, plugin: PluginConfiguration) -> bool:
-        types = filter(None, (plugin.type, plugin.delegated_type))
-        try:
-            return all(is_builtin(self._executor, each) for each in types)
-        except CniError:  # reported when the plugin is run
-            return False
 
     def _run_plugin(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
         """Run one plugin; skip CHECK if the version in use has none.

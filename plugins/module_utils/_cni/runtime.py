@@ -26,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conversation import 
     RetryingExecutor,
     delete_with,
     retry,
+    runs_builtin,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
@@ -33,7 +34,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
     Parameters,
     UnsafePlugin,
     find_builtin,
-    is_builtin,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
@@ -137,11 +137,7 @@ class Runtime:
 
     def is_builtin(self, network: NetworkConfiguration) -> bool:
         """Return whether all plugins of a network are built in; False if one is missing or unsafe, which ADD reports."""
-        types = (each for plugin in network.plugins for each in (plugin.type, plugin.delegated_type) if each)
-        try:
-            return all(is_builtin(self.executor, each) for each in types)
-        except CniError:
-            return False
+        return all(runs_builtin(self.executor, plugin) for plugin in network.plugins)
 
     def require_safe_plugins(self, record: Record) -> None:
         """Raise an error if a plugin of an attachment's network is unsafe; ignore missing plugins.

@@ -106,8 +106,7 @@ def listing(directory: str) -> list[TuningFile]:
         CniError: ``IO_FAILURE``.
     """
     with hold_directory(directory) as opened:
-        names = opened.names() if opened is not None else []
-        files = [_read(opened, name) for name in names] if opened is not None else []
+        files = [_read(opened, name) for name in opened.names()] if opened is not None else []
     return [file for file in files if file is not None]
 
 

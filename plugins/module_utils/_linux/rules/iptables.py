@@ -221,7 +221,7 @@ def _change(table: Table, commands: t.Iterable[str]) -> Table | None:
 
 
 class _Lines:
-    """A copy of lines by chain, of which each list is copied before it is changed for the first time."""
+    """Lines by chain. Each list is copied before its first change, so that the original stays as it is."""
 
     def __init__(self, lines: t.Mapping[str, list[str]]) -> None:
         self.lines = dict(lines)

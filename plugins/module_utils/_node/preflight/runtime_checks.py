@@ -221,7 +221,7 @@ class RuntimeChecks:
         return self._make(subject, needed, f"{path}{f', {release}' if release else ''}")
 
     def _check_dhcp(self, directory: ConfDir) -> t.Iterator[PreflightCheck]:
-        """Check that the daemons run from which networks get addresses."""
+        """Check that the DHCP daemons of the networks run."""
         daemons = (daemon for network in directory.runtime_networks for daemon in dhcp_daemon.find_daemons(network))
         for path, daemon in sorted({daemon.socket: daemon for daemon in daemons}.items()):
             subject, needed = f"daemon of the plugin {dhcp_daemon.PLUGIN}", f"listens on {path}"
@@ -242,7 +242,8 @@ class RuntimeChecks:
         setup = self._setup
         if setup.sets_kernel:
             return
-        reason, problems = [self._runtime.title], t.cast("list[str]", [])
+        reason = [self._runtime.title]
+        problems: list[str] = []
         needs = Needs(
             dict.fromkeys(setup.modules, reason), dict.fromkeys(setup.sysctls, reason), {}, dict(setup.sysctls)
         )

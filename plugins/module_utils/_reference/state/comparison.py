@@ -27,7 +27,7 @@ class LinkDrift(t.NamedTuple):
     Attributes:
         inside: Messages about the container's network namespace.
         on_node: Messages about the node.
-        differences: What is missing, for `interface_repair`.
+        differences: What is missing or different.
         state: The state that was compared.
     """
 

@@ -84,6 +84,7 @@ def plugins(
             ``INVALID_CONFIG``: a single executable has no name.
     """
     head = _head(file)
+    file.seek(0)
     try:
         if head.startswith(_EXECUTABLES):
             content = file.read(members.MEMBER_LIMIT + 1)
@@ -128,10 +129,7 @@ def name_executable(location: str, only: t.Sequence[str]) -> str:
 
 
 def _head(file: t.IO[bytes]) -> bytes:
-    file.seek(0)
-    head = file.read(tarfile.BLOCKSIZE)
-    file.seek(0)
-    return head
+    return os.pread(file.fileno(), tarfile.BLOCKSIZE, 0)
 
 
 def _describe(file: t.IO[bytes]) -> str:

@@ -180,9 +180,8 @@ def _cells(row: JsonMapping) -> Row:
 def _summarize(containers: int, nodes: t.Sequence[str]) -> str:
     if not nodes:
         return "no container"
-    names = ", ".join(map(printable.line, nodes[:_LIMIT]))
-    more = f" and {len(nodes) - _LIMIT} more" if len(nodes) > _LIMIT else ""
-    return f"{quantity(containers, 'container')} on {quantity(len(nodes), 'node')}: {names}{more}"
+    names = printable.shorten([printable.line(node) for node in nodes], _LIMIT)
+    return f"{quantity(containers, 'container')} on {quantity(len(nodes), 'node')}: {names}"
 
 
 class FilterModule:

@@ -55,5 +55,11 @@ def quantity(number: int, noun: str) -> str:
     return f"{number} {plural(noun, number)}"
 
 
+def shorten(names: t.Sequence[str], most: int) -> str:
+    """Return the first names as part of a sentence, with the number of the others: ``a, b and 3 more``."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
 def _escape(match: re.Match[str]) -> str:
     return ascii(match[0])[1:-1]

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity, shorten
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -186,8 +186,7 @@ def _interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[Att
 
 
 def _names(attachments: t.Sequence[Attachment]) -> str:
-    shown = ", ".join(f"{shown.container_id} ({shown.ifname})" for shown in attachments[:_SHOWN])
-    return f"{shown} and {len(attachments) - _SHOWN} more" if len(attachments) > _SHOWN else shown
+    return shorten([f"{each.container_id} ({each.ifname})" for each in attachments], _SHOWN)
 
 
 def _differs(record: Record, network: NetworkConfiguration) -> bool:

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._base.library import find_current
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity, shorten
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config, planned_networks
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -204,7 +204,7 @@ def _require_unneeded(module: AnsibleModule, paths: NodePaths, plugins: t.Collec
     if not needs:
         return
     counted = quantity(len(needs), "needed plugin")
-    described = "; ".join(f"{plugin}, needed by {_abbreviate(users)}" for plugin, users in needs.items())
+    described = "; ".join(f"{plugin}, needed by {shorten(users, _SHOWN)}" for plugin, users in needs.items())
     if not module.params["remove_needed"]:
         raise CniError(Code.INVALID_CONFIG, f"{bin_dir}: {counted} would be removed: {described}", _ADVICE)
     warn(module, [f"{bin_dir}: {counted} {'is' if len(needs) == 1 else 'are'} removed: {described}"])
@@ -214,10 +214,6 @@ def _is_elsewhere(plugin: str, directories: t.Iterable[str], bin_dir: str) -> bo
     """Return whether a directory other than ``bin_dir`` has an executable plugin of that name."""
     own = os.path.realpath(bin_dir)
     return any(is_executable(os.path.join(path, plugin)) for path in directories if os.path.realpath(path) != own)
-
-
-def _abbreviate(users: t.Sequence[str]) -> str:
-    return ", ".join(users[:_SHOWN]) + (f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else "")
 
 
 def _find_needs(module: AnsibleModule, paths: NodePaths, plugins: t.Collection[str]) -> _Needs:

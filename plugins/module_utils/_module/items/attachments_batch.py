@@ -15,6 +15,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.printable import shorten
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import (
     normalize_capability_args,
@@ -174,6 +175,6 @@ def _hidden_namespaces(desired: t.Iterable[DesiredAttachment]) -> list[str]:
     hidden = mount_propagation.find_hidden(path for path in paths if netns.is_namespace(path))
     if not hidden:
         return []
-    named = ", ".join(hidden[:_MOST_NAMED]) + (f" and {len(hidden) - _MOST_NAMED} more" if hidden[_MOST_NAMED:] else "")
+    named = shorten(hidden, _MOST_NAMED)
     what = f"only the mount namespace of this task has {named}, and the attachments are lost when it ends"
     return [f"{what}; {mount_propagation.REMEDY}"]

@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, parse_address
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._base.printable import shorten
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import NodePlaces, list_addresses
@@ -164,4 +165,4 @@ def _first_place(records: t.Iterable[Record], places: NodePlaces) -> Place | Non
 
 def _list_containers(places: NodePlaces) -> str:
     names = sorted({record.attachment.container_id for record in places.records})
-    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "") or "none"
+    return shorten(names, 10) or "none"

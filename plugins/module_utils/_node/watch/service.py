@@ -19,6 +19,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.printable import shorten
 from ansible_collections.cni.node.plugins.module_utils._node.watch import legacy_tables
 from ansible_collections.cni.node.plugins.module_utils._node.watch.back_off import BackOff
 from ansible_collections.cni.node.plugins.module_utils._node.watch.child import Child, Report
@@ -194,9 +195,8 @@ class Service:
 
     def _report_back_off(self, delay: float, names: t.Sequence[str], author: str) -> None:
         if delay == BackOff.FIRST_DELAY:
-            further = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             because = f"again and again {author}" if author else "removed again and again"
-            what = f"{', '.join(names[:_NAMED])}{further}: {because}"
+            what = f"{shorten(names, _NAMED)}: {because}"
             self._write_line(f"left alone for {delay:g} s, and longer each time: {what}")
 
     def _describe_held(self) -> list[JsonObject]:

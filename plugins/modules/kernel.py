@@ -15,7 +15,8 @@ version_added: 1.0.0
 description:
   - Derives from network configurations which kernel modules, kernel settings and programs the reference plugins need. Loads
     the modules and sets the settings, now and after each reboot. Each result has the reasons for it.
-  - One call describes all modules and settings. Settings of an earlier call that this call does not need are restored.
+  - One call describes all modules and settings. Settings of an earlier call that this call does not need are restored, unless an
+    attachment that exists needs them.
   - Checks everything before the first change. One error names all modules and settings that the kernel does not have or refuses.
 
 extends_documentation_fragment:
@@ -67,6 +68,12 @@ options:
       - V(false) removes these files.
     type: bool
     default: true
+  purge:
+    description:
+      - Whether settings of an earlier call are restored also if attachments that are recorded in O(cache_dir) need them. Containers may
+        lose their connections.
+    type: bool
+    default: false
   packages:
     description:
       - What the node's package manager installs if the node lacks programs or Python libraries that the networks need.
@@ -294,6 +301,7 @@ SPEC: t.Final[dict[str, t.Any]] = {
         "modules": {"type": "list", "elements": "str", "default": []},
         "sysctls": {"type": "dict", "default": {}},
         "persist": {"type": "bool", "default": True},
+        "purge": {"type": "bool", "default": False},
         "packages": {"type": "raw", "default": False},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         **arguments.FOLLOWING,

@@ -32,8 +32,10 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Run the module `kernel` and return its result."""
     params = module.params
     needs = _collect_needs(params) if params["state"] == "present" else Needs()
-    warn(module, _find_lost_routes(needs))
     settings = KernelSettings(params["cache_dir"], paths)
+    if params["state"] == "present" and not params["purge"]:
+        settings.add_needs_of_attachments(needs)
+    warn(module, _find_lost_routes(needs))
     plan = (settings.plan if module.check_mode else settings.ensure)(needs, persist=params["persist"])
     return _report(module, plan, needs)
 

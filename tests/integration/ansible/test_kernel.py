@@ -107,6 +107,23 @@ def test_settings_are_applied_persisted_and_restored_by_absent(project: Project)
     assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("0", [])
 
 
+def test_a_run_without_the_network_of_an_attachment_leaves_it_its_settings(node: EngineNode, project: Project) -> None:
+    network = reference_networks.full()
+    node.write(network)
+    attachment = {"network": network["name"], "netns": "red"}
+    tasks = [
+        task("prepare", KERNEL, {"conflists": [{"config": network}]}),
+        task("namespace", "cni.node.netns", {"names": ["red"]}),
+        task("attach", "cni.node.attachments", {"attachments": [attachment]}),
+        *thrice("forget", KERNEL, {}),
+    ]
+    forgotten = project.play(tasks).succeeded().require_converged("forget")
+    assert (actions(forgotten, "sysctls")[FORWARD], setting(FORWARD)) == ("unchanged", "1")
+    assert forgotten.result["sysctls"][-1]["reasons"][0].endswith(", of attachments that exist")
+    purged = project.play([task("purge", KERNEL, {"purge": True})]).succeeded()["purge"]
+    assert (actions(purged, "sysctls"), setting(FORWARD)) == ({FORWARD: "restored"}, "0")
+
+
 def test_a_setting_that_another_one_resets_has_the_requested_value(project: Project) -> None:
     set_to(REDIRECTS, "1")
     played = project.play(

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -27,7 +28,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel.planned_chan
     unmet_error,
     write_rank,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, Reasons
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, Reasons, add_network
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.saved_settings import SavedValue, SavedValues
 
 # A later setting may reset an earlier one, so the list is written twice.
@@ -58,6 +59,24 @@ class KernelSettings:
                 plan = self.plan(needs, persist=persist)
                 self.apply(plan)
         return plan
+
+    def add_needs_of_attachments(self, needs: Needs) -> None:
+        """Add the settings that this collection has set, that nothing else needs, and that recorded attachments need."""
+        surplus = self._saved.settings.keys() - needs.settings.keys()
+        if not surplus:
+            return
+        # Only a run that would restore settings reads the records.
+        from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+
+        records, dummy = RecordStore.of_records(self._cache_dir).read_all()
+        used = Needs()
+        for record in {record.config: record for record in records}.values():
+            with contextlib.suppress(CniError):
+                add_network(used, record.network())
+        for name in sorted(surplus & used.settings.keys()):
+            if used.values[name] == self._saved.settings[name].ours:
+                for reason in used.settings[name]:
+                    needs.add_setting(name, used.values[name], f"{reason}, of attachments that exist")
 
     def _hold_lock(self) -> t.ContextManager[None]:
         lock, what = self._paths.kernel_lock, "the kernel configuration"

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import typing as t
@@ -15,6 +16,9 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.planned_changes import Plan
@@ -192,6 +196,24 @@ def test_a_setting_that_is_no_longer_required_is_restored(node: KernelSettingsFi
     assert [change.action for change in plan.files] == ["unchanged", "removed"]
     assert node.kernel.setting("net/core/a") == "5"
     assert node.files() == []
+
+
+def test_a_setting_that_recorded_attachments_need_is_not_restored(node: KernelSettingsFixture) -> None:
+    node.kernel.has_settings(ipv4__ip_forward="0", core__somaxconn="1")
+    node.ensure(needs(net__ipv4__ip_forward="1", net__core__somaxconn="2"))
+    bridge = {"type": "bridge", "isGateway": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}}
+    config = json.dumps({"cniVersion": "1.0.0", "name": "net", "plugins": [bridge]}).encode()
+    store = RecordStore.of_records(str(node.cache))
+    store.write(Record(Attachment("net", "blue", "eth0", "/run/netns/blue"), config))
+    left = Needs()
+    KernelSettings(str(node.cache), node.paths).add_needs_of_attachments(left)
+    plan = node.ensure(left)
+    assert actions(plan) == {FORWARD: "unchanged", "net.core.somaxconn": "restored"}
+    assert "of attachments that exist" in node.settings_file.read_text()
+    store.remove(("net", "blue", "eth0"))
+    left = Needs()
+    KernelSettings(str(node.cache), node.paths).add_needs_of_attachments(left)
+    assert actions(node.ensure(left)) == {FORWARD: "restored"}
 
 
 def test_a_setting_that_was_changed_since_stays(node: KernelSettingsFixture) -> None:

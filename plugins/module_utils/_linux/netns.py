@@ -22,6 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 _NS_GET_NSTYPE = 0xB703
+# Bytes of a file name.
+_LONGEST_NAME = 255
 _KINDS = {
     stat.S_IFREG: "a file with content",
     stat.S_IFDIR: "a directory",
@@ -51,6 +53,9 @@ def path_of(directory: str, name: str) -> str:
             f"{name!r} is not a network namespace name",
             "expected: a file name that does not begin with '-' and has neither spaces nor '/'",
         )
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        what = f"the name of a network namespace has {len(os.fsencode(name))} bytes: {name[:20]}…"
+        raise CniError(Code.INVALID_ENVIRONMENT, what, f"expected: at most {_LONGEST_NAME}")
     return os.path.join(directory, name)
 
 

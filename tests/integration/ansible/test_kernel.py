@@ -277,6 +277,15 @@ def test_on_a_read_only_sysctl_tree_only_needed_changes_are_errors(node: EngineN
         node.run("kernel", sysctls={FORWARD: 0}).succeeded()
 
 
+def test_a_directory_that_cannot_be_written_is_an_error_before_any_setting_changes(node: EngineNode) -> None:
+    with mount("--bind", str(FILE.parent), str(FILE.parent)):
+        subprocess.run(["mount", "--options", "bind,remount,ro", str(FILE.parent)], check=True)
+        for mode in ({"_ansible_check_mode": True}, {}):
+            refused = node.run("kernel", sysctls={FORWARD: 1}, **mode)
+            refused.require_failure(f"cannot write {FILE}: Read-only file system")
+    assert setting(FORWARD) == "0"
+
+
 def test_a_template_is_rendered_on_the_controller(project: Project) -> None:
     project.write("templates/db.j2", json.dumps({**NETWORK, "name": "{{ who }}net"}))
     arguments = {"conflists": [{"template": "db.j2", "vars": {"who": "db"}}]}

@@ -58,6 +58,7 @@ def make_plan(directory: ConflistDirectory, desired: DesiredFiles, *, purge: boo
         ),
         *(FileChange(directory.network_of(path), path, "removed", durable.read(path), None) for path in removed),
     ]
+    file_change.require_writable(changes)
     is_needed = any(change.changed for change in changes) or directory.ownership.differs(changes)
     replaced = written.union(removed)
     after = PlannedDirectory(
@@ -127,6 +128,5 @@ def apply(plan: ConflistPlan) -> None:
         return
     durable.make_directory(plan.directory.path)
     plan.directory.ownership.claim(plan.changes)
-    for change in plan.changes:
-        file_change.apply(change)
+    file_change.apply_all(plan.changes)
     plan.directory.ownership.settle(plan.changes)

@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error, io_errors
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import open_regular
 
 if t.TYPE_CHECKING:
@@ -93,6 +94,42 @@ def _plan_change(
     after_mode = None if after is None else mode
     action = _action(before, after, same_mode=before_mode == after_mode)
     return FileChange(network, path, action, before, after, before_mode, after_mode)
+
+
+def require_writable(changes: t.Iterable[FileChange]) -> None:
+    """Refuse changes of files in directories that cannot be written, so that nothing is half done.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    for change in changes:
+        directory = os.path.dirname(change.path)
+        while not os.path.lexists(directory):
+            directory = os.path.dirname(directory)
+        if change.changed and not os.access(directory, os.W_OK):
+            with io_errors("read", directory):
+                is_read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
+            number = errno.EROFS if is_read_only else errno.EACCES
+            raise io_error("write", change.path, OSError(number, os.strerror(number)))
+
+
+def apply_all(changes: t.Iterable[FileChange], done: str = "") -> None:
+    """Carry out changes one after the other. An error says what was done before it.
+
+    Args:
+        done: A clause about what has been done before; empty for nothing.
+    """
+    written: list[str] = []
+    for change in changes:
+        try:
+            apply(change)
+        except CniError as exc:
+            before = " and ".join(filter(None, (done, f"changed {', '.join(written)}" if written else "")))
+            if not before:
+                raise
+            raise exc.with_detail(f"before that, this run has {before}; run it again") from exc
+        if change.changed:
+            written.append(change.path)
 
 
 def apply(change: FileChange) -> None:

@@ -16,7 +16,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
+    FileChange,
+    apply_all,
+    plan_change,
+    require_writable,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.planned_changes import (
     RESETTING_SETTINGS,
     Plan,
@@ -102,6 +107,7 @@ class KernelSettings:
             {name: needs.settings[name] for name in names} if persist else {},
             needs.values,
         )
+        require_writable(files)
         return Plan(modules, settings, files)
 
     def apply(self, plan: Plan) -> None:
@@ -114,8 +120,7 @@ class KernelSettings:
         changes = _with_current_values(sorted(filter(_is_enforced, plan.settings), key=_write_order))
         self._saved.save(self._values_to_save(changes))
         _write(changes, plan.loaded)
-        for change in plan.files:
-            apply(change)
+        apply_all(plan.files, "set kernel settings" if plan.written else "")
         managed = {change.name for change in plan.settings if change.action in ("set", "unchanged")}
         final = {name: SavedValue(saved.before, saved.ours) for name, saved in self._saved.settings.items()}
         # A setting that again has its first value needs no restoration later.

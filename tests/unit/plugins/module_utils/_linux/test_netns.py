@@ -37,6 +37,12 @@ def test_an_invalid_name_is_refused(tmp_path: pathlib.Path, name: str) -> None:
         assert (error.code, error.msg) == (Code.INVALID_ENVIRONMENT, f"{name!r} is not a network namespace name")
 
 
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: pathlib.Path) -> None:
+    netns.path_of(str(tmp_path), "é" * 127)
+    with pytest.raises(CniError, match=r"has 256 bytes: ééé.*expected: at most 255"):
+        netns.path_of(str(tmp_path), "é" * 128)
+
+
 def test_this_process_is_in_a_network_namespace() -> None:
     assert netns.is_namespace(OWN) is True
 

@@ -112,7 +112,7 @@ class Collector:
         records, unreadable = self._records.read_all()
         all_names = self._network_names(records, view)
         locks = _lock_names(records, {*all_names, *names})
-        own_files = OwnFiles(self._cache_dir, self._networks.path, locks, self._policy)
+        own_files = OwnFiles(self._cache_dir, self._networks.path, locks, self._policy, self._paths)
         checked = list(dict.fromkeys(names)) or all_names
         run = GcRun(
             self._policy,

@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory, modification_time
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 
@@ -29,12 +30,15 @@ class OwnFiles:
     The constructor reads locks and ages, because the run changes them afterwards.
     """
 
-    def __init__(self, cache_dir: str, conf_dir: str, known_locks: t.Collection[str], policy: GcPolicy) -> None:
+    def __init__(
+        self, cache_dir: str, conf_dir: str, known_locks: t.Collection[str], policy: GcPolicy, paths: NodePaths
+    ) -> None:
         """
         Args:
             known_locks: File names of the locks of existing networks and containers.
         """
         self._policy = policy
+        self._paths = paths
         self._top = os.path.join(cache_dir, OWN_DIRECTORY)
         self._results = os.path.join(cache_dir, "results")
         self._conf_dir = conf_dir
@@ -86,7 +90,10 @@ class OwnFiles:
         return self._policy.is_young(self._directories.get(path, 0))
 
     def _list_temporary_files(self) -> list[str]:
-        places = [self._conf_dir, self._results, *self._list_directories()]
+        paths = self._paths
+        files = (os.path.dirname(path) for path in (paths.modules_file, paths.sysctl_file, paths.restore_unit))
+        etc = (os.path.join(paths.netns_etc, name) for name in list_directory(paths.netns_etc))
+        places = [self._conf_dir, self._results, *self._list_directories(), *files, *filter(os.path.isdir, etc)]
         return [
             os.path.join(place, name)
             for place in places

@@ -16,7 +16,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -176,12 +176,25 @@ def test_a_lock_that_is_taken_meanwhile_is_kept(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "cni.node" / "locks" / "container-0123"
     path.parent.mkdir(parents=True)
     path.touch()
-    files = OwnFiles(str(tmp_path), str(tmp_path / "net.d"), (), POLICY)
+    files = OwnFiles(str(tmp_path), str(tmp_path / "net.d"), (), POLICY, NodePaths.below(str(tmp_path / "root")))
     with path.open("rb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         (leak,) = files.collect(())
     assert (leak.action, leak.error, "a run holds it now" in leak.evidence) == (KEPT, None, True)
     assert path.exists()
+
+
+def test_what_killed_runs_left_in_directories_of_the_node_is_removed(tmp_path: pathlib.Path) -> None:
+    paths = NodePaths.below(str(tmp_path / "root"))
+    places = ("sysctl.d", "modules-load.d", "systemd/system", "netns/blue")
+    left = [tmp_path / "root" / "etc" / place / ".cni.node-0123456789abcdef.tmp" for place in places]
+    for path in left:
+        path.parent.mkdir(parents=True)
+        path.touch()
+        path.with_name("other.tmp").touch()
+    leaks = list(OwnFiles(str(tmp_path), str(tmp_path / "net.d"), (), POLICY, paths).collect(()))
+    assert {leak.subject for leak in leaks if leak.collected} == set(map(str, left))
+    assert [path for path in left if path.exists() or not path.with_name("other.tmp").exists()] == []
 
 
 PORT_NAME = "veth0123abcd"

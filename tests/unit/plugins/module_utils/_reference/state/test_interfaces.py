@@ -186,6 +186,14 @@ def test_loopback_has_only_loopback_addresses_whatever_its_record_says() -> None
     ]
 
 
+def test_loopback_has_no_lease_because_it_runs_no_ipam_plugin() -> None:
+    ipam = {"type": "host-local", "subnet": "10.1.0.0/16"}
+    found = state(
+        {"type": "loopback", "ipam": ipam}, result={"cniVersion": "1.0.0", "ips": [{"address": "::1/128"}]}, ifname="lo"
+    )
+    assert [each for each in found if isinstance(each, resources.ExpectedLease)] == []
+
+
 @pytest.mark.parametrize("plugin", ["bridge", "host-device", "macvlan"])
 def test_no_other_plugin_has_the_loopback_interface_whatever_its_record_says(plugin: str) -> None:
     interfaces = [{"name": "lo", "sandbox": "/x", "mac": "02:00:00:00:00:01", "mtu": 1400}]

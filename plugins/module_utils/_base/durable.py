@@ -14,6 +14,7 @@ import io
 import os
 import stat
 import time
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
@@ -44,7 +45,7 @@ def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -
     try:
         with open(temporary, "xb", buffering=0, opener=_open_private) as stream:
             os.fchmod(stream.fileno(), mode)
-            _write_all(stream, content)
+            write_all(stream, content)
             if flush:
                 _DISK.flush(stream.fileno())
         os.rename(temporary, path)
@@ -105,7 +106,8 @@ def _read_at_most(stream: io.FileIO, size: int) -> bytes | None:
     return b"".join(pieces)
 
 
-def _write_all(stream: io.FileIO, content: bytes) -> None:
+def write_all(stream: t.IO[bytes], content: bytes) -> None:
+    """Write to a stream without a buffer, whose ``write`` may write only a part, as on a full disk."""
     remaining = memoryview(content)
     while remaining:
         remaining = remaining[stream.write(remaining) :]

@@ -16,7 +16,7 @@ import os
 import stat
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.durable import file_identity
+from ansible_collections.cni.node.plugins.module_utils._base.durable import file_identity, write_all
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
 
 # Errors of open() for a link, a socket, and a file that has been removed.
@@ -97,7 +97,7 @@ class HeldDirectory:
         try:
             with self._open_unnamed() or open(name, "xb", buffering=0, opener=self._open) as stream:
                 os.fchmod(stream.fileno(), 0o600)
-                stream.write(content)
+                write_all(stream, content)
                 if flush:
                     os.fsync(stream.fileno())
                 if stream.name != name:
@@ -117,7 +117,7 @@ class HeldDirectory:
             CniError: ``IO_FAILURE``, also if it is not a regular file.
         """
         with io_errors("write", self.path_of(name)), open(name, "wb", buffering=0, opener=self._open) as stream:
-            stream.write(content)
+            write_all(stream, content)
 
     def remove_unchanged(self, name: str, identity: tuple[int, ...]) -> None:
         """Remove a file unless it has changed since it was read.

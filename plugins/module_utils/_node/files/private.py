@@ -13,6 +13,7 @@ import contextlib
 import tempfile
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.durable import write_all
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import open_regular
 
@@ -60,7 +61,5 @@ def append(file: t.IO[bytes], content: bytes, directory: str) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    remaining = memoryview(content)
     with io_errors("write to", directory):
-        while remaining:
-            remaining = remaining[file.write(remaining) :]
+        write_all(file, content)

@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import process
+from ansible_collections.cni.node.plugins.module_utils._base.durable import write_all
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.published import DEFECTS, PINNED
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import PROJECT, find_plugin_type
@@ -134,7 +135,7 @@ def _run_in_memory(content: bytes, timeout: float) -> str:
         except OSError:
             descriptor = os.memfd_create("plugin", os.MFD_CLOEXEC)
         with os.fdopen(descriptor, "wb", buffering=0) as stream:
-            stream.write(content)
+            write_all(stream, content)
             # The interpreter of a script opens it by path, and does not inherit the descriptor.
             return _run(f"/proc/{os.getpid()}/fd/{descriptor}", timeout)
     except (AttributeError, OSError):  # no memory files here

@@ -33,10 +33,10 @@ from ansible_collections.cni.node.plugins.module_utils._module.sources.plugin_so
     requested_sets,
     select_releases,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import missing_directories, remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import writable_plugins
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, missing_directories
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, InstallResult
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.plugin_changes import PluginChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import BUILTIN

@@ -103,9 +103,7 @@ def require_writable(changes: t.Iterable[FileChange]) -> None:
         CniError: ``IO_FAILURE``.
     """
     for change in changes:
-        directory = os.path.dirname(change.path)
-        while not os.path.lexists(directory):
-            directory = os.path.dirname(directory)
+        directory = existing_directory(os.path.dirname(change.path))
         if change.changed and not os.access(directory, os.W_OK):
             with io_errors("read", directory):
                 is_read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
@@ -139,6 +137,21 @@ def apply(change: FileChange) -> None:
     elif change.changed and change.after is not None:
         durable.make_directory(os.path.dirname(change.path))
         durable.write(change.path, change.after, mode=_MODE if change.after_mode is None else change.after_mode)
+
+
+def missing_directories(path: str) -> list[str]:
+    """Return the missing directories of a path, the deepest first."""
+    missing = []
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    return missing
+
+
+def existing_directory(path: str) -> str:
+    """Return a directory, or that of its parents in which it would be made."""
+    missing = missing_directories(path)
+    return os.path.dirname(missing[-1]) if missing else path
 
 
 def remove_empty(*directories: str) -> None:

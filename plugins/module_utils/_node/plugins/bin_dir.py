@@ -18,6 +18,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import existing_directory
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import SetAside
 
@@ -101,8 +102,7 @@ class BinDirectory:
         Raises:
             CniError: ``IO_FAILURE``.
         """
-        missing = missing_directories(self.path)
-        existing = os.path.dirname(missing[-1]) if missing else self.path
+        existing = existing_directory(self.path)
         with io_errors("read", existing):
             flags = os.statvfs(existing).f_flag
         if runs and flags & os.ST_NOEXEC:
@@ -170,15 +170,6 @@ class BinDirectory:
             for name in os.listdir(self.path):
                 if durable.is_temporary(name):
                     discard(self.file(name))
-
-
-def missing_directories(path: str) -> list[str]:
-    """Return the missing directories of a path, the deepest first."""
-    missing = []
-    while not os.path.lexists(path):
-        missing.append(path)
-        path = os.path.dirname(path)
-    return missing
 
 
 def discard(path: str) -> None:

@@ -12,11 +12,11 @@ import pathlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import missing_directories
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import (
     BinDirectory,
     Labels,
-    missing_directories,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, InstallResult
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.selection import ReleaseSelection

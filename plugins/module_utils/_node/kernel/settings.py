@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -40,6 +39,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel.saved_settin
 _PASSES = range(2)
 # Seconds to wait for another run, which may be loading modules.
 LOCK_TIMEOUT = 60.0
+_UNREADABLE = "perhaps needed by an attachment whose record cannot be read"
 _BANNER = "# {} for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.\n"
 
 
@@ -66,22 +66,27 @@ class KernelSettings:
         return plan
 
     def add_needs_of_attachments(self, needs: Needs) -> None:
-        """Add the settings that this collection has set, that nothing else needs, and that recorded attachments need."""
+        """Add the settings that this collection has set, that nothing else needs, and that recorded attachments may need."""
         surplus = self._saved.settings.keys() - needs.settings.keys()
         if not surplus:
             return
         # Only a run that would restore settings reads the records.
         from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 
-        records, dummy = RecordStore.of_records(self._cache_dir).read_all()
-        used = Needs()
+        records, unreadable = RecordStore.of_records(self._cache_dir).read_all()
+        used, is_certain = Needs(), not unreadable
         for record in {record.config: record for record in records}.values():
-            with contextlib.suppress(CniError):
+            try:
                 add_network(used, record.network())
-        for name in sorted(surplus & used.settings.keys()):
-            if used.values[name] == self._saved.settings[name].ours:
+            except CniError:
+                is_certain = False
+        for name in sorted(surplus):
+            ours = self._saved.settings[name].ours
+            if used.values.get(name) == ours:
                 for reason in used.settings[name]:
-                    needs.add_setting(name, used.values[name], f"{reason}, of attachments that exist")
+                    needs.add_setting(name, ours, f"{reason}, of attachments that exist")
+            elif not is_certain:
+                needs.add_setting(name, ours, _UNREADABLE)
 
     def _hold_lock(self) -> t.ContextManager[None]:
         lock, what = self._paths.kernel_lock, "the kernel configuration"

@@ -211,6 +211,12 @@ def test_a_setting_that_recorded_attachments_need_is_not_restored(node: KernelSe
     assert actions(plan) == {FORWARD: "unchanged", "net.core.somaxconn": "restored"}
     assert "of attachments that exist" in node.settings_file.read_text()
     store.remove(("net", "blue", "eth0"))
+    broken = node.cache / "results" / "net-red-eth0"
+    broken.write_text("{")
+    left = Needs()
+    KernelSettings(str(node.cache), node.paths).add_needs_of_attachments(left)
+    assert actions(node.ensure(left)) == {FORWARD: "unchanged"}
+    broken.unlink()
     left = Needs()
     KernelSettings(str(node.cache), node.paths).add_needs_of_attachments(left)
     assert actions(node.ensure(left)) == {FORWARD: "restored"}

@@ -85,7 +85,7 @@ class RecordedRequests:
         delegation = catalogue.find_plugin_type(first.type).delegation
         if delegation is None or delegation.is_list:
             return self.to(first)
-        delegate = any_case(first.keys).get(delegation.key)
+        delegate = any_case(first.keys_for_plugin).get(delegation.key)
         return self._make(delegation.complete(delegate if isinstance(delegate, dict) else {}))
 
     def _make(self, keys: JsonObject) -> PluginRequest:

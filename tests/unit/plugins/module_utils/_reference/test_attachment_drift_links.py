@@ -315,3 +315,7 @@ def test_a_route_of_a_runtimes_record_without_table_is_compared_in_the_table_of_
     assert kernel.find_drift() == ("the route to 0.0.0.0/0 is missing",)
     ipam = {"type": "static", "routes": [{"dst": "0.0.0.0/0", "table": 100}, {"dst": "10.9.0.0/16", "table": 7}, 5]}
     assert kernel.find_drift(None, {"type": "bridge", "ipam": ipam}) == ()
+
+
+def test_a_delegate_has_numbers_with_an_integers_value_as_integers(kernel: DriftedKernel) -> None:
+    assert kernel.find_drift(None, {"type": "flannel", "delegate": {"type": "bridge", "mtu": 1500.0}}) == ()

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.boot_restoration import UNIT, without_boot_files
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import UNIT
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
 
@@ -26,14 +26,14 @@ ELSEWHERE = pathlib.Path("/run/opt")
 
 
 @pytest.fixture
-def clean(node: EngineNode) -> t.Iterator[EngineNode]:
+def without_opt(node: EngineNode) -> t.Iterator[EngineNode]:
     """Return a node whose /opt is empty and read-only."""
-    with without_boot_files(node), tmpfs("/opt", "ro"):
+    with tmpfs("/opt", "ro"):
         yield node
 
 
 @NEEDS_SYSTEMD
-def test_one_variable_moves_every_path_below_opt(clean: EngineNode, project: Project) -> None:
+def test_one_variable_moves_every_path_below_opt(without_opt: EngineNode, project: Project) -> None:
     variables: JsonObject = {
         "cni_node_concerns": "plugins\nnetworks\nattachments",
         "cni_node_conflists": [{"config": reference_networks.network(reference_networks.PTP, name="wire")}],

@@ -22,7 +22,6 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     FILES,
     LINK,
     command,
-    without_boot_files,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
@@ -31,12 +30,6 @@ from ansible_collections.cni.node.tests.support.namespaces import namespaces
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 NEEDS_SYSTEMD = pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd")
-
-
-@pytest.fixture
-def clean(node: EngineNode) -> t.Iterator[EngineNode]:
-    with without_boot_files(node):
-        yield node
 
 
 def item(name: str = "red", **keys: t.Any) -> JsonObject:
@@ -48,8 +41,8 @@ def paths(*changes: tuple[pathlib.Path, str]) -> list[JsonObject]:
 
 
 @NEEDS_SYSTEMD
-def test_persist_is_turned_on_and_off_without_changing_the_attachment(clean: EngineNode, project: Project) -> None:
-    open_network(clean, "lab")
+def test_persist_is_turned_on_and_off_without_changing_the_attachment(node: EngineNode, project: Project) -> None:
+    open_network(node, "lab")
     with namespaces("red"):
         played = project.play(
             [
@@ -67,7 +60,7 @@ def test_persist_is_turned_on_and_off_without_changing_the_attachment(clean: Eng
         {"red": "checked"},
     ]
     assert all(done.changed and done.entries[0]["changed"] for done in reports.values())
-    assert [call.command for call in clean.plugins.calls() if call.command in ("ADD", "DEL")] == ["ADD"]
+    assert [call.command for call in node.plugins.calls() if call.command in ("ADD", "DEL")] == ["ADD"]
     assert reports["on"].result["files"] == paths(*((path, "created") for path in FILES))
     assert reports["other means"].result["files"] == []
     assert reports["off"].result["files"] == paths(*((path, "removed") for path in reversed(FILES)))
@@ -85,8 +78,8 @@ def test_persist_is_turned_on_and_off_without_changing_the_attachment(clean: Eng
 
 
 @NEEDS_SYSTEMD
-def test_name_servers_of_an_unchanged_attachment_are_predicted(clean: EngineNode, project: Project) -> None:
-    open_network(clean, "lab", ADD=ScriptedAnswer(result={**RESULT, "dns": {"nameservers": ["10.9.0.1"]}}))
+def test_name_servers_of_an_unchanged_attachment_are_predicted(node: EngineNode, project: Project) -> None:
+    open_network(node, "lab", ADD=ScriptedAnswer(result={**RESULT, "dns": {"nameservers": ["10.9.0.1"]}}))
     with namespaces("red"):
         played = project.play(
             [
@@ -104,11 +97,11 @@ def test_name_servers_of_an_unchanged_attachment_are_predicted(clean: EngineNode
 
 
 @NEEDS_SYSTEMD
-def test_a_later_task_mends_the_boot_files_and_the_library(clean: EngineNode, project: Project) -> None:
-    open_network(clean, "lab")
+def test_a_later_task_mends_the_boot_files_and_the_library(node: EngineNode, project: Project) -> None:
+    open_network(node, "lab")
     with namespaces("red"):
         project.play([task("attach", ATTACHMENTS, {"attachments": [item(persist=True)]})]).succeeded()
-        assert clean.run("attachments", attachments=[item(persist=True)]).succeeded().result["files"] == []
+        assert node.run("attachments", attachments=[item(persist=True)]).succeeded().result["files"] == []
         library = pathlib.Path(libraries.describe_checkout().path)
         shutil.rmtree(library)
         LINK.unlink()
@@ -118,8 +111,8 @@ def test_a_later_task_mends_the_boot_files_and_the_library(clean: EngineNode, pr
         assert output == "unchanged: the attachment of red (eth0) to network lab, 10.9.0.2\n"
 
 
-def test_persist_is_refused_if_boot_files_cannot_be_written(clean: EngineNode, project: Project) -> None:
-    open_network(clean, "lab")
+def test_persist_is_refused_if_boot_files_cannot_be_written(node: EngineNode, project: Project) -> None:
+    open_network(node, "lab")
     elsewhere = item("/run/elsewhere/blue", persist=True)
     with namespaces("red"):
         played = project.play([task("no name", ATTACHMENTS, {"attachments": [item(), elsewhere]})])
@@ -132,9 +125,9 @@ def test_persist_is_refused_if_boot_files_cannot_be_written(clean: EngineNode, p
 
 
 @NEEDS_SYSTEMD
-def test_the_roles_pass_persist_on_and_remove_all_boot_files(clean: EngineNode, project: Project) -> None:
-    open_network(clean, "lab")
-    (clean.conf_dir / "10-lab.conflist").unlink()
+def test_the_roles_pass_persist_on_and_remove_all_boot_files(node: EngineNode, project: Project) -> None:
+    open_network(node, "lab")
+    (node.conf_dir / "10-lab.conflist").unlink()
     project.write("inventory/hosts", "node ansible_connection=local\n")
     variables: JsonObject = {
         "cni_node_concerns": ["networks", "attachments"],

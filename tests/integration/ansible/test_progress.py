@@ -21,13 +21,11 @@ from ansible_collections.cni.node.tests.integration.ansible.ansible_project impo
 )
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
-from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD, clean, item, paths
+from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD, item, paths
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import FILES
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-
-__all__ = ("clean",)
 
 NAMES = ("red", "blue", "green")
 # One container per call.
@@ -106,8 +104,8 @@ def test_check_mode_predicts_a_long_batch_and_a_second_run_changes_nothing(node:
 
 
 @NEEDS_SYSTEMD
-def test_a_long_batch_installs_the_boot_files_once(clean: EngineNode, project: Project) -> None:
-    open_network(clean, "lab")
+def test_a_long_batch_installs_the_boot_files_once(node: EngineNode, project: Project) -> None:
+    open_network(node, "lab")
     lasting = {"attachments": [item("red", persist=True), item("blue"), item("green")], **EACH}
     plain = {"attachments": [item("red"), item("blue"), item("green", persist=True)], **EACH}
     off = {"attachments": [item(name) for name in NAMES], **EACH}

@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 import configparser
-import contextlib
 import json
 import pathlib
 import shlex
-import shutil
 import subprocess
 import typing as t
 
@@ -20,7 +18,6 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 UNIT = pathlib.Path("/etc/systemd/system/cni-node-restore.service")
@@ -31,18 +28,6 @@ DNS = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
 REQUIRES_SYSTEMD = pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd")
 # For each test that restores.
 RESTORES = (pytest.mark.requires_root, pytest.mark.requires_plugins, REQUIRES_SYSTEMD)
-
-
-@contextlib.contextmanager
-def without_boot_files(node: EngineNode) -> t.Iterator[EngineNode]:
-    """Provide what `persist` needs, and remove the files that it writes outside CNI's directories, whatever the test's outcome."""
-    libraries.provide()
-    try:
-        yield node
-    finally:
-        shutil.rmtree(RESOLV_CONF.parent, ignore_errors=True)
-        for path in (UNIT, LINK):
-            path.unlink(missing_ok=True)
 
 
 def item(name: str = "blue", network: str = "net", **keys: t.Any) -> JsonObject:

@@ -12,7 +12,6 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.tests.integration.engine.boot_restoration import without_boot_files
 from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, Engine, EngineNode
 from ansible_collections.cni.node.tests.integration.engine.firewall_rules import NETWORK, map_port
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import (
@@ -84,10 +83,10 @@ def node(request: pytest.FixtureRequest, warm_python: WarmProgram) -> t.Iterator
 
 
 @pytest.fixture
-def clean(node: EngineNode) -> t.Iterator[EngineNode]:
-    """Return a node whose boot files are removed after the test."""
-    with without_boot_files(node):
-        yield node
+def restorable(node: EngineNode) -> EngineNode:
+    """Return a node with the library, which attachments that survive reboots need."""
+    libraries.provide()
+    return node
 
 
 @pytest.fixture

@@ -185,12 +185,12 @@ def test_gc_keeps_what_is_young_and_removes_what_the_settings_allow(node: Engine
 
 
 @REQUIRES_SYSTEMD
-def test_restore_does_what_the_unit_does_at_boot(clean: EngineNode, command: pathlib.Path) -> None:
+def test_restore_does_what_the_unit_does_at_boot(restorable: EngineNode, command: pathlib.Path) -> None:
     assert cni_node("restore") == (WELL, "no attachment has persist\n", "")
-    clean.write(reference_networks.network(reference_networks.bridge()))
-    clean.run("netns", names=["blue"]).succeeded()
-    clean.attach(item("blue"))
-    had = addresses(clean)
+    restorable.write(reference_networks.network(reference_networks.bridge()))
+    restorable.run("netns", names=["blue"]).succeeded()
+    restorable.attach(item("blue"))
+    had = addresses(restorable)
     with reboot():
         done = cni_node("restore")
         assert (done.status, done.err) == (WELL, "")
@@ -198,7 +198,7 @@ def test_restore_does_what_the_unit_does_at_boot(clean: EngineNode, command: pat
         assert message == "attachments: 1 recreated"
         assert heading.split() == ["NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "MAC", "ACTION"]
         assert line.split()[:4] == ["net", "blue", "eth0", *had["net-blue-eth0"]]
-        assert addresses(clean) == had
+        assert addresses(restorable) == had
         (entry,) = cni_node("restore", "--json").result["attachments"]
         assert (entry["action"], entry["changed"]) == ("unchanged", False)
 

@@ -88,8 +88,8 @@ def test_undecodable_values_are_refused_before_any_plugin_runs(node: EngineNode,
 class TestReboot:
     pytestmark = list(RESTORES)
 
-    def test_the_requested_address_is_assigned_again_after_a_reboot(self, clean: EngineNode) -> None:
-        node = clean
+    def test_the_requested_address_is_assigned_again_after_a_reboot(self, restorable: EngineNode) -> None:
+        node = restorable
         node.write(reference_networks.network(reference_networks.bridge()))
         make(node, "blue")
         desired = item(config_args={"ips": ["10.1.0.77"], "mac": MACS[0]})

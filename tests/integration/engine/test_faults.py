@@ -199,6 +199,6 @@ def test_the_next_repair_finishes_one_killed_at_any_boundary(trial: Trial, name:
 
 @persistent
 @REQUIRES_SYSTEMD
-def test_boot_files_are_complete_or_absent_after_a_killed_run(clean: EngineNode, trial: Trial) -> None:
+def test_boot_files_are_complete_or_absent_after_a_killed_run(restorable: EngineNode, trial: Trial) -> None:
     among = ("mkdir", "rename", "rmdir", "symlink", "unlink")
     assert operations(trial.inject_each("SIGKILL", among=among)) >= {"rename", "unlink"}

@@ -22,10 +22,10 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     boot,
     item,
     make,
-    without_boot_files,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import reboot
+from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -66,10 +66,10 @@ def kinds() -> dict[str, str]:
 
 
 @pytest.fixture
-def net(node: EngineNode) -> t.Iterator[EngineNode]:
+def net(node: EngineNode) -> EngineNode:
     node.write(reference_networks.network(reference_networks.bridge(), version="0.4.0"))
-    with without_boot_files(node):
-        yield node
+    libraries.provide()
+    return node
 
 
 def within_time(node: EngineNode, module: str, **arguments: t.Any) -> JsonObject:

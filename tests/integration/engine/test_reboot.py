@@ -43,8 +43,8 @@ in_both_modes = pytest.mark.parametrize("node", ["never", "always"], indirect=Tr
 
 
 @in_both_modes
-def test_attachments_are_restored_with_their_namespaces_and_addresses(clean: EngineNode) -> None:
-    node = clean
+def test_attachments_are_restored_with_their_namespaces_and_addresses(restorable: EngineNode) -> None:
+    node = restorable
     node.write(
         reference_networks.network(
             {**reference_networks.bridge(ipMasq=True), "dns": DNS},
@@ -102,10 +102,10 @@ CHAINS: dict[str, list[JsonObject]] = {
 )
 @pytest.mark.parametrize("plugins", CHAINS.values(), ids=CHAINS)
 def test_every_plugin_restores_after_its_state_is_lost(
-    clean: EngineNode, plugins: list[JsonObject], late: bool
+    restorable: EngineNode, plugins: list[JsonObject], late: bool
 ) -> None:
     """Restore even if the underlying link appears late; until then nothing is lost and nothing leaks."""
-    node = clean
+    node = restorable
     reference_networks.make_uplink()
     missing = reference_networks.missing_kind(plugins)
     if missing:
@@ -126,8 +126,8 @@ def test_every_plugin_restores_after_its_state_is_lost(
 
 
 @in_both_modes
-def test_an_address_that_was_allocated_since_is_replaced(clean: EngineNode) -> None:
-    node = clean
+def test_an_address_that_was_allocated_since_is_replaced(restorable: EngineNode) -> None:
+    node = restorable
     node.write(reference_networks.network(reference_networks.bridge()))
     make(node, "blue")
     node.attach(item())
@@ -139,8 +139,8 @@ def test_an_address_that_was_allocated_since_is_replaced(clean: EngineNode) -> N
         assert interface_addresses("blue") == ["10.1.0.3/16"]
 
 
-def test_no_lease_is_restored_to_a_directory_of_another_program(clean: EngineNode, tmp_path: pathlib.Path) -> None:
-    node = clean
+def test_no_lease_is_restored_to_a_directory_of_another_program(restorable: EngineNode, tmp_path: pathlib.Path) -> None:
+    node = restorable
     ipam = reference_networks.host_local("10.1.0.0/16", dataDir=str(tmp_path))
     node.write(reference_networks.network(reference_networks.bridge(ipam=ipam)))
     make(node, "blue")
@@ -159,8 +159,8 @@ def test_no_lease_is_restored_to_a_directory_of_another_program(clean: EngineNod
 
 
 @in_both_modes
-def test_a_failed_restoration_does_not_stop_the_others_and_is_retried(clean: EngineNode) -> None:
-    node = clean
+def test_a_failed_restoration_does_not_stop_the_others_and_is_retried(restorable: EngineNode) -> None:
+    node = restorable
     write_stalling_network(node)
     node.write(
         {
@@ -187,8 +187,8 @@ def test_a_failed_restoration_does_not_stop_the_others_and_is_retried(clean: Eng
 
 
 @in_both_modes
-def test_an_interrupted_removal_is_finished_and_not_restored(clean: EngineNode) -> None:
-    node = clean
+def test_an_interrupted_removal_is_finished_and_not_restored(restorable: EngineNode) -> None:
+    node = restorable
     write_stalling_network(node)
     make(node, "blue")
     node.attach(item())
@@ -206,8 +206,8 @@ def test_an_interrupted_removal_is_finished_and_not_restored(clean: EngineNode) 
 
 
 @in_both_modes
-def test_gc_before_the_restoration_removes_nothing_of_it(clean: EngineNode) -> None:
-    node = clean
+def test_gc_before_the_restoration_removes_nothing_of_it(restorable: EngineNode) -> None:
+    node = restorable
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))
     make(node, "blue")
     node.attach(item())
@@ -221,8 +221,8 @@ def test_gc_before_the_restoration_removes_nothing_of_it(clean: EngineNode) -> N
 
 
 @in_both_modes
-def test_name_servers_of_the_results_are_restored(clean: EngineNode) -> None:
-    node = clean
+def test_name_servers_of_the_results_are_restored(restorable: EngineNode) -> None:
+    node = restorable
     write_stalling_network(node)
     node.write(reference_networks.network({**reference_networks.bridge(), "dns": DNS}, {"type": "stall"}))
     make(node, "blue")
@@ -248,8 +248,8 @@ def test_name_servers_of_the_results_are_restored(clean: EngineNode) -> None:
         assert not RESOLV_CONF.parent.exists()
 
 
-def test_removing_the_last_attachment_removes_the_boot_files(clean: EngineNode) -> None:
-    node = clean
+def test_removing_the_last_attachment_removes_the_boot_files(restorable: EngineNode) -> None:
+    node = restorable
     node.write(reference_networks.network(reference_networks.bridge()))
     make(node, "red", "blue")
     done = node.run("attachments", attachments=[item("red"), item("blue")]).succeeded()
@@ -262,8 +262,8 @@ def test_removing_the_last_attachment_removes_the_boot_files(clean: EngineNode) 
     assert not any(os.path.lexists(path) for path in FILES)
 
 
-def test_records_of_several_directories_are_restored(clean: EngineNode) -> None:
-    node = clean
+def test_records_of_several_directories_are_restored(restorable: EngineNode) -> None:
+    node = restorable
     node.write(reference_networks.network(reference_networks.bridge()))
     make(node, "red", "blue")
     node.attach(item("red"))

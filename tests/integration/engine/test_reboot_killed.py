@@ -52,8 +52,8 @@ def killed_in(node: EngineNode, held_command: str) -> None:
 
 
 @pytest.mark.parametrize("held", ["DEL", "ADD"])
-def test_a_killed_restoration_is_finished_by_the_next_with_the_same_address(clean: EngineNode, held: str) -> None:
-    node = clean
+def test_a_killed_restoration_is_finished_by_the_next_with_the_same_address(restorable: EngineNode, held: str) -> None:
+    node = restorable
     write_stalling_network(node)
     make(node, "red", "blue")
     node.attach(item("red"), item("blue"))
@@ -69,9 +69,9 @@ def test_a_killed_restoration_is_finished_by_the_next_with_the_same_address(clea
         assert (addresses(node), node.leases("net")) == (had, leases)
 
 
-def test_restorations_killed_at_any_time_lose_nothing(clean: EngineNode) -> None:
+def test_restorations_killed_at_any_time_lose_nothing(restorable: EngineNode) -> None:
     """Kill each restoration a little later than the previous one."""
-    node = clean
+    node = restorable
     names = [f"c{number}" for number in range(4)]
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), reference_networks.PORTMAP))
     make(node, *names)
@@ -91,9 +91,9 @@ def test_restorations_killed_at_any_time_lose_nothing(clean: EngineNode) -> None
             assert [interface_addresses(name) for name in names] == [had[f"net-{name}-eth0"] for name in names]
 
 
-def test_a_restoration_killed_at_any_boundary_is_finished_by_the_next(clean: EngineNode) -> None:
+def test_a_restoration_killed_at_any_boundary_is_finished_by_the_next(restorable: EngineNode) -> None:
     """Kill before and after each plugin, flush, rename and removal."""
-    node = clean
+    node = restorable
     node.write(reference_networks.network({**reference_networks.bridge(), "dns": DNS}))
     make(node, "blue")
     node.attach(item())

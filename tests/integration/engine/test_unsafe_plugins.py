@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import typing as t
 
 import pytest
 
@@ -19,9 +18,9 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     boot,
     item,
     make,
-    without_boot_files,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.support import libraries
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 pytestmark = pytest.mark.requires_root
@@ -32,12 +31,12 @@ ALLOWED = {"allow_world_writable_plugins": True}
 
 
 @pytest.fixture
-def lab(node: EngineNode) -> t.Iterator[EngineNode]:
+def lab(node: EngineNode) -> EngineNode:
     for name in ("lab", "delegated"):
         node.plugins.write(name, ADD=ScriptedAnswer(result=RESULT))
     node.write(reference_networks.network(LAB, version="1.1.0"))
-    with without_boot_files(node):
-        yield node
+    libraries.provide()
+    return node
 
 
 def red() -> JsonObject:

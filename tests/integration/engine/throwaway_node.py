@@ -17,7 +17,16 @@ import uuid
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, syscall
 from ansible_collections.cni.node.tests.support import sandbox
 
-DIRECTORIES = ("/run", "/etc/cni", "/etc/modules-load.d", "/etc/sysctl.d", "/opt/cni", "/var/lib/cni")
+DIRECTORIES = (
+    "/run",
+    "/etc/cni",
+    "/etc/modules-load.d",
+    "/etc/netns",
+    "/etc/sysctl.d",
+    "/etc/systemd/system",
+    "/opt/cni",
+    "/var/lib/cni",
+)
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 

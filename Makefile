@@ -59,7 +59,7 @@ conformance:  ## one test for each behaviour that the CNI specification requires
 integration:  ## the engine and the built-in plugins beside real ones, in a throw-away sandbox (root)
 uml:          ## tests of `integration` that need another kernel, on one that runs as a process (root)
 ansible:      ## modules, roles, playbooks and pages with real plugins, in a throw-away sandbox (root)
-molecule:     ## roles and playbooks on a fleet of nodes over SSH (root); SCENARIO="NAME..." for some
+molecule:     ## scenarios of roles and playbooks on a fleet of nodes over SSH (root); SCENARIO="NAME..." for some
 browser:      ## the fleet's report and the documentation site in headless Chromium
 controller:   ## the project, image, navigator settings and rulebook for automation controllers
 vm:           ## a booted virtual machine from provisioning to reboot, in some 40 minutes (root)

@@ -96,10 +96,15 @@ class HeldDirectory:
             return False
         try:
             with self._open_unnamed() or open(name, "xb", buffering=0, opener=self._open) as stream:
-                os.fchmod(stream.fileno(), 0o600)
-                write_all(stream, content)
-                if flush:
-                    os.fsync(stream.fileno())
+                try:
+                    os.fchmod(stream.fileno(), 0o600)
+                    write_all(stream, content)
+                    if flush:
+                        os.fsync(stream.fileno())
+                except OSError:
+                    if stream.name == name:
+                        self.unlink(name)
+                    raise
                 if stream.name != name:
                     os.link(f"/proc/self/fd/{stream.fileno()}", name, dst_dir_fd=self.descriptor)
             if flush:

@@ -27,7 +27,12 @@ def room_for(size: int) -> t.Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_file_of_which_only_a_part_can_be_written_is_not_created(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("has_unnamed_files", [True, False])
+def test_a_file_of_which_only_a_part_can_be_written_is_not_created(
+    tmp_path: pathlib.Path, has_unnamed_files: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_unnamed_files:  # the kernel then answers as for a file system without them
+        monkeypatch.setattr(os, "O_TMPFILE", os.O_DIRECTORY)
     with hold_directory(str(tmp_path)) as directory, room_for(10):
         assert directory is not None
         with pytest.raises(CniError) as raised:

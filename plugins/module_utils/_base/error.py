@@ -96,13 +96,19 @@ def io_errors(action: str, path: str) -> t.Iterator[None]:
 
 
 def as_error(exc: Exception) -> CniError:
-    """Return a `CniError` as it is; wrap any other exception as an internal error with its location."""
+    """Return a `CniError` as it is; wrap an `OSError` as a failure of input or output, and others as internal errors.
+
+    Both have the location in the code.
+    """
     if isinstance(exc, CniError):
         return exc
-    import traceback  # slow to load, and needed only for bugs
+    import traceback  # slow to load, and rarely needed
 
     at = traceback.extract_tb(exc.__traceback__)[-1]
     where = f"in {at.name}, {os.path.basename(at.filename)}:{at.lineno}"
+    if isinstance(exc, OSError) and exc.errno is not None:  # without a number, Python itself has raised it
+        named = [os.fsdecode(name) for name in (exc.filename, exc.filename2) if isinstance(name, (str, bytes))]
+        return io_error("access", " or ".join(named) or "a file or socket", exc).with_detail(where)
     return CniError(
         Code.INTERNAL,
         f"unexpected {type(exc).__name__}: {exc}",

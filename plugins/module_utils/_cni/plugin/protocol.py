@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
@@ -66,9 +66,10 @@ def call(plugin: Plugin, content: bytes, parameters: Parameters, executor: Execu
     try:
         result = operations[parameters.command](request)
         return b"" if result is None else json_text.encode(_complete_output(result.to(request.version)))
-    except CniError as exc:
-        code = exc.code if exc.code in _CODES_OF_PLUGINS or exc.code >= _FIRST_OWN_CODE else Code.INTERNAL
-        raise CniError(code, exc.msg, exc.details) from exc
+    except (CniError, OSError) as exc:
+        error = as_error(exc)
+        code = error.code if error.code in _CODES_OF_PLUGINS or error.code >= _FIRST_OWN_CODE else Code.INTERNAL
+        raise CniError(code, error.msg, error.details) from exc
 
 
 def _read_request(plugin: Plugin, content: bytes, parameters: Parameters, executor: Executor) -> PluginRequest:

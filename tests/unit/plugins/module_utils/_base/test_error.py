@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import pickle
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error, io_error
 
 SPECIFICATION = {
     1: Code.INCOMPATIBLE_VERSION,
@@ -86,3 +87,35 @@ def test_a_permission_error_without_root_suggests_become(
     error = io_error("open", "/x", OSError(number, os.strerror(number)))
     assert ("become: true" in error.details) is (user != 0)
     assert not io_error("open", "/x", OSError(errno.ENOENT, "No such file or directory")).details
+
+
+def _as_error(raised: Exception) -> CniError:
+    try:
+        raise raised
+    except Exception as exc:
+        return as_error(exc)
+
+
+@pytest.mark.parametrize(
+    ("names", "where"),
+    [
+        (("/x",), "/x"),
+        ((b"/x\xff\n", None, "/y"), "/x\\udcff\\n or /y"),
+        ((3,), "a file or socket"),
+        ((), "a file or socket"),
+    ],
+)
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EACCES])
+def test_an_unexpected_error_of_the_system_is_a_failure_of_input_or_output(
+    names: tuple[str | bytes | int | None, ...], where: str, number: int
+) -> None:
+    error = _as_error(OSError(number, os.strerror(number), *names))
+    assert (error.code, error.msg) == (Code.IO_FAILURE, f"cannot access {where}: {os.strerror(number)}")
+    assert error.details.startswith("in _as_error, test_error.py:")
+
+
+@pytest.mark.parametrize("exc", [io.UnsupportedOperation("not writable"), OSError("odd"), ValueError("odd")])
+def test_any_other_unexpected_error_is_a_bug(exc: Exception) -> None:
+    error = _as_error(exc)
+    assert (error.code, error.msg) == (Code.INTERNAL, f"unexpected {type(exc).__name__}: {exc}")
+    assert error.details.endswith("; please report it to cni.node")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pathlib
 import typing as t
 
@@ -235,6 +236,14 @@ def test_an_exception_of_a_plugin_is_printed_as_an_error_with_its_place(executab
     error = executable.error(FakePlugin(fail), "ADD")
     assert (error["code"], error["msg"]) == (999, "unexpected KeyError: 'x'")
     assert "in fail, test_program.py:" in error["details"]
+
+
+def test_an_error_of_the_system_has_the_code_of_other_errors_of_a_plugin(executable: Executable) -> None:
+    def fail(request: PluginRequest) -> None:
+        os.listdir("/proc/1/missing")
+
+    error = executable.error(FakePlugin(fail), "ADD")
+    assert (error["code"], error["msg"]) == (999, "cannot access /proc/1/missing: No such file or directory")
 
 
 def test_standard_error_of_a_delegated_executable_is_forwarded(

@@ -434,13 +434,16 @@ files:
       returned: always
       sample: /etc/systemd/system/cni-node-restore.service
     action:
-      description: What was done to the file.
+      description:
+        - What was done to the file.
+        - V(reloaded) with the path C(/run/cni-node-reload) is for units that a killed run had changed, and that systemd reads now.
       type: str
       returned: always
       choices:
         - created
         - changed
         - removed
+        - reloaded
 summary:
   description:
     - Number of attachments by action.

@@ -232,7 +232,9 @@ files:
       returned: always
       sample: /etc/systemd/system/cni-node-dhcp.socket
     action:
-      description: What was done, or would be done in check mode.
+      description:
+        - What was done, or would be done in check mode.
+        - V(reloaded) with the path C(/run/cni-node-reload) is for units that a killed run had changed, and that systemd reads now.
       type: str
       returned: always
       choices:
@@ -240,6 +242,7 @@ files:
         - changed
         - removed
         - started
+        - reloaded
 findings:
   description:
     - Errors and warnings of the validation, in the form that P(cni.node.conflist_findings#filter) returns.

@@ -271,7 +271,9 @@ files:
       returned: always
       sample: /etc/systemd/system/cni-node-repair.service
     action:
-      description: What was done to the file; V(started) for a unit that did not run, such as after a run that was killed.
+      description:
+        - What was done to the file; V(started) for a unit that did not run as its file describes, such as after a run that was killed.
+        - V(reloaded) with the path C(/run/cni-node-reload) is for units that a killed run had changed, and that systemd reads now.
       type: str
       returned: always
       choices:
@@ -279,6 +281,7 @@ files:
         - changed
         - removed
         - started
+        - reloaded
 summary:
   description:
     - The number of attachments by action, V(unchanged) included.

@@ -23,6 +23,7 @@ class NodePaths(t.NamedTuple):
         restore_unit: The systemd unit that restores attachments at boot.
         restore_link: Enables the unit.
         restore_lock: Held while these files are compared with the records and changed.
+        reload_mark: Exists while systemd has to read changed units; lists those that it has to start again.
         unit_dir: The units that repair attachments, and the links that enable them.
         watch_state: What the service that repairs attachments has repaired since the node was booted.
         plugin_answers: What plugins have answered to `node_info` since the node was booted.
@@ -47,6 +48,7 @@ class NodePaths(t.NamedTuple):
     restore_unit: str = "/etc/systemd/system/cni-node-restore.service"
     restore_link: str = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.service"
     restore_lock: str = "/run/cni-node-restore.lock"
+    reload_mark: str = "/run/cni-node-reload"
     unit_dir: str = "/etc/systemd/system"
     watch_state: str = "/run/cni-node-watch/state.json"
     plugin_answers: str = "/run/cni-node-plugin-answers.json"

@@ -124,9 +124,9 @@ def _warn_of_library(module: AnsibleModule) -> None:
 
 
 def _prepares_boot(params: t.Mapping[str, t.Any], paths: NodePaths, *, dry_run: bool) -> bool:
-    """Return whether the node needs the files for restoration at boot, or already has them."""
+    """Return whether the node needs the files for restoration at boot, or already has them, or has to read them again."""
     if not any(item["persist"] and item["state"] == "present" for item in params["attachments"]):
-        return os.path.lexists(paths.restore_unit)
+        return os.path.lexists(paths.restore_unit) or os.path.lexists(paths.reload_mark)
     # Loaded only where something is restored.
     from ansible_collections.cni.node.plugins.module_utils._linux import mount_propagation
     from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit

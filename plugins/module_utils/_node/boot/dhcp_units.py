@@ -15,12 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
-    FileChange,
-    apply,
-    plan_change,
-    remove_empty,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, plan_change
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.dhcp_daemon import find_fault
 
 SOCKET_UNIT = "cni-node-dhcp.socket"
@@ -116,9 +111,9 @@ class DhcpUnits:
         texts = {} if executable is None else self._texts(executable)
         files = [plan_change(path, texts.get(path)) for path in (self._service, self._socket_unit)]
         link = unit_files.plan_link(self._link, self._socket_unit if texts else None)
-        changes = [change for change in (*files, link) if change.changed]
         if executable is None:
-            return changes[::-1]
+            return unit_files.plan(self._paths, (link, *files[::-1]))
+        changes = unit_files.plan(self._paths, (*files, link))
         if self.can_start() and find_fault(self._paths.dhcp_socket):
             listens = f"{SOCKET_UNIT} listens\n".encode()
             changes.append(
@@ -127,23 +122,14 @@ class DhcpUnits:
         return changes
 
     def carry_out(self, changes: t.Sequence[FileChange]) -> None:
-        """Apply changes. If systemd is running, it loads them, and starts or stops the units.
+        """Apply changes, as `unit_files.carry_out`.
 
         A running daemon is not restarted, because it would forget its leases.
         """
         removed = [change.path for change in changes if change.after is None]
         stopped = [os.path.basename(path) for path in (self._socket_unit, self._service) if path in removed]
-        if stopped:
-            unit_files.systemctl(self._paths, "stop", *stopped)
-        files = [change for change in changes if change.action != unit_files.STARTED]
-        for change in files:
-            (unit_files.apply_link if change.path == self._link else apply)(change)
-            if change.path == self._link and change.after is None:
-                remove_empty(os.path.dirname(self._link))
-        if files:
-            unit_files.systemctl(self._paths, "daemon-reload")
-        if len(files) < len(changes):
-            unit_files.systemctl(self._paths, "start", SOCKET_UNIT)
+        starts = any(change.action == unit_files.STARTED for change in changes)
+        unit_files.carry_out(self._paths, changes, stopped=stopped, then=["start", SOCKET_UNIT] if starts else ())
 
     def _texts(self, executable: str) -> dict[str, bytes]:
         """Return the content of each unit by its path."""

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf import ResolvConfFiles
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import read_restorable
 from ansible_collections.cni.node.plugins.module_utils._node.boot.systemd_unit import SystemdUnit
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, say_done
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 
 _ADDS = (Action.ADDED, Action.RECREATED)
@@ -63,9 +63,11 @@ def prepare(
         systemd_unit, resolv_conf = SystemdUnit(paths), ResolvConfFiles(paths)
         plan = _plan(os.path.abspath(cache_dir), predicted, systemd_unit, resolv_conf, dry_run=dry_run)
         if not dry_run:
-            for change in plan.resolv_conf:
-                resolv_conf.carry_out(change)
-            systemd_unit.carry_out(plan.unit)
+            with say_done() as done:
+                for change in plan.resolv_conf:
+                    resolv_conf.carry_out(change)
+                    done["changed"].append(change.path)
+            systemd_unit.carry_out(plan.unit, done)
             if plan.library is not None:
                 register(plan.library, [paths.restore_unit])
     return [*plan.unit, *plan.resolv_conf], plan.warnings

@@ -21,12 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files, watch_unit
 from ansible_collections.cni.node.plugins.module_utils._node.boot.main import REPAIR, WATCH
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
-    FileChange,
-    apply,
-    plan_change,
-    remove_empty,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, plan_change
 from ansible_collections.cni.node.plugins.module_utils._node.library.users import register
 
 # Services that replace the rules of the node when they start or reload. Those that a node does not have are ignored.
@@ -186,41 +181,21 @@ class RepairUnits:
         ]
         enabled = self._links(settings) if files else {}
         changes += [unit_files.plan_link(link, enabled.get(link)) for link in self._links()]
-        changes = [change for change in (changes if files else changes[::-1]) if change.changed]
+        changes = unit_files.plan(self._paths, changes if files else changes[::-1])
         written = {change.path for change in changes}
         unchanged = [name for name in _RUNNING if self._path(name) in files.keys() - written]
         return [*changes, *map(self._plan_start, unit_files.list_idle(self._paths, unchanged))]
 
     def carry_out(self, changes: t.Sequence[FileChange]) -> None:
-        """Apply changes. If systemd is running, it loads them, and starts or stops the units."""
+        """Apply changes, as `unit_files.carry_out`."""
         removed = {change.path for change in changes if change.after is None}
-        stopped = [name for name in reversed(_RUNNING) if self._path(name) in removed]
-        if stopped:
-            unit_files.systemctl(self._paths, "stop", *stopped)
-        links = self._links()
-        for change in changes:
-            if change.action == unit_files.STARTED:
-                continue
-            (unit_files.apply_link if change.path in links else apply)(change)
-            if change.after is None:
-                self._remove_directory_of(change.path)
-        if changes:
-            unit_files.systemctl(self._paths, "daemon-reload")
-        self._start(changes)
-
-    def _start(self, changes: t.Sequence[FileChange]) -> None:
         written = {change.path for change in changes if change.after is not None}
+        stopped = [name for name in reversed(_RUNNING) if self._path(name) in removed]
         started = [name for name in _RUNNING if self._path(name) in written]
-        if started:
-            unit_files.systemctl(self._paths, "restart", *started)
+        unit_files.carry_out(self._paths, changes, stopped=stopped, then=["restart", *started] if started else ())
 
     def _plan_start(self, name: str) -> FileChange:
         return FileChange("", self._path(name), unit_files.STARTED, b"not running\n", b"running\n")
-
-    def _remove_directory_of(self, path: str) -> None:
-        directory = os.path.dirname(path)
-        if directory != self._paths.unit_dir:
-            remove_empty(directory)
 
     def _files(self, settings: RepairSettings, library: Library) -> dict[str, bytes]:
         """Return the content of each unit by its path."""

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply, plan_change
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import Done, FileChange, plan_change
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import OWNERS, RUNTIMES
 
 _LIST = "# cache_dirs: "
@@ -79,14 +79,11 @@ class SystemdUnit:
         unit = plan_change(self._paths.restore_unit, text)
         link = unit_files.plan_link(self._paths.restore_link, self._paths.restore_unit if text else None)
         # The unit lists the directories, so it is written first and removed last.
-        return [change for change in ((unit, link) if text else (link, unit)) if change.changed]
+        return unit_files.plan(self._paths, (unit, link) if text else (link, unit))
 
-    def carry_out(self, changes: t.Sequence[FileChange]) -> None:
-        """Apply changes, and reload systemd if it is running."""
-        for change in changes:
-            (unit_files.apply_link if change.path == self._paths.restore_link else apply)(change)
-        if changes:
-            unit_files.systemctl(self._paths, "daemon-reload")
+    def carry_out(self, changes: t.Sequence[FileChange], done: Done | None = None) -> None:
+        """Apply changes, as `unit_files.carry_out`."""
+        unit_files.carry_out(self._paths, changes, done=done)
 
 
 def _describe_unit(directories: t.Sequence[str], library: Library) -> str:

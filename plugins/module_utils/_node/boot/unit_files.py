@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Make units of systemd: their lines, links and commands."""
+"""Make units of systemd: their lines and links, how their changes are carried out, and what a killed run has left to do."""
 
 from __future__ import annotations
 
@@ -19,10 +19,17 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter, program, service
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
+    Done,
+    FileChange,
+    apply,
+    remove_empty,
+    say_done,
+)
 
-# The action of a change that starts a unit.
-STARTED = "started"
+# Actions of changes that write no file: a unit is started, or systemd reads all units.
+STARTED, RELOADED = "started", "reloaded"
+_RELOAD = "daemon-reload"
 _INSTALLED = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 _PLAIN = re.compile(r"[A-Za-z0-9_./+-]+")
 
@@ -52,14 +59,59 @@ def require_systemd(systemd_dir: str, purpose: str, alternative: str) -> None:
 def systemctl(paths: NodePaths, *arguments: str) -> None:
     """Run systemctl if systemd is running."""
     path = program.find("systemctl")
-    if path and os.path.isdir(paths.systemd_dir):
+    if path and _is_running(paths):
         program.output([path, *arguments])
 
 
 def list_idle(paths: NodePaths, units: t.Sequence[str]) -> list[str]:
     """Return those of the units that systemd has but does not run as their files describe them; none if it is not running."""
-    idle = service.list_idle_units(units) if os.path.isdir(paths.systemd_dir) else ()
+    idle = service.list_idle_units(units) | _read_pending(paths) if _is_running(paths) else ()
     return [name for name in units if name in idle]
+
+
+def plan(paths: NodePaths, changes: t.Iterable[FileChange]) -> list[FileChange]:
+    """Return those changes that are needed or, without any, the reload that an earlier run did not come to."""
+    needed = [change for change in changes if change.changed]
+    if needed or _RELOAD not in _read_pending(paths):
+        return needed
+    return [FileChange("", paths.reload_mark, RELOADED, b"units changed since systemd read them\n", b"")]
+
+
+def carry_out(
+    paths: NodePaths,
+    changes: t.Sequence[FileChange],
+    *,
+    stopped: t.Sequence[str] = (),
+    then: t.Sequence[str] = (),
+    done: Done | None = None,
+) -> None:
+    """Apply changes of units and links. If systemd is running, it reads them, and starts or stops units.
+
+    What is left of this after a kill or an error is in a file until a later run has done it.
+
+    Args:
+        stopped: The units to stop first.
+        then: A command of systemctl after the reload, and its units.
+        done: As `say_done`; an error says what was done before it.
+    """
+    if not changes:
+        return
+    pending = (_read_pending(paths) | {_RELOAD, *then[1:]}) - {*stopped}
+    with say_done(done) as clauses:
+        _write_pending(paths, pending)
+        if stopped:
+            systemctl(paths, "stop", *stopped)
+            clauses["stopped"] += stopped
+        for change in changes:
+            if change.action not in (STARTED, RELOADED):
+                _apply(change)
+                clauses["changed"].append(change.path)
+        systemctl(paths, _RELOAD)
+        clauses["reloaded"].append("systemd")
+        _write_pending(paths, pending - {_RELOAD})
+        if then:
+            systemctl(paths, *then)
+            _write_pending(paths, pending - {_RELOAD, *then[1:]})
 
 
 def read_comments(path: str, key: str) -> list[t.Any]:
@@ -100,15 +152,41 @@ def plan_link(path: str, target: str | None) -> FileChange:
     return FileChange("", path, action, before, after)
 
 
-def apply_link(change: FileChange) -> None:
-    """Carry out the change of a symbolic link."""
+def _apply(change: FileChange) -> None:
+    """Carry out the change of a unit, or of the link in a directory TARGET.wants that enables one."""
+    directory = os.path.dirname(change.path)
+    if not directory.endswith(".wants"):
+        apply(change)
+        return
     if change.before is not None:
         durable.remove(change.path)
     if change.after is not None:
-        durable.make_directory(os.path.dirname(change.path))
+        durable.make_directory(directory)
         with io_errors("make the link", change.path):
             os.symlink(change.after, change.path)
-            durable.sync_directory(os.path.dirname(change.path))
+            durable.sync_directory(directory)
+    else:
+        remove_empty(directory)
+
+
+def _is_running(paths: NodePaths) -> bool:
+    return os.path.isdir(paths.systemd_dir)
+
+
+def _read_pending(paths: NodePaths) -> set[str]:
+    """Return what systemd has yet to do: `_RELOAD`, and names of units that it has to start again."""
+    return (
+        set((durable.read(paths.reload_mark) or b"").decode("utf-8", "replace").splitlines())
+        if _is_running(paths)
+        else set()
+    )
+
+
+def _write_pending(paths: NodePaths, pending: t.Collection[str]) -> None:
+    if pending and _is_running(paths):
+        durable.write(paths.reload_mark, "".join(f"{word}\n" for word in sorted(pending)).encode())
+    else:
+        durable.remove(paths.reload_mark)
 
 
 def _quote(word: str) -> str:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import errno
 import os
@@ -25,6 +26,9 @@ if t.TYPE_CHECKING:
 _MODE = 0o644
 _SIZE_LIMIT = 4 * 1024 * 1024
 _REMOVAL = {"before": "file", "after": "absent"}
+
+# What a run has done: objects by the past participle of the verb, such as paths by "changed".
+Done = t.Mapping[str, t.Sequence[str]]
 
 
 class FileChange(t.NamedTuple):
@@ -111,23 +115,30 @@ def require_writable(changes: t.Iterable[FileChange]) -> None:
             raise io_error("write", change.path, OSError(number, os.strerror(number)))
 
 
-def apply_all(changes: t.Iterable[FileChange], done: str = "") -> None:
-    """Carry out changes one after the other. An error says what was done before it.
+@contextlib.contextmanager
+def say_done(done: Done | None = None) -> t.Iterator[dict[str, list[str]]]:
+    """Let an error in the block say what was done before it. The block adds that to what it gets: objects by their verb.
 
     Args:
-        done: A clause about what has been done before; empty for nothing.
+        done: What has been done before the block.
     """
-    written: list[str] = []
-    for change in changes:
-        try:
+    clauses = collections.defaultdict(list, {verb: [*objects] for verb, objects in (done or {}).items()})
+    try:
+        yield clauses
+    except CniError as exc:
+        before = " and ".join(f"{verb} {', '.join(objects)}" for verb, objects in clauses.items() if objects)
+        if not before:
+            raise
+        raise exc.with_detail(f"before that, this run has {before}; run it again") from exc
+
+
+def apply_all(changes: t.Iterable[FileChange], done: Done | None = None) -> None:
+    """Carry out changes one after the other. An error says what was done before it, as `say_done`."""
+    with say_done(done) as clauses:
+        for change in changes:
             apply(change)
-        except CniError as exc:
-            before = " and ".join(filter(None, (done, f"changed {', '.join(written)}" if written else "")))
-            if not before:
-                raise
-            raise exc.with_detail(f"before that, this run has {before}; run it again") from exc
-        if change.changed:
-            written.append(change.path)
+            if change.changed:
+                clauses["changed"].append(change.path)
 
 
 def apply(change: FileChange) -> None:

@@ -125,7 +125,7 @@ class KernelSettings:
         changes = _with_current_values(sorted(filter(_is_enforced, plan.settings), key=_write_order))
         self._saved.save(self._values_to_save(changes))
         _write(changes, plan.loaded)
-        apply_all(plan.files, "set kernel settings" if plan.written else "")
+        apply_all(plan.files, {"set": ["kernel settings"] if plan.written else []})
         managed = {change.name for change in plan.settings if change.action in ("set", "unchanged")}
         final = {name: SavedValue(saved.before, saved.ours) for name, saved in self._saved.settings.items()}
         # A setting that again has its first value needs no restoration later.

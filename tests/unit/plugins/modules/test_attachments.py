@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY, FOLLOWING_KEY
+from ansible_collections.cni.node.plugins.module_utils._node.boot import unit_files
 from ansible_collections.cni.node.plugins.modules import attachments
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
@@ -358,3 +359,17 @@ def test_the_architecture_says_where_each_option_takes_effect() -> None:
     page = pathlib.Path(__file__).parents[4] / "docs" / "architecture.md"
     table = page.read_text(encoding="utf-8").partition("### Where its options take effect")[2].partition("## ")[0]
     assert [option for option in sorted(options) if f"`{option}`" not in table and f"[].{option}`" not in table] == []
+
+
+def test_units_that_a_killed_run_removed_are_forgotten_by_systemd(
+    ensure: Ensure, run: ModuleRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(unit_files, "systemctl", lambda dummy, *arguments: calls.append(" ".join(arguments)))
+    pathlib.Path(run.paths.systemd_dir).mkdir(parents=True)
+    pathlib.Path(run.paths.reload_mark).write_text("daemon-reload\n", encoding="ascii")
+    reload = [{"path": run.paths.reload_mark, "action": "reloaded"}]
+    predicted, done, settled = ensure(check_mode=True).ok(), ensure().ok(), ensure().ok()
+    assert (predicted["changed"], predicted["files"], done["files"]) == (True, reload, reload)
+    assert calls == ["daemon-reload"]
+    assert settled["changed"] is False

@@ -93,7 +93,7 @@ def test_a_socket_that_was_stopped_is_started_again(paths: NodePaths, systemctl:
     settle(paths)
     systemctl.clear()
     assert settle(paths) == (STARTED, [])
-    assert systemctl == [f"start {SOCKET_UNIT}"]
+    assert systemctl == ["daemon-reload", f"start {SOCKET_UNIT}"]
 
 
 def test_a_running_daemon_is_not_restarted_for_another_executable(paths: NodePaths, systemctl: list[str]) -> None:

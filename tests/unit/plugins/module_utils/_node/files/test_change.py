@@ -9,7 +9,7 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply_all
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import Done, FileChange, apply_all
 
 
 def change(path: pathlib.Path) -> FileChange:
@@ -17,9 +17,9 @@ def change(path: pathlib.Path) -> FileChange:
 
 
 @pytest.mark.parametrize(
-    ("done", "before"), [("", "changed {}"), ("set kernel settings", "set kernel settings and changed {}")]
+    ("done", "before"), [({}, "changed {}"), ({"set": ["kernel settings"]}, "set kernel settings and changed {}")]
 )
-def test_an_error_says_what_was_done_before_it(tmp_path: pathlib.Path, done: str, before: str) -> None:
+def test_an_error_says_what_was_done_before_it(tmp_path: pathlib.Path, done: Done, before: str) -> None:
     first, second = tmp_path / "first", tmp_path / "file" / "second"
     (tmp_path / "file").touch()
     with pytest.raises(CniError) as raised:

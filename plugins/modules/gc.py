@@ -167,6 +167,15 @@ options:
         description:
           - The earlier content of the file.
         type: str
+  removed_networks:
+    description:
+      - Configurations of networks that an earlier run may have removed without coming to this module, such as those in the
+        variables of a playbook. Those that O(conf_dir) has are left out.
+      - For these networks, the same resources are removed as for O(removed_conflists), under the same conditions. In addition,
+        a bridge must have the address of one of their gateways, which shows that the plugin made it.
+    type: list
+    elements: dict
+    default: []
   removed_attachments:
     description:
       - The value RV(cni.node.attachments#module:attachments) that an earlier task with M(cni.node.attachments) returned.

@@ -98,29 +98,43 @@ def _key(entry: t.Mapping[str, t.Any]) -> Key:
     return Attachment(network, container_id, ifname).require_identity().key
 
 
+def read_networks(configurations: t.Iterable[t.Mapping[str, t.Any]], directory: str) -> list[NetworkConfiguration]:
+    """Return networks that are given as data, as files of a directory would define them."""
+    # The path stands for a file that does not exist.
+    path = os.path.join(directory, REMOVED)
+    return _parse_valid(PlannedFile(path, REMOVED, config.encode(keys).decode()) for keys in configurations)
+
+
+def _parse_valid(files: t.Iterable[PlannedFile]) -> list[NetworkConfiguration]:
+    """Return the networks of files. Invalid ones are left out: no plugin has run with them."""
+    networks = []
+    for file in files:
+        with contextlib.suppress(CniError):
+            networks.append(parse_planned_file(file))
+    return networks
+
+
 @dataclasses.dataclass(frozen=True)
 class Removal:
     """Networks and attachments that earlier tasks have removed, or would have in check mode.
 
     Attributes:
         files: Files of networks.
+        earlier: Networks that an earlier run may have removed: nothing shows that this collection had them.
         attachments: Used only in check mode, in which their records still exist.
     """
 
     files: tuple[PlannedFile, ...] = ()
     attachments: frozenset[Key] = frozenset()
+    earlier: tuple[NetworkConfiguration, ...] = ()
 
     @property
     def paths(self) -> frozenset[str]:
         return frozenset(file.path for file in self.files)
 
     def networks(self) -> list[NetworkConfiguration]:
-        """Return the removed networks. Invalid files are left out: no plugin has run with them."""
-        networks = []
-        for file in self.files:
-            with contextlib.suppress(CniError):
-                networks.append(parse_planned_file(file))
-        return networks
+        """Return the networks of the files."""
+        return _parse_valid(self.files)
 
 
 NOTHING_REMOVED = Removal()

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -17,10 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.node_paths import N
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import (
     REMOVED,
     Removal,
+    read_networks,
     read_planned_files,
     read_removed_attachments,
     with_planned,
@@ -52,6 +55,7 @@ ARGUMENTS: t.Final[arguments.Spec] = {
     "release": {"type": "list", "elements": "str", "default": []},
     "confirm": {"type": "bool", "default": False},
     "removed_conflists": RETURNED,
+    "removed_networks": {"type": "list", "elements": "dict", "default": []},
     "removed_attachments": {"type": "list", "elements": "dict", "default": []},
     **arguments.CONF_DIR,
     **arguments.PLUGIN_DIRS,
@@ -70,8 +74,8 @@ def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     names = [check_network_name(name, f"networks[{position}]") for position, name in enumerate(params["networks"])]
     policy = make_policy(params, dry_run=module.check_mode)
     runtime = make_runtime(params, paths, timeout)
-    removal = _read_removal(params["removed_conflists"], params["removed_attachments"])
     networks = conf_dir.load(params["conf_dir"])
+    removal = _read_removal(params, networks)
     if removal.files and module.check_mode:
         networks = with_planned(networks, removal.files)
     valid = _read_valid_attachments(params["valid_attachments"])
@@ -118,12 +122,17 @@ def _read_valid_attachments(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> 
     return ValidAttachments(frozenset(keys))
 
 
-def _read_removal(
-    conflists: t.Sequence[t.Mapping[str, t.Any]], attachments: t.Sequence[t.Mapping[str, t.Any]]
-) -> Removal:
-    """Return the files and attachments that earlier tasks removed, read from their results."""
-    files = tuple(read_planned_files(entry for entry in conflists if entry["action"] == REMOVED))
-    return Removal(files, read_removed_attachments(attachments))
+def _read_removal(params: t.Mapping[str, t.Any], networks: ConfDir) -> Removal:
+    """Return the networks and attachments that earlier tasks and runs removed.
+
+    Args:
+        networks: The conf dir as it is; no run has removed these.
+    """
+    files = tuple(read_planned_files(entry for entry in params["removed_conflists"] if entry["action"] == REMOVED))
+    removal = Removal(files, read_removed_attachments(params["removed_attachments"]))
+    known = {network.name for network in (*networks.networks.values(), *networks.refused.values(), *removal.networks())}
+    earlier = read_networks(params["removed_networks"], networks.path)
+    return dataclasses.replace(removal, earlier=tuple(network for network in earlier if network.name not in known))
 
 
 def _report(leaks: t.Sequence[Leak], remarks: t.Iterable[str], *, predicted: bool) -> dict[str, t.Any]:

@@ -93,3 +93,29 @@ def test_a_bridge_of_another_network_stays(node: EngineNode, project: Project) -
     assert "cni0" in {link["ifname"] for link in links_and_rules()["links"]}
     assert "CNI-HOSTPORT-DNAT" in " ".join(links_and_rules()["iptables"])
     assert "CNI-FORWARD" not in " ".join(links_and_rules()["iptables"])
+
+
+def test_a_removal_that_fails_later_has_removed_what_the_networks_left(node: EngineNode, project: Project) -> None:
+    operator_rules()
+    before = links_and_rules()
+    project.run(PROVISION, **variables()).succeeded()
+    failing = {"cni_node_concerns": ["plugins", "networks", "attachments"], "cni_node_keep": "abc"}
+    failed = project.run(REMOVE, **variables(**failing))
+    failed["Manage the plugins"].require_failure("'keep' is of type")
+    assert links_and_rules() == before
+
+
+def test_a_second_removal_finishes_one_that_was_killed_before_it_collected(node: EngineNode, project: Project) -> None:
+    operator_rules()
+    before = links_and_rules()
+    given = variables()
+    project.run(PROVISION, **given).succeeded()
+    node.run("attachments", attachments=[], purge=True).succeeded()
+    node.run("conflists", conflists=[], purge=True).succeeded()
+    assert links_and_rules() != before
+    predicted = project.run(REMOVE, "--check", "--diff", **given).succeeded()
+    removed = project.run(REMOVE, "--diff", **given).succeeded()
+    assert links_and_rules() == before
+    assert removed[COLLECT].plan() == predicted[COLLECT].plan()
+    again = project.run(REMOVE, **given).succeeded()
+    assert not any(task.changed for task in again.tasks)

@@ -383,3 +383,30 @@ def test_the_table_of_macspoofchk_is_removed_unless_it_has_foreign_rules(
     findings = collect(node, remove_networks(node))
     assert findings["shared table nft bridge nat"]["action"] == ("kept" if theirs else "removed")
     assert ("table bridge nat" in run("nft", "list", "ruleset")) == bool(theirs)
+
+
+def _earlier(*plugins: JsonObject) -> JsonObject:
+    return {"networks": ["net"], "min_age": 0, "removed_networks": [reference_networks.network(*plugins)]}
+
+
+def test_networks_that_an_earlier_run_removed_are_collected_if_they_are_not_configured(
+    node: EngineNode, blue: Namespace
+) -> None:
+    add_and_delete(node)
+    configured = node.run("gc", **_earlier(*PLUGINS)).succeeded().result
+    assert {finding["kind"] for finding in configured["findings"]} <= {"directory"}
+    remove_networks(node)
+    predicted = node.run("gc", **_earlier(*PLUGINS), _ansible_check_mode=True).succeeded().result
+    done = node.run("gc", **_earlier(*PLUGINS)).succeeded().result
+    assert done["findings"] == predicted["findings"]
+    assert set(namespaces.links()) == {"lo"}
+    assert "CNI" not in run("iptables-save")
+    assert node.run("gc", **_earlier(*PLUGINS)).succeeded().result["findings"] == []
+
+
+def test_a_bridge_that_an_operator_made_stays_if_only_variables_name_it(node: EngineNode) -> None:
+    link("add", "cni0", "type", "bridge")
+    for bridge in (reference_networks.bridge(), reference_networks.bridge(isGateway=False)):
+        (finding,) = node.run("gc", **_earlier(bridge)).succeeded().result["findings"]
+        require_kept({"bridge": finding}, "bridge", "so nothing shows that this collection had them")
+    link("del", "cni0")

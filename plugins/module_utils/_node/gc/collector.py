@@ -253,7 +253,7 @@ class Collector:
 
     def _collect_shared(self, run: GcRun) -> None:
         """Collect resources that all containers of the node share, if only removed networks used them."""
-        if not self._removal.files:
+        if not self._removal.files and not self._removal.earlier:
             return
         with report_errors(run.leaks, "", "removed networks", "some checks of shared resources did not finish"):
             shared = SharedResources(run.policy, self._networks.path, self._removal)

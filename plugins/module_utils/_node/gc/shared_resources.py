@@ -83,7 +83,8 @@ class SharedResources:
             owners: The owners in all networks of the node.
             leaks: The leaks that have been reported before.
         """
-        networks = self._removal.networks()
+        certain = self._removal.networks()
+        networks = [*certain, *self._removal.earlier]
         if not networks:
             return
         pending = [record for record in owners.records if self._is_pending(record, owners)]
@@ -95,7 +96,8 @@ class SharedResources:
         bridges, node = list_bridges(networks), rtnetlink.snapshot(routes=False)
         absent_links = {bridge.name for bridge in bridges} - {link.name for link in node.links}
         ports = _pending_ports(pending, node) | collected
-        for leak in SharedBridges(self._policy, users, node, ports).collect(bridges, reason):
+        names = {bridge.name for bridge in list_bridges(certain)}
+        for leak in SharedBridges(self._policy, users, node, ports, names).collect(bridges, reason):
             absent_links |= {leak.subject} if leak.collected else set()
             yield leak
         view, expected = read_node(), _list_expected(pending, collected)
@@ -188,15 +190,24 @@ def list_bridges(networks: t.Iterable[NetworkConfiguration]) -> list[NamedBridge
 class SharedBridges:
     """Finds bridges that only removed networks used. The plugin makes bridges and never removes them."""
 
-    def __init__(self, policy: GcPolicy, users: NetworkUsers, view: View, pending: t.Collection[str]) -> None:
+    def __init__(
+        self,
+        policy: GcPolicy,
+        users: NetworkUsers,
+        view: View,
+        pending: t.Collection[str],
+        certain: t.Collection[str],
+    ) -> None:
         """
         Args:
             pending: Ports that are pending removal in a dry run.
+            certain: Names of bridges of networks that this collection certainly had. Others must have a gateway's address.
         """
         self._policy = policy
         self._users = users
         self._view = view
         self._pending = pending
+        self._certain = certain
         self._links = {link.name: link for link in view.links}
 
     def collect(self, bridges: t.Iterable[NamedBridge], reason: str) -> t.Iterator[Leak]:
@@ -260,11 +271,14 @@ class SharedBridges:
 
     def _reason_by_address(self, bridge: NamedBridge, link: Link, pairs: t.Sequence[Link]) -> str:
         names = {own_link.ifindex: own_link.name for own_link in (link, *pairs)}
-        for address in self._view.addresses:
+        addresses = [address for address in self._view.addresses if address.link in names]
+        for address in addresses:
             interface = address.interface
-            if address.link in names and interface not in bridge.gateways and interface.network != _LINK_LOCAL:
+            if interface not in bridge.gateways and interface.network != _LINK_LOCAL:
                 return f"{names[address.link]} has the address {interface}, which is not a gateway of these networks"
-        return ""
+        if bridge.name in self._certain or any(address.interface in bridge.gateways for address in addresses):
+            return ""
+        return "it has no gateway of these networks as its address, so nothing shows that this collection had them"
 
 
 def _reason_in_files(*names: str) -> str:

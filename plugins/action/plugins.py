@@ -68,7 +68,7 @@ class ActionModule(ComparingAction, PluginsArguments):
             found = str(self._find_needle("files", path))
             return found if os.path.isdir(found) else str(self._loader.get_real_file(found))
         except AnsibleError as exc:
-            advice = "set its absolute path, or move it to one of the places searched: "
+            advice = "set its absolute path, or begin with https:// if it is a URL, or move it to one of the places searched: "
             advice = "" if os.path.isabs(path) else advice
             problem = f"source: {name} does not exist on the controller"
             raise CniError(Code.NOT_AVAILABLE, problem, f"{advice}{exc}\n{_ADVICE}") from exc

@@ -87,7 +87,9 @@ options:
       - A URL that ends with C(/) is a mirror of the reference plugins. The archive's name for O(version) and the node's
         architecture is appended.
       - Credentials in a URL are used as O(url_username) and O(url_password), and are never shown. Write a C(/) in them as
-        C(%2F).
+        C(%2F). Nor are the values of a query, such as the signature of a link that expires, and a user name without a
+        password, which may be a token. Messages and results have C(***) instead.
+      - A misspelt URL, such as one with an unknown scheme, a space or an invalid port, is refused before anything is done.
     type: str
   remote_src:
     description:
@@ -258,6 +260,10 @@ options:
   _controller:
     description:
       - Internal. Describes a O(source) on the controller; set by the action plugin only.
+    type: dict
+  _urls:
+    description:
+      - Internal. The URLs that are not shown in O(source) as they are; set by the action plugin only.
     type: dict
 
 seealso:
@@ -456,6 +462,7 @@ SPEC: t.Final[dict[str, t.Any]] = {
         **PLANNED,
         "planned_attachments": {"type": "list", "elements": "dict", "default": []},
         **arguments.CONTROLLER,
+        **arguments.URLS,
         **arguments.FOLLOWING,
     },
     "required_if": [("state", "present", ("version", "source", "sets"), True)],

@@ -32,6 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
     ANSWERS_KEY,
     CONTROLLER_KEY,
     FOLLOWING_KEY,
+    URLS_KEY,
 )
 from ansible_collections.cni.node.plugins.plugin_utils import _library
 from ansible_collections.cni.node.plugins.plugin_utils._given_values import or_default
@@ -46,7 +47,7 @@ _OPT_DIR = "cni_node_opt_dir"
 PLAN = "__cni_node_plan"
 # How Ansible refuses a misspelled option, and the options among those that it lists that are not for playbooks.
 _REFUSAL = "Unsupported parameters for "
-_INTERNAL = re.compile(rf"\b(?:{CONTROLLER_KEY}|{FOLLOWING_KEY}), ")
+_INTERNAL = re.compile(rf"\b(?:{CONTROLLER_KEY}|{FOLLOWING_KEY}|{URLS_KEY}), ")
 
 
 class LibraryAction(ActionBase):

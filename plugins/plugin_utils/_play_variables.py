@@ -19,8 +19,10 @@ from ansible.errors import AnsibleError, AnsibleFilterError
 from ansible.module_utils.common.yaml import yaml_load
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.url import require_no_misspelt_url
 from ansible_collections.cni.node.plugins.plugin_utils._given_values import flag, objects, words
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import refusal, unknown_variables
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
@@ -30,6 +32,8 @@ _PREFIX = "cni_node_"
 CONCERNS = f"{_PREFIX}concerns"
 CONFLISTS = f"{_PREFIX}conflists"
 ATTACHMENTS = f"{_PREFIX}attachments"
+SOURCE = f"{_PREFIX}plugins_source"
+SETS = f"{_PREFIX}plugins_sets"
 _EMPTY_BY_DEFAULT = (CONCERNS, CONFLISTS, ATTACHMENTS)
 # A boolean or a list.
 _PACKAGES = f"{_PREFIX}packages"
@@ -73,6 +77,8 @@ class PlayVariables:
             CONCERNS: _check_concerns,
             CONFLISTS: _check_conflists,
             ATTACHMENTS: _check_attachments,
+            SOURCE: _check_source,
+            SETS: _check_sets,
         }
         options = _options()
         for name, option in options.items():
@@ -222,6 +228,22 @@ def _check_attachments(value: t.Any) -> str:
         return ""
     kind = "attachments, each an object with 'network' and 'netns'"
     return f"{ATTACHMENTS}: expected: a list of {kind}, or YAML or JSON text of such a list"
+
+
+def _check_source(value: t.Any, where: str = SOURCE) -> str:
+    if not isinstance(value, str):
+        return ""
+    try:
+        require_no_misspelt_url(value, where)
+    except CniError as exc:
+        return str(exc)
+    return ""
+
+
+def _check_sets(value: t.Any) -> str:
+    """Return the first misspelt URL; the module refuses what is not a list of sets."""
+    found = (_check_source(item.get("source"), f"{SETS}: {item.get('name')}: source") for item in _objects(value) or ())
+    return next(filter(None, found), "")
 
 
 def _make_choice_check(name: str, choices: t.Sequence[str]) -> t.Callable[[t.Any], str]:

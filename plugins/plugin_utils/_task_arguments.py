@@ -14,7 +14,8 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
+from ansible_collections.cni.node.plugins.module_utils._base.url import is_url
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY, URLS_KEY
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import release
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import (
@@ -24,6 +25,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import (
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict, as_list, plain
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 
+_INTERNAL = (CONTROLLER_KEY, URLS_KEY)
 # More attachments take so long that the task should show its own progress.
 _MANY_ATTACHMENTS = 200
 
@@ -53,7 +55,7 @@ class PluginsArguments(RequiredConflistsAction):
     """Those of `plugins`."""
 
     def task_arguments(self) -> JsonObject:
-        return {key: value for key, value in super().task_arguments().items() if key != CONTROLLER_KEY}
+        return {key: value for key, value in super().task_arguments().items() if key not in _INTERNAL}
 
     def arguments_to_compare(self, task_vars: JsonObject) -> JsonObject | None:
         arguments = super().arguments_to_compare(task_vars)
@@ -62,7 +64,7 @@ class PluginsArguments(RequiredConflistsAction):
         arguments = without_credentials(arguments)
         # Ansible keeps a password out of the node's log only where it is an option of the task's own module.
         has_password = any(options.get("url_password") for dummy, options in plugin_sets(arguments))
-        return None if has_password else arguments
+        return None if has_password or URLS_KEY in arguments else arguments
 
 
 class AttachmentsArguments(RoleAction):
@@ -98,12 +100,21 @@ def is_on_controller(options: JsonObject) -> bool:
     name = options.get("source")
     if not isinstance(name, str) or options["state"] != "present":
         return False
-    is_elsewhere = name in ("", release.BUILTIN) or release.is_url(name)
+    is_elsewhere = name in ("", release.BUILTIN) or is_url(name)
     return not is_elsewhere and not boolean(options.get("remote_src") or False, strict=False)
 
 
 def without_credentials(arguments: JsonObject) -> JsonObject:
-    """Return the arguments with the credentials of URLs moved to options, which Ansible hides."""
-    items = further_sets(arguments)
-    sets = {"sets": [release.without_credentials(item) for item in items]} if items else {}
-    return {**release.without_credentials(arguments), **sets}
+    """Return the arguments with what may be a secret in URLs moved to options, which Ansible hides.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: a source is a misspelt URL.
+    """
+    shown, url = release.without_credentials(arguments)
+    urls, sets = {REFERENCE: url}, []
+    for item in further_sets(arguments):
+        name = str(item.get("name"))
+        shown_item, urls[name] = release.without_credentials(item, f"set {name}: source")
+        sets.append(shown_item)
+    hidden = {name: url for name, url in urls.items() if url}
+    return {**shown, **({"sets": sets} if sets else {}), **({URLS_KEY: hidden} if hidden else {})}

@@ -18,6 +18,8 @@ import typing as t
 # Control characters including ESC and the 8-bit ones, line and paragraph separators, marks that change the direction
 # of writing, and surrogates, which stand for bytes that are not UTF-8.
 _UNSAFE = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+# In place of secrets.
+HIDDEN = "***"
 _IN_TEXT = f"[{_UNSAFE}]"
 _IN_LINE = f"[\\t\\n{_UNSAFE}]"
 

@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text, printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.printable import HIDDEN
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
 
 if t.TYPE_CHECKING:
@@ -25,8 +26,6 @@ if t.TYPE_CHECKING:
 
 _GO_TRACE = b"\n\ngoroutine "
 _STDERR_LINES = 10
-# For values of arguments, which may be secrets, in messages.
-HIDDEN = "***"
 # Keys of the specification's conventions. Their values are not secret, and the messages are useless without them.
 _OPEN = frozenset(("IgnoreUnknown", "IP", "MAC", "GATEWAY", "ips", "mac"))
 _OPEN_PREFIX = "K8S_POD_"

@@ -18,6 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 # Keys of options and results that only action plugins and modules exchange:
 # what only the controller knows, namely the state between the calls of one task, or the sources of plugins that it has;
 CONTROLLER_KEY = "_controller"
+# the URLs of sources whose query or user name may be a secret, by the names of the sets;
+URLS_KEY = "_urls"
 # later tasks whose results a call may return as well, and these results;
 FOLLOWING_KEY = "_following"
 ANSWERS_KEY = "cni_node_answers"
@@ -41,6 +43,7 @@ PLUGIN_DIRS: t.Final[Spec] = {
 CACHE_DIR: t.Final[Spec] = {"cache_dir": {"type": "path", "default": "/var/lib/cni"}}
 TIMEOUT: t.Final[Spec] = {"timeout": {"type": "float", "default": 60.0}}
 CONTROLLER: t.Final[Spec] = {CONTROLLER_KEY: {"type": "dict"}}
+URLS: t.Final[Spec] = {URLS_KEY: {"type": "dict", "no_log": True}}
 FOLLOWING: t.Final[Spec] = {FOLLOWING_KEY: {"type": "list", "elements": "dict"}}
 
 

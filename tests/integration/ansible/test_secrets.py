@@ -81,6 +81,44 @@ def test_the_password_of_a_mirror_is_neither_shown_nor_stored(
     assert source == f"{server.url}/plugins.tgz"
 
 
+@pytest.mark.parametrize(("before", "after"), [("", "?sig=s3cr3t-t0ken"), ("s3cr3t-t0ken@", "")], ids=["query", "user"])
+def test_a_token_in_a_url_is_neither_shown_nor_stored(
+    node: EngineNode, project: Project, tmp_path: pathlib.Path, before: str, after: str
+) -> None:
+    archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
+    with releases.served(archive.parent, "s3cr3t-t0ken:" if before else "") as server:
+        url = f"{server.url}/plugins.tgz{after}".replace("//", f"//{before}")
+        arguments = {"source": url, "checksum": releases.checksum(archive), "version": "1"}
+        failing: dict[str, JsonObject] = {
+            "digest": {**arguments, "checksum": OTHER},
+            "no digest": {"source": url},
+            "missing": {**arguments, "source": url.replace(".tgz", ".gz")},
+            "nobody": {**arguments, "source": url.replace("127.0.0.1", "127.0.0.2")},
+            "no number": {**arguments, "keep": "many"},
+            "no option": {**arguments, "odd": 1},
+            "no scheme": {**arguments, "source": url.replace("http", "ftp")},
+            "space": {**arguments, "source": url.replace(".tgz", " .tgz")},
+            "set": {"sets": [{"name": "mine", **arguments, "checksum": OTHER}]},
+        }
+        tasks = [task(name, PLUGINS, faulty) for name, faulty in failing.items()]
+        played = project.play([*tasks, task("install", PLUGINS, arguments)], "-vvv", "--diff").succeeded()
+        direct = wait_for_result(node.start("plugins", **{**arguments, "checksum": OTHER}))
+    assert played["install"].ok().changed
+    shown = server.url.replace("//", "//***@" if before else "//") + "/plugins.tgz" + ("?sig=***" if after else "")
+    assert played["install"].result["invocation"]["module_args"]["source"] == shown
+    played["digest"].require_failure(f"{shown} has the wrong digest")
+    played["set"].require_failure(f"set mine: {shown} has the wrong digest")
+    played["no digest"].require_failure(f"no digest is known for {shown}")
+    direct.require_failure(f"{shown} has the wrong digest")
+    played["no option"].require_failure("Unsupported parameters")
+    assert "_urls" not in played["no option"].msg
+    # Ansible itself shows the source lines of a failed task.
+    results = json.dumps([played[name].result for name in (*failing, "install")] + [direct.result])
+    assert "s3cr3t" not in results
+    kept = [path for top in (node.cache_dir, releases.BIN_DIR.parent) for path in top.rglob("*") if path.is_file()]
+    assert [path for path in kept if b"s3cr3t" in path.read_bytes()] == []
+
+
 def test_the_role_shows_no_password_either(node: EngineNode, project: Project, tmp_path: pathlib.Path) -> None:
     archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
     with releases.served(archive.parent, f"me:{PASSWORD}") as server:

@@ -19,6 +19,7 @@ import urllib.error
 from ansible.module_utils.urls import open_url
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.url import hide, hide_in_text
 from ansible_collections.cni.node.plugins.module_utils._node.files import private as private_file
 
 _CHUNK = 64 * 1024
@@ -89,4 +90,5 @@ def _read(url: str, credentials: tuple[str, str], timeout: float) -> t.Iterator[
 
 
 def _failure(url: str, reason: str, advice: str = _ADVICE) -> CniError:
-    return CniError(Code.LIMITED_CONNECTIVITY, f"cannot download {url}: {reason}", advice)
+    # A redirection may lead to a signed URL.
+    return CniError(Code.LIMITED_CONNECTIVITY, f"cannot download {hide(url)}: {hide_in_text(reason)}", advice)

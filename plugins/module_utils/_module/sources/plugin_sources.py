@@ -17,8 +17,9 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
+from ansible_collections.cni.node.plugins.module_utils._base.url import is_url, separate
 from ansible_collections.cni.node.plugins.module_utils._linux import interpreter
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY, URLS_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
 from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
@@ -27,7 +28,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir imp
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import InstallResult
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import (
     BUILTIN,
-    is_url,
     resolve_request,
     without_credentials,
 )
@@ -69,7 +69,11 @@ _ADVICE = (
 
 @dataclasses.dataclass(frozen=True)
 class SetOptions:
-    """The options of a task that describe one set of plugins. The attributes are the options of that name."""
+    """The options of a task that describe one set of plugins. The attributes are the options of that name.
+
+    Attributes:
+        url: The URL to download, if it may have a secret that `source` does not show.
+    """
 
     name: str
     state: str
@@ -80,6 +84,7 @@ class SetOptions:
     url_password: str = ""
     checksum: str = ""
     only: t.Sequence[str] = ()
+    url: str = ""
 
     @property
     def is_on_controller(self) -> bool:
@@ -88,11 +93,21 @@ class SetOptions:
 
 
 def move_credentials(module: AnsibleModule) -> None:
-    """Move credentials from sources, which results show, to the options for them."""
-    for options in (module.params, *(module.params["sets"] or ())):
-        options.update(without_credentials(options))
+    """Move what may be a secret from sources, which results show, to options that Ansible hides.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: a source is a misspelt URL.
+    """
+    items = module.params["sets"] or ()
+    urls = dict(module.params[URLS_KEY] or {})
+    for name, options in ((REFERENCE, module.params), *((item["name"], item) for item in items)):
+        moved, url = without_credentials(options, "source" if options is module.params else f"set {name}: source")
+        options.update(moved)
+        urls.update({name: url} if url else {})
+        module.no_log_values.update(filter(None, [url]))
         # Ansible does so for options with no_log.
         module.no_log_values.update(filter(None, [options["url_password"]]))
+    module.params[URLS_KEY] = urls or None
 
 
 def requested_sets(params: t.Mapping[str, t.Any], installed: t.Iterable[str]) -> list[SetOptions]:
@@ -105,8 +120,11 @@ def requested_sets(params: t.Mapping[str, t.Any], installed: t.Iterable[str]) ->
         CniError: ``INVALID_CONFIG``.
     """
     items = params["sets"] or []
-    sets = [_read_set(params, REFERENCE, params["state"])] if params["version"] or params["source"] or not items else []
-    sets += [_read_set(item, item["name"], item["state"] or params["state"]) for item in items]
+    has_reference = params["version"] or params["source"] or not items
+    described = [(REFERENCE, params)] if has_reference else []
+    described += [(item["name"], item) for item in items]
+    urls = params[URLS_KEY] or {}
+    sets = [_read_set(item, name, item["state"] or params["state"], urls.get(name, "")) for name, item in described]
     if params["state"] == "absent" and not items:
         sets += [SetOptions(name, "absent") for name in installed if name != REFERENCE]
     for options in sets:
@@ -120,8 +138,8 @@ def requested_sets(params: t.Mapping[str, t.Any], installed: t.Iterable[str]) ->
     return sets
 
 
-def _read_set(options: t.Mapping[str, t.Any], name: str, state: str) -> SetOptions:
-    return SetOptions(name, state, **{key: options[key] for key in _SOURCE_OPTIONS if options[key]})
+def _read_set(options: t.Mapping[str, t.Any], name: str, state: str, url: str) -> SetOptions:
+    return SetOptions(name, state, url=url, **{key: options[key] for key in _SOURCE_OPTIONS if options[key]})
 
 
 def _check_set(options: SetOptions) -> None:
@@ -272,14 +290,20 @@ class _RequestedSource:
         unpack = functools.partial(archive.unpack, file, self.digest, self._path, self._options.only)
         return ReleaseSource(digests, unpack)
 
+    def _find_url(self) -> tuple[str, tuple[str, str]]:
+        """Return the URL to download, and the user name and password for its server."""
+        options, shown = self._options, self._path
+        # The name of an archive is appended to the URL of a mirror.
+        url, (username, dummy) = separate(options.url + shown[len(options.source) :] if options.url else shown)
+        return url, (options.url_username or username, options.url_password)
+
     def _open(self) -> t.IO[bytes]:
         """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""
         if is_url(self._path):
             from ansible_collections.cni.node.plugins.module_utils._module.sources.download import download
 
-            credentials = (self._options.url_username, self._options.url_password)
             limits = (self._module.params["timeout"], self._module.params["download_timeout"])
-            return download(self._path, credentials, self._module.tmpdir, *limits)
+            return download(*self._find_url(), self._module.tmpdir, *limits)
         if self._options.remote_src:
             if self._may_appear_later():
                 raise SourceMissing

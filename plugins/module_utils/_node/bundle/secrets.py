@@ -18,10 +18,11 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
+from ansible_collections.cni.node.plugins.module_utils._base.printable import HIDDEN
+from ansible_collections.cni.node.plugins.module_utils._base.url import hide_in_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_output import (
-    HIDDEN,
     SHORTEST,
     is_open,
     quoted_forms,
@@ -139,7 +140,7 @@ class Secrets:
 def _hide_patterns(text: str) -> str:
     for pattern, new in _COMPILED:
         text = pattern.sub(new, text)
-    return text
+    return hide_in_text(text)
 
 
 def _hide_leaves(value: t.Any) -> t.Any:

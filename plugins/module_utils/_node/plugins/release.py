@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 import sys
 import typing as t
-import urllib.parse
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.url import hide, is_url, require_no_misspelt_url, separate
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.published import DEFECTS, PINNED, PROJECTS
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import REFERENCE
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.registry import RELEASE
@@ -29,8 +29,6 @@ CHECKSUM_ADVICE = (
 _ASSET = re.compile(r"cni-plugins-linux-([a-z0-9]+)-v([0-9A-Za-z.+~-]+)\.tgz")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+~_-]*", re.ASCII)
 _CHECKSUM = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)(.*)", re.DOTALL)
-_HOST = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
 # Upstream's names of architectures, by the names that `uname -m` prints.
 _ARCHITECTURES = {
     "x86_64": "amd64",
@@ -47,7 +45,7 @@ class ReleaseRequest(t.NamedTuple):
     """The release that a task requests.
 
     Attributes:
-        location: An archive or directory, or a URL without credentials.
+        location: An archive or directory, or a URL as messages show it.
         version: Empty if unknown.
         checksum: ``sha256:HEX`` or ``sha512:HEX``; empty if any content is accepted.
         warning: A warning about the release, or an empty string.
@@ -59,35 +57,31 @@ class ReleaseRequest(t.NamedTuple):
     warning: str = ""
 
 
-def is_url(location: str) -> bool:
-    return location.lower().startswith(("http://", "https://"))
+def without_credentials(options: t.Mapping[str, t.Any], where: str = "source") -> tuple[dict[str, t.Any], str]:
+    """Return the options of a set with a source that may be shown, and the URL to download, or an empty string.
 
+    The credentials of a URL are moved to the options for them, which Ansible hides. The URL is returned if it has more that
+    may be a secret: the values of a query, or a user name without a password, which is how tokens are written.
 
-def separate(location: str) -> tuple[str, tuple[str, str]]:
-    """Return a URL without its credentials, and the user name and password; a path is returned unchanged.
+    Args:
+        where: The option, as errors name it.
 
     Raises:
-        CniError: ``INVALID_CONFIG`` if a password ends the host. The error does not show the URL.
+        CniError: ``INVALID_CONFIG``: the source is a misspelt URL. The error does not show it.
     """
-    url = _URL.fullmatch(location)
-    if url is None:
-        return location, ("", "")
-    scheme, authority, rest = url.groups()
-    credentials, dummy, host = authority.rpartition("@")
-    if "@" in rest and not _HOST.fullmatch(host):
-        advice = "in a password, write / as %2F, ? as %3F and # as %23, or use url_password"
-        raise _invalid("source: the URL has an invalid port", advice)
-    username, dummy, password = credentials.partition(":")
-    return scheme + host + rest, (urllib.parse.unquote(username), urllib.parse.unquote(password))
-
-
-def without_credentials(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the options of a set with the credentials of a URL moved to the options for them, which Ansible hides."""
-    if not isinstance(options.get("source"), str):
-        return dict(options)
-    location, credentials = separate(options["source"])
-    found = zip(("url_username", "url_password"), credentials)
-    return {**options, **{key: value for key, value in found if value and not options.get(key)}, "source": location}
+    source = options.get("source")
+    if not isinstance(source, str):
+        return dict(options), ""
+    require_no_misspelt_url(source, where)
+    if hide(source) == source:
+        return dict(options), ""
+    location, (username, password) = separate(source)
+    if username and not (password or options.get("url_password")):
+        return {**options, "source": hide(source)}, source
+    given = {"url_username": username, "url_password": password}
+    moved = {key: value for key, value in given.items() if value and not options.get(key)}
+    shown = hide(location)
+    return {**options, **moved, "source": shown}, location if location != shown else ""
 
 
 def resolve_request(

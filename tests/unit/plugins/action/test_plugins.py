@@ -148,6 +148,22 @@ def test_credentials_of_a_set_are_moved_to_hidden_options(controller: PluginsCon
     assert (item["source"], item["url_username"], item["url_password"]) == ("https://mirror/tap.zip", "me", "secret")
 
 
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("https://mirror/tap.zip?sig=secret", "https://mirror/tap.zip?sig=***"),
+        ("https://secret@mirror/tap.zip", "https://***@mirror/tap.zip"),
+    ],
+)
+def test_a_url_with_a_secret_is_sent_in_a_hidden_option(controller: PluginsController, source: str, shown: str) -> None:
+    arguments = {"source": source, "sets": [{"name": "tap", "source": source}, {"name": "x", "source": "https://m/x"}]}
+    dummy, action = controller.run({**arguments, "_urls": {"x": "https://forged"}})
+    sent = action.requests[0]
+    assert sent.pop("_urls") == {"reference": source, "tap": source}
+    assert (sent["source"], sent["sets"][0]["source"], sent["sets"][1]["source"]) == (shown, shown, "https://m/x")
+    assert "secret" not in str(sent)
+
+
 def test_names_and_digests_are_sent_if_the_content_is_not_needed(controller: PluginsController) -> None:
     for source, names in {"x.tgz": ["bridge"], "mine": ["bridge", "ptp"]}.items():
         dummy, action = controller.run({"source": source}, check_mode=True, needed="listing")
@@ -182,7 +198,19 @@ def test_a_source_that_the_node_fetches_is_not_read_on_the_controller(
 
 
 BAD: dict[str, tuple[JsonObject, str]] = {
-    "missing": ({"source": "none.tgz"}, "source: none.tgz does not exist on the controller; set its absolute path"),
+    "misspelt": (
+        {"source": "htps://me:pw@m/x.tgz"},
+        "source: the URL begins with htps://; expected: http:// or https://",
+    ),
+    "misspelt in a set": (
+        {"version": "1.9.1", "sets": [{"name": "tap", "source": "http:/m/x"}]},
+        "set tap: source: the URL has no valid scheme",
+    ),
+    "misspelt, on the node": ({"source": "https://m:x/a", "remote_src": True}, "source: the URL has an invalid port"),
+    "missing": (
+        {"source": "none.tgz"},
+        "source: none.tgz does not exist on the controller; set its absolute path, or begin with https:// if",
+    ),
     "digest": ({"source": "x.tgz", "checksum": "sha256:" + "0" * 64}, "x.tgz has the wrong digest"),
     "version": ({"source": "x.tgz", "version": "1.7.0"}, "version 1.7.0 of the reference plugins is refused"),
     "a version as a number": (

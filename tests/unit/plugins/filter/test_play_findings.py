@@ -46,6 +46,14 @@ WRONG = {
         "cni_node_attachments: expected: a list of attachments",
     ),
     "flag": ({"cni_node_no_log": "perhaps"}, "cni_node_no_log: 'perhaps' is neither true nor false; expected: true, "),
+    "source": (
+        {"cni_node_plugins_source": "https:/me:secret@mirror/x"},
+        "cni_node_plugins_source: the URL has no valid scheme; expected: http:// or https://",
+    ),
+    "source of a set": (
+        {"cni_node_plugins_sets": "- {name: tap, source: 'ftp://mirror/x'}"},
+        "cni_node_plugins_sets: tap: source: the URL begins with ftp://",
+    ),
     "choice": ({"cni_node_check": "often"}, "value of cni_node_check must be one of: always, drift, changed, never"),
 }
 

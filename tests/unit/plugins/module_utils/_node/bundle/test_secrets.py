@@ -41,6 +41,7 @@ def network(**keys: t.Any) -> NetworkConfiguration:
         f"https://{VALUE.replace('/', '%2F').replace('@', '%40')}@mirror.example",
         "https://me:s3@t/x@y@mirror.example/image@sha256:01",
         "https://s3cr@t@mirror.example",
+        "https://mirror.example/x.tgz?X-Amz-Signature=s3cr@t&b",
         f"runc --auth-token {VALUE} create",
         f"--client-secret={VALUE}",
         f'secret = "a\\"{VALUE}"',

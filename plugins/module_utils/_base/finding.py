@@ -101,7 +101,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "overlaps-route": (NODE, ERROR),
     "overlaps-network": (NODE, ERROR),
     "inside-route": (NODE, WARNING),
-    "idle-bridge": (NODE, WARNING),
+    "idle-bridge": (NODE, ERROR),
     "bridge-address-differs": (NODE, ERROR),
     "bridge-address-replaced": (NODE, WARNING),
     "family-switched-off": (NODE, ERROR),

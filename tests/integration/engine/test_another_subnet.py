@@ -66,6 +66,43 @@ def test_conflists_refuses_a_subnet_that_the_bridge_would_refuse(
     node.detach(attachment("net", blue))
 
 
+def _ping_gateway(container: Namespace) -> bool:
+    return container.run("ping", "-c1", "-W1", "10.1.0.1", check=False).returncode == 0
+
+
+def test_conflists_refuses_a_subnet_that_an_idle_bridge_has(node: EngineNode, blue: Namespace) -> None:
+    _write(node, _network("10.1.0.0/16", bridge="old0")).succeeded()
+    node.attach(attachment("net", blue))
+    node.detach(attachment("net", blue))
+    (node.conf_dir / "10-net.conflist").unlink()
+    for check in (True, False):
+        refused = _write(node, _network("10.1.0.0/16", bridge="new0"), check=check)
+        refused.require_failure(
+            "the bridge old0, which has no ports, has the address 10.1.0.1/16", "ip link delete old0", "(idle-bridge)"
+        )
+        assert not (node.conf_dir / "10-net.conflist").exists()
+    subprocess.run(["ip", "link", "delete", "old0"], check=True)
+    assert _write(node, _network("10.1.0.0/16", bridge="new0")).succeeded().result["findings"] == []
+    node.attach(attachment("net", blue))
+    assert _ping_gateway(blue)
+    node.detach(attachment("net", blue))
+
+
+def test_a_network_that_only_changes_its_bridge_is_warned_of_the_old_one(node: EngineNode, blue: Namespace) -> None:
+    _write(node, _network("10.1.0.0/16", bridge="old0")).succeeded()
+    node.attach(attachment("net", blue))
+    moved = _network("10.1.0.0/16", bridge="new0")
+    (warning,) = _write(node, moved).succeeded().result["findings"]
+    assert (warning["code"], warning["severity"]) == ("idle-bridge", "warning")
+    assert warning["hint"].endswith("until you remove it: ip link delete old0")
+    node.attach(attachment("net", blue))
+    assert not _ping_gateway(blue)
+    subprocess.run(["ip", "link", "delete", "old0"], check=True)
+    assert _ping_gateway(blue)
+    assert _write(node, moved).succeeded().result["findings"] == []
+    node.detach(attachment("net", blue))
+
+
 def test_check_mode_names_the_attachments_that_a_changed_network_cuts_off(node: EngineNode, blue: Namespace) -> None:
     _write(node, _network("10.1.0.0/16")).succeeded()
     with namespace("red") as red, namespace("green") as green:

@@ -399,6 +399,35 @@ def test_the_address_that_is_missing_is_added_with_its_prefix_length(node: Engin
             made.run(f"{step.command}; ip -n {name} route replace default via 10.1.0.1")
 
 
+MASQUERADED = (reference_networks.bridge(ipam=_BARE, ipMasq=True),)
+IDLE_BRIDGE = """
+link add old0 type bridge
+link set old0 up
+address add 10.1.0.1/16 dev old0
+address add fd00:1::1/64 dev old0
+"""
+REMOVAL = "ip link delete old0"
+
+
+@pytest.mark.parametrize("rp_filter", [0, 1])
+@pytest.mark.parametrize("way", ["outside", "to the node", "from the node", "arrives by IPv6"])
+def test_a_bridge_that_an_earlier_network_has_left_is_named_and_its_removal_mends_the_way(
+    node: EngineNode, way: str, rp_filter: int
+) -> None:
+    subprocess.run(["ip", "-batch", "-"], input=IDLE_BRIDGE, text=True, check=True)
+    with site(node, *MASQUERADED) as made:
+        made.run(f"sysctl -qw net.ipv4.conf.all.rp_filter={rp_filter}")
+        for dry_run in (True, False):
+            done = follow(made, way, dry_run=dry_run)
+            text = "\n".join(done.lines)
+            assert done.broken is not None, text
+            assert (done.broken.place, done.broken.command) == ("node", REMOVAL), text
+            assert "old0, a bridge without ports that has 10.1.0.1, fd00:1::1" in done.broken.found
+        # The kernel asks for a gateway that has not answered again only after a second.
+        made.run(f"{REMOVAL}; ip -n client neighbour flush all")
+        assert follow(made, way).broken is None
+
+
 def test_a_packet_that_arrives_from_elsewhere_is_followed_through_the_rules(node: EngineNode) -> None:
     with site(node, *BRIDGE) as made:
         for way in ("arrives", "arrives by IPv6", "arrives at the node", "ping arrives"):

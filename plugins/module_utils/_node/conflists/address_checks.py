@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import LOOPBACK, MAIN_TABLE, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
@@ -78,7 +79,7 @@ class _Place(t.NamedTuple):
 def check(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
     """Find addresses of networks that the node or another network has, too, or that the node routes to another link."""
     others = [span for network in planned.others for span in _spans(network)]
-    own, places, idle = _own_addresses(view), _places(view), _idle_bridges(view)
+    own, places, bridges = _own_addresses(view), _places(view), _BridgeRoutes(view)
     for network in planned.desired:
         before = planned.before.get(network.name)
         old_spans = list(_spans(before)) if before else []
@@ -88,8 +89,14 @@ def check(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
             yield from _find_overlapping_networks(span, overlapping)
             if span.routed:
                 routed = _overlapping_places(places, span.range.subnet[0], span.range.subnet[-1])
-                known = [span, *old_spans, *overlapping]
-                yield from _find_routes(span, [place for place in routed if not _leads_to(place, known)], idle)
+                elsewhere = [place for place in routed if not _leads_to(place, [span, *overlapping])]
+                for place in _select_routes(span, elsewhere):
+                    if place.link in bridges.idle:
+                        yield bridges.describe_idle(span, place)._replace(is_unchanged=not planned.is_new(network))
+                    elif not _leads_to(place, old_spans):
+                        yield _route_finding(span, place)
+                    elif bridges.takes(span, place):
+                        yield _describe_left_bridge(span, place)
 
 
 def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
@@ -145,10 +152,46 @@ def _overlapping_places(places: list[_Place], first: IpAddress, last: IpAddress)
     return [place for place in places if place.first <= high and place.last >= low and place.version == version]
 
 
-def _idle_bridges(view: View) -> set[str]:
-    """Return the bridges without a port. The plugin bridge never removes a bridge."""
-    in_use = {link.master for link in view.links}
-    return {link.name for link in view.links if link.kind == "bridge" and link.ifindex not in in_use}
+class _BridgeRoutes:
+    """The bridges of a node, and the subnets that it routes to them. The plugin bridge never removes a bridge.
+
+    Attributes:
+        idle: The names of bridges without a port.
+    """
+
+    def __init__(self, view: View) -> None:
+        in_use = {link.master for link in view.links}
+        bridges = {link.ifindex: link.name for link in view.links if link.kind == BRIDGE}
+        self.idle = {name for number, name in bridges.items() if number not in in_use}
+        # Of several routes to a subnet, the kernel takes the first one, which is that of the older address.
+        first: dict[IpNetwork, str] = {}
+        for route in view.routes:
+            if route.table == MAIN_TABLE:
+                first.setdefault(route.destination, bridges.get(route.link, ""))
+        self._first = first
+        self._addresses = {
+            (bridges[address.link], address.interface.network): address.interface
+            for address in view.addresses
+            if address.link in bridges
+        }
+
+    def takes(self, span: _Span, place: _Place) -> bool:
+        """Return whether the node sends traffic for containers of a network to a bridge that it is routed to as well."""
+        # The plugin ptp makes a route for each container.
+        return (
+            span.segment != POINT_TO_POINT
+            and _is_inside(span, place)
+            and self._first.get(place.destination) == place.link
+        )
+
+    def describe_idle(self, span: _Span, place: _Place) -> Finding:
+        address = self._addresses.get((place.link, place.destination))
+        what = f"the address {address}" if address else f"a route to {place.destination}"
+        is_lost = self.takes(span, place)
+        effect = "so that traffic for containers is lost there" if is_lost else "and may take traffic for containers"
+        message = f"the bridge {place.link}, which has no ports, has {what}, {effect}"
+        hint = f"if nothing needs the bridge, remove it: ip link delete {place.link}; otherwise, choose another subnet"
+        return span.finding("idle-bridge", message, hint)._replace(is_conditional=not is_lost)
 
 
 def _leads_to(place: _Place, spans: t.Sequence[_Span]) -> bool:
@@ -178,25 +221,30 @@ def _find_overlapping_networks(span: _Span, overlapping: t.Sequence[_Span]) -> t
         yield span.finding("overlaps-network", message, "give each network its own addresses")
 
 
-def _find_routes(span: _Span, places: t.Sequence[_Place], idle: t.Collection[str]) -> t.Iterator[Finding]:
-    """Find routes to other links for addresses of a network, at most one for each link."""
+def _is_inside(span: _Span, place: _Place) -> bool:
+    return place.destination.prefixlen >= span.range.subnet.prefixlen
+
+
+def _select_routes(span: _Span, places: t.Sequence[_Place]) -> t.Iterator[_Place]:
+    """Yield the routes that a network conflicts with, at most one for each link."""
     reported: set[str] = set()
     for place in places:
-        is_inside = place.destination.prefixlen >= span.range.subnet.prefixlen
-        if place.link not in reported and (is_inside or place.is_direct):
+        if place.link not in reported and (_is_inside(span, place) or place.is_direct):
             reported.add(place.link)
-            yield _route_finding(span, place, is_inside=is_inside, is_idle=place.link in idle)
+            yield place
 
 
-def _route_finding(span: _Span, place: _Place, *, is_inside: bool, is_idle: bool) -> Finding:
+def _route_finding(span: _Span, place: _Place) -> Finding:
     subnet, link = span.range.subnet, place.link
-    if is_idle:
-        message = f"the subnet {place.destination} is on the bridge {link}, which has no ports"
-        return span.finding(
-            "idle-bridge", message, f"remove the bridge, or the node may send traffic for {subnet} to it"
-        )
-    if is_inside:
+    if _is_inside(span, place):
         message = f"the node routes {place.destination}, a part of the subnet {subnet}, to {link}"
         return span.finding("overlaps-route", message, f"choose another subnet, or remove the route on {link}")
     message = f"the subnet {subnet} is a part of {place.destination}, which the node routes to {link}"
     return span.finding("inside-route", message, f"with this network, the node cannot reach {subnet} on {link}")
+
+
+def _describe_left_bridge(span: _Span, place: _Place) -> Finding:
+    """Return a warning of the bridge that a network has had until now: it keeps the subnet."""
+    message = f"the subnet {place.destination} stays on the bridge {place.link}, which the network leaves"
+    hint = f"traffic for containers is lost there until you remove it: ip link delete {place.link}"
+    return span.finding("idle-bridge", message, hint)._replace(is_conditional=True)

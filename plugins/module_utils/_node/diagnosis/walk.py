@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.route_lookup import RouteAnswer
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.delivery import Delivery, find_listeners
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import (
@@ -273,10 +273,14 @@ class Way:
 
     def _not_routed(self, place: Place, link: Link, packet: Packet, answer: RouteAnswer) -> Step:
         """Return the step for a packet that the kernel refuses when it arrives."""
+        out = None
+        if answer.error in (errno.EXDEV, errno.EINVAL) and packet.source is not None:
+            out = place.links.get(place.route(packet.source, None).link)
+            if out is not None and out != link and _is_idle_bridge(place, out):
+                found = f"packets from {packet.source} on {link.name} are dropped: the way back goes through {out.name}"
+                return _describe_idle_bridge(Check.REVERSE_PATH, place, out, found)
         if answer.error == errno.EXDEV:
             setting = f"net/ipv4/conf/{link.name}/rp_filter"
-            reverse = place.route(t.cast(IpAddress, packet.source), None)
-            out = place.links.get(reverse.link)
             return broken(
                 Check.REVERSE_PATH,
                 place.name,
@@ -333,6 +337,8 @@ class Way:
             if link
             else (f"no route to {packet.destination} of {container.place.name}")
         )
+        if link is not None and _is_idle_bridge(place, link):
+            return _describe_idle_bridge(Check.ROUTE, place, link, found)
         if not expected:
             return broken(Check.ROUTE, place.name, found, f"a route to {packet.destination}")
         drift = self._places.find_drift(record) if record is not None else ()
@@ -356,6 +362,22 @@ def _links_to(container: Container) -> set[int]:
     """Return the indexes of the links of the node by which a container is reached."""
     host_end = t.cast(Link, container.host_end)
     return {host_end.ifindex, host_end.master}
+
+
+def _is_idle_bridge(place: Place, link: Link) -> bool:
+    return link.kind == BRIDGE and not place.ports(link)
+
+
+def _describe_idle_bridge(check: Check, place: Place, bridge: Link, found: str) -> Step:
+    """Return the step for a packet that is sent to a bridge without ports, which no network may use any more."""
+    addresses = [str(address) for address in place.addresses(bridge) if not address.is_link_local]
+    return broken(
+        check,
+        place.name,
+        f"{found}, a bridge without ports that has {', '.join(addresses) or 'no address'}",
+        f"a subnet of its own for {bridge.name}, or no such bridge, if nothing needs it",
+        place.command("ip", "link", "delete", bridge.name),
+    )
 
 
 def _describe_route(destination: IpAddress, answer: RouteAnswer, link: Link) -> str:

@@ -226,9 +226,37 @@ def test_a_subnet_does_not_overlap_with_routes_of_the_node(
     assert lab.find_codes(plugin) == expected
 
 
-def test_an_idle_bridge_is_a_warning(lab: Lab) -> None:
+# The desired network, the route to an idle bridge with 10.1.0.1/16, and the severity.
+IDLE: t.Final[dict[str, tuple[JsonObject, list[str], str]]] = {
+    "its route is the only one": (bridge("10.1.0.0/16"), ["10.1.0.0/16 dev docker0"], "error"),
+    "a part of the subnet": (bridge("10.0.0.0/15"), ["10.1.0.0/16 dev docker0"], "error"),
+    "its route is the first one": (
+        bridge("10.1.0.0/16"),
+        ["10.1.0.0/16 dev docker0", "10.1.0.0/16 dev eth0"],
+        "error",
+    ),
+    "a later address": (bridge("10.1.0.0/16"), ["10.1.0.0/16 dev cni0", "10.1.0.0/16 dev docker0"], "warning"),
+    "down, so without a route": (bridge("10.1.0.0/16"), [], "warning"),
+    "another table": (bridge("10.1.0.0/16"), ["10.1.0.0/16 dev docker0 table 100"], "warning"),
+    "a larger subnet": (bridge("10.1.7.0/24"), ["10.1.0.0/16 dev docker0"], "warning"),
+    "a route for each container": (ptp("10.1.0.0/16"), ["10.1.0.0/16 dev docker0"], "warning"),
+}
+
+
+@pytest.mark.parametrize(("plugin", "routes", "severity"), IDLE.values(), ids=IDLE)
+def test_an_idle_bridge_is_an_error_if_it_takes_the_traffic(
+    lab: Lab, plugin: JsonObject, routes: list[str], severity: str
+) -> None:
+    addressed = view(["10.1.0.1/16 dev docker0"], is_idle=True)
+    lab.has(addressed._replace(routes=view([], [DEFAULT_ROUTE, *routes]).routes))
+    assert f"{severity} idle-bridge {RANGE}" in lab.find_codes(plugin)
+
+
+def test_an_idle_bridge_is_a_warning_for_an_unchanged_network(lab: Lab) -> None:
     lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"], is_idle=True))
+    lab.net_d.put("10-net.conflist", network("net", bridge("10.1.0.0/16")))
     assert lab.find_codes(bridge("10.1.0.0/16")) == [f"warning idle-bridge {RANGE}"]
+    assert lab.find_codes(bridge("10.1.0.0/16", mtu=1400)) == [f"error idle-bridge {RANGE}"]
 
 
 def test_a_bridge_with_another_address_is_an_error_only_for_a_changed_network(lab: Lab) -> None:
@@ -243,7 +271,7 @@ def test_a_bridge_with_another_address_is_an_error_only_for_a_changed_network(la
 def test_the_previous_subnet_of_a_network_does_not_conflict(lab: Lab) -> None:
     lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"]))
     lab.net_d.put("10-net.conflist", network("net", bridge("10.1.0.0/16", "docker0")))
-    assert lab.find_codes(bridge("10.1.0.0/16")) == []
+    assert lab.find_codes(bridge("10.1.0.0/16")) == [f"warning idle-bridge {RANGE}"]
     lab.has(view(["10.1.0.1/32 dev veth7"], [DEFAULT_ROUTE, "10.1.0.5/32 dev veth7"]))
     assert lab.find_codes(bridge("10.1.0.0/16")) == [ROUTED]
     lab.net_d.put("10-net.conflist", network("net", ptp("10.1.0.0/16")))

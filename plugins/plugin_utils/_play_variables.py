@@ -11,34 +11,27 @@ from __future__ import annotations
 
 import collections.abc
 import contextlib
-import os
 import typing as t
 
 import jinja2
-from ansible.errors import AnsibleError, AnsibleFilterError
-from ansible.module_utils.common.yaml import yaml_load
+from ansible.errors import AnsibleError
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
-from ansible_collections.cni.node.plugins.module_utils._base.url import require_no_misspelt_url
-from ansible_collections.cni.node.plugins.plugin_utils._given_values import flag, objects, words
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import refusal, unknown_variables
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
+from ansible_collections.cni.node.plugins.plugin_utils._variable_checks import (
+    ATTACHMENTS,
+    CONCERNS,
+    CONFLISTS,
+    PREFIX,
+    as_objects,
+    find_fault,
+    read_options,
+)
 
-_PREFIX = "cni_node_"
-CONCERNS = f"{_PREFIX}concerns"
-CONFLISTS = f"{_PREFIX}conflists"
-ATTACHMENTS = f"{_PREFIX}attachments"
-SOURCE = f"{_PREFIX}plugins_source"
-SETS = f"{_PREFIX}plugins_sets"
 _EMPTY_BY_DEFAULT = (CONCERNS, CONFLISTS, ATTACHMENTS)
-# A boolean or a list.
-_PACKAGES = f"{_PREFIX}packages"
-_CONCERNS = ("kernel", "plugins", "networks", "attachments")
-_SPECS = ("roles", "cni_node", "meta", "argument_specs.yml")
 _FACTS_HINT = "facts of the node are not gathered here: use fact caching, or set the value"
 # How many hosts a message names.
 _HOSTS_SHOWN = 5
@@ -71,24 +64,11 @@ class PlayVariables:
     def errors(self) -> list[str]:
         """Return errors in variables, each once with the hosts that have it."""
         given = {str(name) for host in self._play_hosts for name in self._host_variables(host)}
-        unknown = unknown_variables({*self._task_variables, *given}, [_PREFIX])
+        unknown = unknown_variables({*self._task_variables, *given}, [PREFIX])
         refusals = [refusal(unknown)] if unknown else []
-        checks: dict[str, t.Callable[[t.Any], str]] = {
-            CONCERNS: _check_concerns,
-            CONFLISTS: _check_conflists,
-            ATTACHMENTS: _check_attachments,
-            SOURCE: _check_source,
-            SETS: _check_sets,
-        }
-        options = _options()
-        for name, option in options.items():
-            if "choices" in option:
-                checks[name] = _make_choice_check(name, option["choices"])
         given |= {name for name, value in self._task_variables.items() if value is not None}
-        for name in sorted(given & options.keys()):
-            if isinstance(options[name].get("default"), bool) and name != _PACKAGES:
-                checks[name] = _make_flag_check(name)
-        return refusals + [text for name, check in checks.items() for text in self._check(name, check)]
+        checked = [(name, option) for name, option in read_options().items() if name in given]
+        return refusals + [text for name, option in checked for text in self._check(name, option)]
 
     def find_unevaluated(self) -> dict[str, Finding]:
         """Return a finding for each host of the play whose networks or attachments cannot be evaluated without the node."""
@@ -165,11 +145,11 @@ class PlayVariables:
                     self._of_play[name] = _evaluate(given)
         return self._of_play[name]
 
-    def _check(self, name: str, check: t.Callable[[t.Any], str]) -> list[str]:
+    def _check(self, name: str, option: JsonMapping) -> list[str]:
         values = self._values(name, self._play_hosts) or {"": self._task_variables.get(name)}
         by_text: dict[str, list[str]] = {}
         for host, value in values.items():
-            by_text.setdefault(check(value), []).append(host)
+            by_text.setdefault(find_fault(name, option, value), []).append(host)
         return [
             text if len(hosts) == len(values) else f"{_join(hosts)}: {text}" for text, hosts in by_text.items() if text
         ]
@@ -210,83 +190,9 @@ def _evaluate(value: t.Any) -> t.Any:
     return plain(value)
 
 
-def _check_concerns(value: t.Any) -> str:
-    unknown = [str(concern) for concern in words(value) if concern not in _CONCERNS]
-    return f"{CONCERNS}: unknown: {', '.join(unknown)}; expected: any of {', '.join(_CONCERNS)}" if unknown else ""
-
-
-def _check_conflists(value: t.Any) -> str:
-    if _objects(value) is not None:
-        return ""
-    kind = "networks, each an item of 'conflists' of cni.node.conflists"
-    return f"{CONFLISTS}: expected: a list of {kind}, or YAML or JSON text of such a list"
-
-
-def _check_attachments(value: t.Any) -> str:
-    listed = _objects(value)
-    if listed is not None and all("network" in item and "netns" in item for item in listed):
-        return ""
-    kind = "attachments, each an object with 'network' and 'netns'"
-    return f"{ATTACHMENTS}: expected: a list of {kind}, or YAML or JSON text of such a list"
-
-
-def _check_source(value: t.Any, where: str = SOURCE) -> str:
-    if not isinstance(value, str):
-        return ""
-    try:
-        require_no_misspelt_url(value, where)
-    except CniError as exc:
-        return str(exc)
-    return ""
-
-
-def _check_sets(value: t.Any) -> str:
-    """Return the first misspelt URL; the module refuses what is not a list of sets."""
-    found = (_check_source(item.get("source"), f"{SETS}: {item.get('name')}: source") for item in _objects(value) or ())
-    return next(filter(None, found), "")
-
-
-def _make_choice_check(name: str, choices: t.Sequence[str]) -> t.Callable[[t.Any], str]:
-    def check(value: t.Any) -> str:
-        if not value or value in choices:
-            return ""
-        return f"value of {name} must be one of: {', '.join(filter(None, choices))}, got: {value}"
-
-    return check
-
-
-def _make_flag_check(name: str) -> t.Callable[[t.Any], str]:
-    def check(value: t.Any) -> str:
-        try:
-            flag(value)
-        except AnsibleFilterError as exc:
-            return f"{name}: {exc.message}"
-        return ""
-
-    return check
-
-
-def _options() -> JsonObject:
-    """Return the documented variables of the role cni_node, by their names."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    specs = yaml_load(durable.read(os.path.join(root, *_SPECS)) or b"")
-    options: JsonObject = specs["argument_specs"]["main"]["options"]
-    return options
-
-
-def _objects(value: t.Any) -> list[JsonMapping] | None:
-    """Return a list of objects, given as data or as YAML text, or None if it is something else."""
-    try:
-        listed = objects(value)
-    except AnsibleFilterError:
-        return None
-    is_list = isinstance(listed, list) and all(isinstance(item, collections.abc.Mapping) for item in listed)
-    return listed if is_list else None
-
-
 def _networks(value: t.Any) -> list[t.Any]:
     """Return the network configurations of present items that have ``config``."""
-    items = _objects(value) or ()
+    items = as_objects(value) or ()
     return [item["config"] for item in items if item.get("config") and item.get("state") != "absent"]
 
 

@@ -17,12 +17,8 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.plugin_utils import _library
-from ansible_collections.cni.node.plugins.plugin_utils._play_variables import (
-    ATTACHMENTS,
-    CONCERNS,
-    CONFLISTS,
-    PlayVariables,
-)
+from ansible_collections.cni.node.plugins.plugin_utils._play_variables import PlayVariables
+from ansible_collections.cni.node.plugins.plugin_utils._variable_checks import ATTACHMENTS, CONCERNS, CONFLISTS
 
 # As in the task of roles/cni_node/tasks/variables.yml.
 CHECKED = (CONCERNS, CONFLISTS, ATTACHMENTS, "cni_node_check", "cni_node_on_drift", "cni_node_no_log")

@@ -432,6 +432,30 @@ def test_a_variable_of_the_wrong_type_is_refused_before_any_change(
     assert "run cni.node.provision" not in refused.output
 
 
+WRONG_VALUES: JsonObject = {
+    "cni_node_gateway_timeout": -1,
+    "cni_node_command_path": "sbin/cni-node",
+    "cni_node_keep": "a",
+    "cni_node_repair_on": ["sometimes"],
+    "cni_node_netns": 7,
+    "cni_node_plugins_sets": "flannel",
+}
+
+
+def test_wrong_values_are_refused_together_before_any_change(project: Project) -> None:
+    refused = project.run(PROVISION, **WRONG_VALUES)
+    lines = refused[CHECKED].require_failure("; expected: a whole number, 0 or more").splitlines()
+    assert sorted(line.partition(":")[0] for line in lines) == sorted(WRONG_VALUES)
+    assert _own(refused) == []
+
+
+def test_a_wrong_number_of_nodes_at_a_time_is_refused_without_a_traceback(project: Project) -> None:
+    refused = project.run(PROVISION, cni_node_serial="abc")
+    assert refused.status != 0
+    assert "cni_node_serial of a playbook): 'abc'; expected: a number of hosts" in refused.output.replace("\n", " ")
+    assert "Traceback" not in refused.output
+
+
 # Inventories with several names of this node.
 TWO = "one,two,"
 

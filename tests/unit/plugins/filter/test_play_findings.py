@@ -58,6 +58,55 @@ WRONG = {
 }
 
 
+# By variable, without its prefix: wrong values, and right ones.
+VALUES: t.Final[dict[str, tuple[list[t.Any], list[t.Any]]]] = {
+    "bin_dir": (["opt/bin", "../bin", "/opt\nbin"], ["/opt/bin", "~/bin", "$HOME/bin"]),
+    "cache_dir": (["var"], ["/var/lib/cni/"]),
+    "command_path": (["cni-node", "/usr/local/sbin/", 7], ["/usr/bin/cni-node"]),
+    "conf_dir": (["net.d"], ["/etc/cni/net.d"]),
+    "download_timeout": (["0", -1, "soon", "inf", "nan"], [0.5, "60"]),
+    "gateway_timeout": ([-1, "soon", "nan", [1]], [0, "0", 5, 2.5]),
+    "gc_min_age": (["-5", {}], ["0", 300]),
+    "gc_owners": (["docker-compose", ["podman", "pod"], 7], ["podman\nnomad", ["containerd"]]),
+    "gc_release": (["net/id", ["a/b/c/d"]], ["net/id/eth0"]),
+    "keep": (["a", -1, 1.5, "1.5"], [0, "2"]),
+    "metrics_path": (["/var/lib/metrics.txt", "m.prom"], ["/var/lib/metrics.prom"]),
+    "modules": ([7, ["a b"], {"dummy": True}], ["dummy br_netfilter", ["nf-conntrack"]]),
+    "netns": ([7, ["a/b"], ["-a"], [["red"]]], ["red\nblue", ["red"], [7]]),
+    "opt_dir": (["opt"], ["/srv"]),
+    "packages": ([7, {"a": 1}, [["a"]]], [True, "off", "nftables iproute2", ["nftables"]]),
+    "plugin_dirs": (["bin", ["/opt/bin", "bin"]], ["/opt/bin\n/usr/bin", ["/opt/bin"]]),
+    "plugins_only": ([7, {"bridge": 1}], ["bridge ptp", ["bridge"]]),
+    "plugins_version": ([1.1], ["1.10", 2]),
+    "repair_interval": (["often", "1 fortnight"], [5, "30s", "never", "1min 30s"]),
+    "repair_networks": (["a/b", 7], ["net", ["net", "lab"]]),
+    "repair_on": (["sometimes", ["boot", "halt"], "boot,reload", 7], ["change", "boot\nreload", ["change"]]),
+    "repair_owners": (["docker-compose"], ["cni.node", ["podman"]]),
+    "repair_resources": (["links"], [["rules", "interfaces"]]),
+    "sysctls": (["net.ipv4.ip_forward", 7, ["a"]], ["net.ipv4.ip_forward=1", {"net.ipv4.ip_forward": 1}]),
+    "validate_levels": (["fleet", ["schem"]], ["schema", ["node"]]),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_wrong_values_are_refused_with_the_variable_and_what_is_expected(name: str) -> None:
+    variable, (wrong, right) = f"cni_node_{name}", VALUES[name]
+    for value in wrong:
+        (error,) = play_findings(all_have(**{variable: value}), HOSTS)["errors"]
+        assert error.startswith(f"{variable}: {value!r}; expected: "), error
+        assert play_findings({"one": {}}, ["one"], given={variable: value})["errors"] == [error]
+    for value in (*right, None, "", " "):
+        assert play_findings(all_have(**{variable: value}), HOSTS)["errors"] == [], value
+
+
+def test_wrong_sets_are_refused_without_their_values_which_may_be_secrets() -> None:
+    for sets in ("flannel", ["flannel"], 7, [{"source": "https://example.org/", "url_password": "secret"}]):
+        (error,) = play_findings(all_have(cni_node_plugins_sets=sets), HOSTS)["errors"]
+        assert error.startswith("cni_node_plugins_sets: expected: a list of sets, each an item of 'sets'")
+    for right in ([{"name": "flannel", "version": "1"}], '[{"name": "flannel"}]', None, "", " ", []):
+        assert play_findings(all_have(cni_node_plugins_sets=right), HOSTS)["errors"] == []
+
+
 @pytest.mark.parametrize(("variables", "message"), WRONG.values(), ids=WRONG)
 def test_a_finding_of_several_hosts_is_reported_once(variables: JsonObject, message: str) -> None:
     (of_all,) = play_findings(all_have(**variables), HOSTS)["errors"]

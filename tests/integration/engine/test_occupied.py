@@ -50,12 +50,29 @@ def test_an_attachment_of_a_lost_namespace_keeps_an_interface_of_the_new_one(
     subprocess.run(["ip", "-n", blue.name, "link", "add", "eth0", "type", "bridge"], check=True)
     before = node.state()
     node.refusal(item, f"{blue.path} already has an interface of that name")
+    node.refusal(item, f"{blue.path} already has an interface of that name", _ansible_check_mode=True)
     assert before.difference(node.state()) == ""
 
 
 def test_an_unrecorded_interface_stays(node: EngineNode, blue: Namespace, item: JsonObject) -> None:
     subprocess.run(["ip", "-n", blue.name, "link", "add", "eth0", "type", "bridge"], check=True)
     before = node.state()
-    node.refusal(item, f"{blue.path} already has an interface of that name", "give the attachment another ifname")
+    problem = (f"{blue.path} already has an interface of that name", "give the attachment another ifname")
+    node.refusal(item, *problem)
+    node.refusal(item, *problem, _ansible_check_mode=True)
     assert before.difference(node.state()) == ""
     assert node.attach({**item, "ifname": "eth1"})[0]["action"] == "added"
+
+
+def test_check_mode_expects_that_an_attachment_leaves_before_another_network_gets_its_interface(
+    node: EngineNode, item: JsonObject
+) -> None:
+    node.attach(item)
+    for arguments in (
+        {"attachments": [{**item, "network": "other"}, {**item, "state": "absent"}]},
+        {"attachments": [{**item, "network": "other"}], "purge": True},
+    ):
+        predicted = node.run("attachments", **arguments, _ansible_check_mode=True).succeeded()
+        assert sorted(entry["action"] for entry in predicted.entries) == ["added", "removed"]
+        assert "already has an interface" not in str(predicted.result)
+    assert node.attach({**item, "network": "other"}, purge=True)[0]["action"] == "added"

@@ -15,7 +15,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import RecordedState
@@ -73,13 +72,34 @@ class Prerequisites:
         require_no_panic(network, attachment.config_args)
 
     def require_interface_free(self, desired: DesiredAttachment, handle: t.Callable[[CniError], None]) -> None:
-        """Require that the interface is free; pass the error to a handler."""
+        """Require that no other attachment and no unrecorded link has the interface (section 2, "ADD").
+
+        Links are checked only if the network's first plugin makes one. The DEL after a failed ADD finds the link by its
+        name, and would remove a link that belongs to something else.
+
+        Args:
+            handle: Gets an error that another task may still resolve: the attachment is then removed, or the network namespace made.
+
+        Raises:
+            CniError: ``INVALID_ENVIRONMENT``: an unrecorded link has the interface.
+        """
         if desired.network is None:
             return
-        try:
-            _require_interface_free(self.state, desired.network, desired.attachment)
-        except CniError as exc:
-            handle(exc)
+        attachment = desired.attachment
+        other = find_interface_conflict(self.state, attachment)
+        if other is not None:
+            begun = f", whose {other.command} was not completed" if other.command else ""
+            what = f"{attachment}: its interface belongs to the {other.attachment}{begun}"
+            handle(_conflict(what, "or remove the other attachment first"))
+        elif catalogue.find_plugin_type(desired.network.plugins[0].type).makes_interface:
+            try:
+                link = rtnetlink.link(attachment.ifname, attachment.netns)
+            except CniError as exc:
+                handle(exc)
+                return
+            if link is not None and not _is_predicted_to_leave(self.state, attachment):
+                what = f"{attachment}: {attachment.netns} already has an interface of that name, which no record lists"
+                raise _conflict(what, "or remove the interface if it is not in use")
 
     def require_free_ports(self, desired: DesiredAttachment, record: Record | None) -> CniError | None:
         """Require that the host ports to map are free; return an error for those in use that the policy allows to map.
@@ -108,37 +128,26 @@ class Prerequisites:
         return self._ports
 
 
-def _require_interface_free(state: RecordedState, network: NetworkConfiguration, attachment: Attachment) -> None:
-    """Require that no other attachment and no unrecorded link has the interface (section 2, "ADD").
-
-    Links are checked only if the network's first plugin makes one. The DEL after a failed ADD finds the link by its
-    name, and would remove a link that belongs to something else.
-
-    Raises:
-        CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a network namespace that cannot be read.
-    """
-    other = find_interface_conflict(state, attachment)
-    if other is not None:
-        begun = f", whose {other.command} was not completed" if other.command else ""
-        what = f"{attachment}: its interface belongs to the {other.attachment}{begun}"
-        raise _conflict(what, "or remove the other attachment first")
-    if catalogue.find_plugin_type(network.plugins[0].type).makes_interface and rtnetlink.link(
-        attachment.ifname, attachment.netns
-    ):
-        what = f"{attachment}: {attachment.netns} already has an interface of that name, which no record lists"
-        raise _conflict(what, "or remove the interface if it is not in use")
-
-
 def find_interface_conflict(state: RecordedState, attachment: Attachment) -> Record | None:
     """Return the record or intent of another network's attachment with the same interface, or None.
 
     An intent of a concurrent run is found only if the conf dir has a configuration of its network.
     """
+    others = (record for record in _list_others(state, attachment) if state.may_be_attached(record))
+    return next(others, None)
+
+
+def _is_predicted_to_leave(state: RecordedState, attachment: Attachment) -> bool:
+    """Return whether a dry run would have removed the interface, with another network's attachment."""
+    return any(record.attachment.key in state.removed for record in _list_others(state, attachment))
+
+
+def _list_others(state: RecordedState, attachment: Attachment) -> t.Iterator[Record]:
+    """Yield the records and intents of other networks' attachments with the same interface."""
     for store in (state.runtime.records, state.runtime.intents):
         for record in store.read_interface(attachment, state.conf_dir.networks):
-            if record.attachment.network != attachment.network and state.may_be_attached(record):
-                return record
-    return None
+            if record.attachment.network != attachment.network:
+                yield record
 
 
 def _conflict(what: str, alternative: str) -> CniError:

@@ -106,11 +106,12 @@ def test_an_interrupted_attachment_without_its_namespace_does_not_conflict(inter
     assert interrupted.ensure(interrupted.attachment(network="a-net")).action == "added"
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize(
     ("plugin_type", "link", "action"), [("bridge", ETH0, "failed"), ("bridge", None, "added"), ("a", ETH0, "added")]
 )
 def test_an_unrecorded_interface_is_kept(
-    node: FakeNode, monkeypatch: pytest.MonkeyPatch, plugin_type: str, link: Link | None, action: str
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, plugin_type: str, link: Link | None, action: str, dry_run: bool
 ) -> None:
     requested_links: list[tuple[str, str]] = []
 
@@ -122,7 +123,7 @@ def test_an_unrecorded_interface_is_kept(
     node.executor.plugins["bridge"] = return_address
     node.write(plugins=[{"type": plugin_type}])
     node.make_namespace()
-    outcome = node.ensure(node.attachment(), check="never")
+    outcome = node.ensure(node.attachment(), check="never", dry_run=dry_run)
     assert (outcome.action, bool(node.executor.run("DEL"))) == (action, False)
     assert requested_links == ([("eth0", str(node.netns / "blue"))] if plugin_type == "bridge" else [])
     if action == "failed":

@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
+    PROVISION,
     REMOVE,
     REPAIR,
     UNMANAGED,
@@ -27,6 +28,8 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import En
 PATH = pathlib.Path("/usr/local/sbin/cni-node")
 MANAGE = "Manage the command cni-node"
 COMMAND = "cni.node.command"
+ROLE = {"name": "cni.node.cni_node"}
+COMPARED = "Require that nothing would change"
 
 
 @pytest.fixture(autouse=True)
@@ -57,11 +60,19 @@ def test_the_module_is_predicted_and_idempotent(project: Project) -> None:
 
 
 def test_the_role_installs_it_and_repair_and_remove_remove_it(node: EngineNode, project: Project) -> None:
-    role = {"hosts": "all", "gather_facts": False, "roles": ["cni.node.cni_node"]}
+    role = {"hosts": "all", "gather_facts": False, "tasks": [{"include_role": ROLE}]}
     playbook = str(project.write("site.yml", json.dumps([role])))
     given = variables(cni_node_gc_min_age=7)
-    failed = project.run(VERIFY, **{**given, "cni_node_conflists": [], "cni_node_attachments": []})
-    failed["Require that nothing would change"].require_failure(f"{PATH}: would be created")
+    project.run(PROVISION, **given).succeeded()
+    assert "cni-node" not in project.run(PROVISION, "--check", **given).succeeded().output
+    shown = project.run(VERIFY, **given).succeeded()[COMPARED]
+    assert shown.result["msg"] == [
+        f"as provisioned; only cni.node.repair would change: {PATH}: would be created",
+        f"{PATH}: would be created",
+    ]
+    compared = {"hosts": "all", "gather_facts": False, "tasks": [{"include_role": {**ROLE, "tasks_from": "compare"}}]}
+    failed = project.run(str(project.write("compare.yml", json.dumps([compared]))), **given)
+    failed[COMPARED].require_failure(f"{PATH}: would be created")
     project.run(playbook, **given).succeeded()
     done = subprocess.run([str(PATH), "status", "--json"], check=False, capture_output=True, text=True, env={}, cwd="/")
     assert (done.returncode, done.stderr) == (0, "")

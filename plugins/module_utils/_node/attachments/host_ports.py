@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import (
     Attachment,
     Key,
@@ -136,7 +137,7 @@ class HostPorts:
 
 def _holders_of_records(runtime: Runtime, listed: t.Container[Key]) -> t.Iterator[_Holder]:
     by_key: dict[Key, Record] = {}
-    for store in (runtime.intents, runtime.records):
+    for store in (runtime.intents, AllRecords(runtime.records, runtime.paths.state_dir)):
         records, dummy = store.read_containing(f'"{CAPABILITY}"')
         by_key.update((record.attachment.key, record) for record in records)
     for key, record in by_key.items():

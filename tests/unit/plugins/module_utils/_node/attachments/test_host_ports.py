@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import host_ports
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     AttachmentResult,
@@ -140,6 +141,17 @@ def test_a_record_of_another_runtime_may_have_keys_in_any_case(mapping: FakeNode
     attachment = map_ports(mapping, "blue", {"HostPort": 8080, "ContainerPort": 80, "Protocol": "TCP", "HostIP": ""})
     ensure(mapping, map_ports(mapping, "blue"))
     make_foreign(mapping, attachment=attachment)
+    require_refused(
+        ensure(mapping, map_ports(mapping, "red")), "host port 8080/tcp is mapped by the attachment of blue"
+    )
+
+
+@pytest.mark.parametrize("directory", ["results", "cache/results"])
+def test_a_record_in_the_directory_of_another_runtime_holds_its_port(mapping: FakeNode, directory: str) -> None:
+    ensure(mapping, map_ports(mapping, "blue"))
+    record = make_foreign(mapping)
+    mapping.runtime().records.remove(record.attachment.key)
+    RecordStore(f"{mapping.paths.state_dir}/{directory}").write(record)
     require_refused(
         ensure(mapping, map_ports(mapping, "red")), "host port 8080/tcp is mapped by the attachment of blue"
     )

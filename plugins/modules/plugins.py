@@ -357,12 +357,19 @@ previous:
   sample: 1.8.0
 kept:
   description:
-    - The other versions of the set V(reference) that are kept. The first one is the target of O(state=rolled_back).
+    - The other versions of the set V(reference) that are kept.
   returned: when the task concerns the set
   type: list
   elements: str
   sample:
     - 1.8.0
+earlier:
+  description:
+    - The version of the set V(reference) to which O(state=rolled_back) would return. V(none) after a rollback, and if no earlier
+      version is kept.
+  returned: when the task concerns the set
+  type: str
+  sample: 1.8.0
 sets:
   description:
     - The sets that the task concerns.
@@ -388,6 +395,10 @@ sets:
       description: The other versions that are kept.
       type: list
       elements: str
+      returned: always
+    earlier:
+      description: The version to which O(state=rolled_back) would return, or V(none).
+      type: str
       returned: always
 plugins:
   description:

@@ -48,6 +48,8 @@ if t.TYPE_CHECKING:
 
 
 # The networks and attachments that need a plugin, by its name.
+# What the result says of each set.
+_VERSIONS = ("version", "previous", "kept", "earlier")
 _Needs = dict[str, list[str]]
 
 # The networks and attachments that a message names.
@@ -137,7 +139,7 @@ def _report(module: AnsibleModule, results: t.Sequence[InstallResult]) -> JsonOb
     labels = [f"{name} {result.version or ''}".strip() for name, result in zip(names, results)]
     actions = summarize_actions((change.action for change in changes), predicted=module.check_mode)
     what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
-    sets = {result.name: {key: getattr(result, key) for key in ("version", "previous", "kept")} for result in results}
+    sets = {result.name: {key: getattr(result, key) for key in _VERSIONS} for result in results}
     return {
         "changed": any(result.changed for result in results),
         **sets.get(REFERENCE, {}),

@@ -292,7 +292,11 @@ def test_an_upgrade_rolls_back_if_a_network_fails(node: EngineNode, project: Pro
     ("before", "keep", "has"),
     [
         ("1.0.1", 1, "the plugins stay, because release 1.0.1 was already installed"),
-        ("1.0.2", 0, "the new plugins stay, because no earlier release was kept"),
+        (
+            "1.0.2",
+            0,
+            "the new plugins stay, because no earlier release was kept; to return, run cni.node.upgrade with release 1.0.2",
+        ),
     ],
 )
 def test_a_failed_upgrade_reports_a_rollback_only_if_it_happened(
@@ -305,6 +309,35 @@ def test_a_failed_upgrade_reports_a_rollback_only_if_it_happened(
     failed = project.run(UPGRADE, **variables, **_release(project, "1.0.1"))
     failed[WHY_FAILED].require_failure(f"the upgrade failed at 'Try the networks', and {has}: ", "'missing'")
     assert "rolled back" not in failed.output
+
+
+def test_a_first_installation_that_fails_has_no_release_to_return_to(node: EngineNode, project: Project) -> None:
+    node.plugins.path.rmdir()
+    node.write({"cniVersion": "1.0.0", "name": "bad", "plugins": [{"type": "missing"}]})
+    failed = project.run(UPGRADE, cni_node_concerns="plugins\nnetworks", **_release(project, "1.0.1"))
+    failed[WHY_FAILED].require_failure("the new plugins stay, because no earlier release was kept: networks: 1 failed")
+
+
+def test_an_upgrade_that_cannot_be_rolled_back_names_the_earlier_release(node: EngineNode, project: Project) -> None:
+    node.plugins.path.rmdir()
+    variables: JsonObject = {"cni_node_concerns": "plugins\nnetworks"}
+    project.run(PROVISION, **variables, **_release(project, "1.0.1")).succeeded()
+    (kept,) = (node.cache_dir / "cni.node" / "plugins").glob("**/bridge")
+    content = kept.read_bytes()
+    kept.write_bytes(b"damaged")
+    node.write({"cniVersion": "1.0.0", "name": "bad", "plugins": [{"type": "missing"}]})
+    stuck = project.run(UPGRADE, **variables, **_release(project, "1.0.2"))
+    stuck[WHY_FAILED].require_failure(
+        "and the node could not return to the plugins of release 1.0.1 (cannot roll back to version 1.0.1: its kept files are ",
+        "); mend that and run cni.node.rollback, or run cni.node.upgrade with that release: ",
+        "'missing'",
+    )
+    again = project.run(UPGRADE, **variables, **_release(project, "1.0.2"))
+    again[WHY_FAILED].require_failure(
+        "release 1.0.2 was already installed; to return to release 1.0.1, run cni.node.rollback: "
+    )
+    kept.write_bytes(content)
+    assert _table(project.run(ROLLBACK, **variables, cni_node_verify=False).succeeded()).startswith("node 1.0.1 ")
 
 
 def test_networks_excluded_from_verification_do_not_fail_an_upgrade_or_rollback(

@@ -186,6 +186,6 @@ def test_a_failed_upgrade_rolls_back_the_sets_that_it_has_replaced(node: EngineN
     node.write(broken)
     failed = project.run("cni.node.upgrade", **variables("2"))
     failed["Explain the failure and which plugins the node has"].require_failure(
-        "the upgrade failed at '", "and the node is back at the plugins of release 1: "
+        "the upgrade failed at '", "and the node is back at the plugins of release 1 of mine: "
     )
     assert installed() == before

@@ -14,10 +14,17 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, discard
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.plugin_changes import PluginChange, plan
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginSet, PluginStore, SetAside, read
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import (
+    REFERENCE,
+    PluginSet,
+    PluginStore,
+    SetAside,
+    read,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +40,7 @@ class InstallResult:
         not_removed: Plugins that are not removed, because another file has replaced them: by name, the path of the file that
             was set aside for the plugin, a description of a link, or an empty string.
         kept: The other versions that are kept, most recent first.
+        earlier: The version to which a rollback would return, or None.
     """
 
     name: str
@@ -42,6 +50,7 @@ class InstallResult:
     changes: t.Sequence[PluginChange] = ()
     not_removed: dict[str, str] = dataclasses.field(default_factory=dict)
     kept: list[str] = dataclasses.field(default_factory=list)
+    earlier: str | None = None
 
 
 class Installation:
@@ -101,6 +110,7 @@ class Installation:
                 change.name: self._describe_aside(change.name) for change in changes if change.action == "left"
             },
             kept=[release.label for release in wanted.releases[-2::-1]],
+            earlier=wanted.earlier.label if wanted.earlier else None,
         )
 
     def _describe_aside(self, name: str) -> str:
@@ -125,11 +135,23 @@ class Installation:
                 durable.make_directory(self._directory.path)
                 self._prepare(staged)
                 self._record_installed()
-                self._replace(staged)
+                try:
+                    self._replace(staged)
+                except CniError as exc:
+                    raise exc.with_detail(self._describe_return()) from exc
         finally:
             for path in staged.values():
                 discard(path)
         self._finish()
+
+    def _describe_return(self) -> str:
+        """Return what to do if some plugins are new and some old."""
+        results = [result for result in self.results if result.earlier and result.version != result.previous]
+        names = ["" if result.name == REFERENCE else f" of {result.name}" for result in results]
+        earlier = ", ".join(f"{result.earlier}{name}" for result, name in zip(results, names))
+        return "before that, this run may have changed plugins; run it again" + (
+            f", or return to release {earlier} with state: rolled_back" if earlier else ""
+        )
 
     def _prepare(self, staged: dict[str, str]) -> None:
         """Set files aside, and write new ones to temporary files, whose paths are added by the names of the plugins."""

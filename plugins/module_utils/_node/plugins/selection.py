@@ -76,10 +76,10 @@ class ReleaseSelection:
             what = "no plugins are" if self.name == REFERENCE else f"the set {self.name} is not"
             problem = f"there is nothing to roll back: {what} installed in {self.directory.path}"
             raise CniError(Code.NOT_AVAILABLE, problem)
-        if not replaced and len(self._set.releases) < 2:
+        release = current if replaced else self._set.earlier
+        if release is None:
             problem = f"there is nothing to roll back to: no version before {self._describe(current)} is kept"
             raise CniError(Code.NOT_AVAILABLE, problem, "install the version you want with state: present")
-        release = current if replaced else self._set.releases[-2]
         if not self._has_content(release):
             problem = f"cannot roll back to version {self._describe(release)}: its kept files are missing or damaged"
             advice = f"install it with state: present; the kept files are in {self.store.path}"

@@ -99,6 +99,11 @@ class PluginSet:
         """SHA-256 of the plugins of the current release by name."""
         return self.current.files if self.current else {}
 
+    @property
+    def earlier(self) -> Release | None:
+        """The release to which a rollback returns; None after a rollback, or if no earlier one is kept."""
+        return self.releases[-2] if len(self.releases) > 1 and not self.rolled_back_from else None
+
     def find(self, digest: str) -> Release | None:
         return next((release for release in self.releases if digest in release.digests), None)
 

@@ -82,7 +82,7 @@ def test_all_kinds_of_sources_are_installed_under_the_plugins_names(place: Plugi
     assert actions(done) == {"bridge": ("reference", "installed"), "ptp": ("reference", "installed"), **expected}
     assert place.installed_plugins() == sorted(actions(done))
     assert done["msg"].startswith("plugins reference 1, consul-cni 1, flannel 1, multus 1, whereabouts 1, tap 1: 7 ins")
-    assert done["sets"][0] == {"name": "reference", "version": "1", "previous": None, "kept": []}
+    assert done["sets"][0] == {"name": "reference", "version": "1", "previous": None, "kept": [], "earlier": None}
     assert (done["version"], done["previous"], done["kept"]) == ("1", None, [])
     assert done["diff"]["before"]["tap"] == {"version": None, "plugins": {"tc-redirect-tap": "absent"}}
     again = place.ensure(**place.reference, sets=sets).ok()
@@ -96,7 +96,7 @@ def test_one_set_is_upgraded_rolled_back_and_removed_without_the_others(place: P
     upgraded = place.ensure(sets=[place.zip("tap", "tap", revision="2")]).ok()
     assert actions(upgraded) == {"tap": ("tap", "updated"), "tap-ctl": ("tap", "removed")}
     assert (upgraded["sets"], "version" in upgraded) == (
-        [{"name": "tap", "version": "2", "previous": "1", "kept": ["1"]}],
+        [{"name": "tap", "version": "2", "previous": "1", "kept": ["1"], "earlier": "1"}],
         False,
     )
     assert upgraded["msg"] == "plugins tap 2: 1 removed, 1 updated"
@@ -162,7 +162,7 @@ def test_a_version_of_another_set_does_not_count_as_a_version_of_the_reference_p
 def test_check_mode_predicts_other_sets_where_one_source_is_missing(place: PluginSets) -> None:
     later: JsonObject = {"name": "tap", "source": "/nowhere/tap.zip", "remote_src": True, "version": "7"}
     predicted = place.ensure(check_mode=True, **place.reference, sets=[later])
-    assert predicted.ok()["sets"][1] == {"name": "tap", "version": "7", "previous": None, "kept": []}
+    assert predicted.ok()["sets"][1] == {"name": "tap", "version": "7", "previous": None, "kept": [], "earlier": None}
     assert [plugin["name"] for plugin in predicted.ok()["plugins"]] == ["bridge", "ptp"]
     assert predicted.warnings == ["/nowhere/tap.zip is not on the node yet, so its plugins cannot be listed"]
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import stat
@@ -97,7 +98,9 @@ def test_as_many_releases_are_kept_as_requested(bin_dir: BinDir) -> None:
 def test_a_repeated_rollback_goes_back_one_release_only(bin_dir: BinDir) -> None:
     for number in "123":
         bin_dir.present(release(number, "bridge"), keep=5)
-    assert [bin_dir.roll_back(keep=5).version for dummy in range(3)] == ["2", "2", "2"]
+    assert bin_dir.present(release("3", "bridge"), keep=5).earlier == "2"
+    backs = [bin_dir.roll_back(keep=5) for dummy in range(3)]
+    assert [(back.version, back.earlier) for back in backs] == [("2", None)] * 3
     assert bin_dir.present(release("4", "bridge"), keep=5).kept == ["2", "3", "1"]
     assert bin_dir.roll_back(keep=5).version == "2"
 
@@ -359,3 +362,27 @@ def test_a_file_that_replaces_a_plugin_meanwhile_is_not_mistaken_for_it(
     bin_dir.present(OLD)
     monkeypatch.undo()
     assert actions(bin_dir.present(OLD))["bridge"] == "repaired"
+
+
+def test_an_error_between_two_plugins_names_the_release_to_return_to(
+    bin_dir: BinDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bin_dir.present(OLD)
+    rename, renamed = os.rename, []
+
+    def fail_at_the_second(source: str, target: str) -> None:
+        renamed.extend([target] if os.path.dirname(target) == str(bin_dir.path) else [])
+        if len(renamed) == 2:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", fail_at_the_second)
+    error = error_of(bin_dir.present, NEW)
+    monkeypatch.setattr(os, "rename", rename)
+    assert f"cannot write {renamed[1]}: " in error.msg
+    assert error.details == (
+        "before that, this run may have changed plugins; run it again, or return to release 1 with state: rolled_back"
+    )
+    assert bin_dir.files() != OLD.files
+    bin_dir.roll_back()
+    assert bin_dir.files() == OLD.files

@@ -9,13 +9,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import typing as t
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action.normal import ActionModule as NormalAction
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONTROLLER_KEY
 from ansible_collections.cni.node.plugins.plugin_utils._given_values import with_value
@@ -34,6 +35,9 @@ _COMPARING_ROLE = "cni.node.cni_node"
 # The result of this role's task that checks the variables of all hosts. A condition of the role that is false for the first host
 # skips it for all of them.
 _CHECKED = "__cni_node_checked"
+
+# The last line of a traceback with an error of the system, from Ansible's code around a module.
+_SYSTEM_ERROR = re.compile(r"^\w*Error: \[Errno \d+\] (.+)\Z", re.MULTILINE)
 
 
 class RoleAction(LibraryAction):
@@ -87,14 +91,26 @@ class RoleAction(LibraryAction):
         return result
 
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
-        """Run a module. If it fails without an error of its own, check whether the node's Python is too old."""
+        """Run a module. If it fails without an error of its own, find out why Ansible could not start it."""
         result: JsonObject = super()._execute_module(*arguments, **keywords)
         _name_host_in_warnings(result, keywords.get("task_vars") or {})
         if not result.get("failed") or "error" in result or keywords.get("wrap_async"):
             return result
-        refused = self._check_python(keywords.get("task_vars") or {})
+        refused = self._check_start(result) or self._check_python(keywords.get("task_vars") or {})
         return (
             {"failed": True, "changed": False, "msg": str(refused), "error": refused.as_dict()} if refused else result
+        )
+
+    def _check_start(self, result: JsonObject) -> CniError | None:
+        """Return the error of the system that has stopped Ansible's code around the module, if one has."""
+        # With a terminal, as for some kinds of become, standard error is part of the output.
+        texts = (str(result.get(key) or "").strip() for key in ("module_stderr", "module_stdout"))
+        found = [match[1] for match in map(_SYSTEM_ERROR.search, texts) if match]
+        if not found:
+            return None
+        advice = "expected: some free space in a directory where the user of the task can write, such as /tmp or TMPDIR"
+        return CniError(
+            Code.IO_FAILURE, f"Ansible cannot start {self.module_name} on the node: {found[0].strip()}", advice
         )
 
     def _check_python(self, variables: JsonObject) -> CniError | None:

@@ -297,18 +297,29 @@ class _RequestedSource:
         url, (username, dummy) = separate(options.url + shown[len(options.source) :] if options.url else shown)
         return url, (options.url_username or username, options.url_password)
 
+    def _directory(self) -> str:
+        """Return the temporary directory of the task on the node, which ends with it."""
+        try:
+            return str(self._module.tmpdir)
+        except Exception as exc:  # ansible-core 2.19 raises one without a type of its own
+            cause = exc.__cause__
+            if not isinstance(cause, OSError):
+                raise
+            advice = "expected: a directory where the user of the task can write, and free space; ansible_remote_tmp sets another"
+            raise CniError(Code.IO_FAILURE, f"the task has no temporary directory: {cause}", advice) from exc
+
     def _open(self) -> t.IO[bytes]:
         """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""
         if is_url(self._path):
             from ansible_collections.cni.node.plugins.module_utils._module.sources.download import download
 
             limits = (self._module.params["timeout"], self._module.params["download_timeout"])
-            return download(*self._find_url(), self._module.tmpdir, *limits)
+            return download(*self._find_url(), self._directory(), *limits)
         if self._options.remote_src:
             if self._may_appear_later():
                 raise SourceMissing
             with sources.name_source_in_errors(self._path, "the node", _ADVICE):
-                return copy_of(self._path, self._module.tmpdir, self._path)
+                return copy_of(self._path, self._directory(), self._path)
         if not self._sent.get("archive"):
             raise SourceNeeded
-        return copy_of(self._sent["archive"], self._module.tmpdir, self._path)
+        return copy_of(self._sent["archive"], self._directory(), self._path)

@@ -25,6 +25,10 @@ _PACKAGE = "ansible_collections/cni/node/plugins"
 _MAIN_TEXT = b"""\
 import sys
 
+from ansible_collections.cni.node.plugins.module_utils._base import interruption
+
+interruption.end_quietly()
+
 from ansible_collections.cni.node.plugins.module_utils._node.boot.main import main
 
 sys.exit(main(sys.argv[1:]))

@@ -27,14 +27,13 @@ _TEXT = """\
 {mark}import sys
 sys.path.insert(0, {library!r})
 try:
+    from ansible_collections.cni.node.plugins.module_utils._base import interruption
+    interruption.end_quietly()
     from ansible_collections.cni.node.plugins.module_utils._command.main import main
     sys.exit(main(sys.argv[1:], {settings!r}))
 except ImportError:
     sys.stderr.write("cni-node: " + {library!r} + " is incomplete; install the command again\\n")
     sys.exit(2)
-except KeyboardInterrupt:
-    sys.excepthook = lambda *dummy: None
-    raise
 """
 
 

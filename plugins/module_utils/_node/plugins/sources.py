@@ -16,6 +16,7 @@ import re
 import stat
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import interruption
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 from ansible_collections.cni.node.plugins.module_utils._node.files import digest as file_digest
@@ -28,6 +29,8 @@ _BUILTIN_TEXT = """\
 import sys
 sys.path.insert(0, {library!r})
 try:
+    from {interruption} import end_quietly
+    end_quietly()
     from {program} import main
 except ImportError:
     sys.stdout.write({error!r})
@@ -146,6 +149,10 @@ def make_builtin_plugins(interpreter: str, library: Library) -> dict[str, bytes]
     error = CniError(Code.INVALID_ENVIRONMENT, problem, "run cni.node.plugins again, which installs it")
     answer = json.dumps({"cniVersion": "1.0.0", **error.as_dict()}) + "\n"
     text = _BUILTIN_TEXT.format(
-        interpreter=interpreter, library=library.path, program=executable.__name__, error=answer
+        interpreter=interpreter,
+        library=library.path,
+        interruption=interruption.__name__,
+        program=executable.__name__,
+        error=answer,
     )
     return dict.fromkeys(sorted(registry.TYPES), text.encode())

@@ -192,6 +192,9 @@ class RecordStore:
 
     def _read_file(self, path: str, containing: bytes = b"") -> Record | None:
         content = durable.read(path, limit=RECORD_LIMIT)
+        if content is None and os.path.islink(path):  # perhaps to a file system that is not mounted yet
+            what = f"{path} is not a record: it is a symbolic link to a missing file"
+            raise CniError(Code.DECODE_FAILURE, what, "mount its file system, or remove the link")
         if content is None or (containing not in content and content.rstrip().endswith(b"}")):
             return None
         record = decode(content, path)

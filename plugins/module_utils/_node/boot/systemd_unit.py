@@ -63,10 +63,9 @@ class SystemdUnit:
 
     def read_cache_dirs(self) -> list[str]:
         """Return the cache directories that the unit restores from."""
-        try:
-            return [str(path) for paths in unit_files.read_comments(self._paths.restore_unit, _LIST) for path in paths]
-        except TypeError:  # the unit was edited; this run overwrites it
-            return []
+        listed = unit_files.read_comments(self._paths.restore_unit, _LIST)
+        # If the unit was edited, this run overwrites it.
+        return [path for paths in listed if isinstance(paths, list) for path in paths if isinstance(path, str)]
 
     def plan_changes(self, directories: t.Sequence[str], library: Library | None) -> list[FileChange]:
         """Plan the changes of the unit and its link, in the order in which to apply them.

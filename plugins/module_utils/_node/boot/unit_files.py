@@ -119,7 +119,7 @@ def read_comments(path: str, key: str) -> list[t.Any]:
     lines = (durable.read(path) or b"").decode("utf-8", "replace").splitlines()
     try:
         return [json.loads(line[len(key) :]) for line in lines if line.startswith(key)]
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
 
 

@@ -14,7 +14,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.state_file import EVERY, StateFile
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
 # No runtime reads a file of this name: it has none of the endings.
@@ -38,18 +38,10 @@ class Ownership:
         Raises:
             CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
         """
-        path = os.path.join(directory, _FILE)
-        content = durable.read(path)
-        if content is None:
-            return cls(directory, {})
-        files = json_text.as_object(json_text.decode(content, path), path).get("files")
-        if not isinstance(files, dict) or not all(isinstance(file, dict) for file in files.values()):
-            raise CniError(
-                Code.DECODE_FAILURE,
-                f"{path}: /files: expected an object of objects",
-                "remove the file; the configurations that it lists then count as written by other programs",
-            )
-        return cls(directory, files)
+        advice = "remove it; the configurations that it lists then count as written by other programs"
+        file = StateFile(os.path.join(directory, _FILE), "the list of own configurations", advice)
+        keys = file.read({"files": {EVERY: {EVERY: str}}})
+        return cls(directory, keys["files"] if keys else {})
 
     def networks_by_file(self) -> dict[str, str]:
         """Return the names of the listed files, each with the name of the network that it was written for."""

@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.state_file import EVERY, read_cache
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import open_regular
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import Description
 
@@ -72,11 +72,12 @@ def _identity(plugin: str) -> list[int]:
 
 def _read(path: str) -> dict[str, tuple[list[int], Description]]:
     """Read the file. Without a readable one, no plugin has answered."""
-    with contextlib.suppress(CniError, ValueError, LookupError, TypeError, AttributeError):
-        document = json.loads(durable.read(path) or b"{}")
-        if document.get("format") == _FORMAT:
-            return {
-                str(plugin): ([*map(int, identity)], Description(str(release), tuple(map(str, versions))))
-                for plugin, (identity, (release, versions)) in document["answers"].items()
-            }
+    document = read_cache(path, {"format": int, "answers": {EVERY: list}})
+    if document is None or document["format"] != _FORMAT:
+        return {}
+    with contextlib.suppress(ValueError, TypeError):
+        return {
+            plugin: ([*map(int, identity)], Description(str(release), tuple(map(str, versions))))
+            for plugin, (identity, (release, versions)) in document["answers"].items()
+        }
     return {}

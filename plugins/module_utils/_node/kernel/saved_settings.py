@@ -13,9 +13,10 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.state_file import EVERY, Optional, Shape, StateFile
 
 _SIZE_LIMIT = 1024 * 1024
+_SHAPE: Shape = {"settings": {EVERY: {"before": str, "ours": str, "had": Optional(str)}}}
 
 
 class SavedValue(t.NamedTuple):
@@ -56,21 +57,10 @@ class SavedValues:
         self.settings = settings
 
     def _load(self) -> dict[str, SavedValue]:
-        content = durable.read(self._path, limit=_SIZE_LIMIT)
-        if content is None:
-            return {}
-        document = json_text.as_object(json_text.decode(content, self._path), self._path)
-        try:
-            return {
-                key: SavedValue(str(saved["before"]), str(saved["ours"]), saved.get("had"))
-                for key, saved in document["settings"].items()
-            }
-        except (KeyError, TypeError, AttributeError) as exc:
-            raise CniError(
-                Code.DECODE_FAILURE,
-                f"{self._path}: /settings: expected: objects with the keys 'before' and 'ours'",
-                "remove the file; kernel settings then keep their current values",
-            ) from exc
+        advice = "remove it; kernel settings then keep their current values"
+        document = StateFile(self._path, "the saved kernel settings", advice).read(_SHAPE, limit=_SIZE_LIMIT)
+        settings = document["settings"] if document else {}
+        return {key: SavedValue(saved["before"], saved["ours"], saved.get("had")) for key, saved in settings.items()}
 
 
 def _content(saved: SavedValue) -> dict[str, str]:

@@ -18,6 +18,7 @@ import urllib.parse
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
+from ansible_collections.cni.node.plugins.module_utils._base.state_file import EVERY, Shape, StateFile, require_shape
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests, digest_of, sha256
 
 # Bytes of a plugin or of a file that was set aside.
@@ -26,6 +27,19 @@ _SIZE_LIMIT = 1024 * 1024 * 1024
 _STORES = ("cni.node", "plugins")
 _FILE = "manifest.json"
 _FORMAT = 2
+_SHAPE: Shape = {
+    "sets": {
+        EVERY: {
+            "releases": [{"digests": [str], "version": str, "names": [str], "files": {EVERY: str}}],
+            "rolled_back_from": str,
+        }
+    },
+    "installed": {EVERY: [str]},
+    "owners": {EVERY: str},
+    "set_aside": {EVERY: {"sha256": str, "mode": int, "uid": int, "gid": int, "mtime_ns": int, "link": str}},
+    "made": [str],
+    "seen": {EVERY: list},
+}
 # The name of the set that the options of a task describe, without an item of its own.
 REFERENCE = "reference"
 
@@ -164,27 +178,45 @@ class Manifest:
         Raises:
             CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
         """
-        path = os.path.join(directory, _FILE)
-        content = durable.read(path)
-        if content is None:
+        advice = f"restore it from a backup, or remove {directory}; the installed plugins then count as foreign files"
+        file = StateFile(os.path.join(directory, _FILE), "the manifest of installed plugins", advice)
+        keys = file.read({"format": int})
+        if keys is None:
             return cls()
-        keys = json_text.as_object(json_text.decode(content, path), path)
         try:
-            return cls._from_keys(keys)
-        except (AttributeError, KeyError, TypeError, ValueError) as exc:
-            problem = f"{path} is not a valid manifest of installed plugins: {exc}"
-            advice = f"remove {directory}; the installed plugins then count as foreign files"
-            raise CniError(Code.DECODE_FAILURE, problem, advice) from exc
+            if keys["format"] != _FORMAT:
+                raise ValueError(f"/format: expected {_FORMAT}, found {keys['format']}")
+            require_shape(keys, _SHAPE)
+            return cls._from_keys(keys)._require_consistent()
+        except (TypeError, ValueError) as exc:
+            raise file.error(str(exc)) from exc
 
     @classmethod
     def _from_keys(cls, keys: dict[str, t.Any]) -> Manifest:
-        if keys.pop("format") != _FORMAT:
-            raise ValueError("an unknown format")
+        del keys["format"]
         for name, plugin_set in keys["sets"].items():
             releases = [Release(**release) for release in plugin_set.pop("releases")]
             keys["sets"][name] = PluginSet(releases, **plugin_set)
         keys["set_aside"] = {name: SetAside(**file) for name, file in keys["set_aside"].items()}
         return cls(**keys)
+
+    def _require_consistent(self) -> Manifest:
+        """Refuse what would be used as a path below the store or the bin dir but is not a plain name.
+
+        Raises:
+            ValueError: It has such a name, a plugin without an owner, or a release without a digest.
+        """
+        for release in self.releases:
+            if not release.digests:
+                raise ValueError("/sets: a release has no digest")
+        files = {name for release in self.releases for name in (*release.files, *release.digests)}
+        for name in {*files, *self.installed, *self.set_aside}:
+            if name in ("", ".", "..") or "/" in name or "\0" in name:
+                raise ValueError(f"{name!r} is not the name of a plugin")
+        for name in (*self.installed, *self.set_aside):
+            if name not in self.owners:
+                raise ValueError(f"/owners: the key {name!r} is missing")
+        return self
 
     def save(self, directory: str) -> None:
         """Write the manifest if it has changed."""

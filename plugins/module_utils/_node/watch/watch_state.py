@@ -16,11 +16,18 @@ import os
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.state_file import EVERY, Shape, read_cache
 
 _FORMAT = 1
 # Repairs that are listed; all are counted.
 _RECENT = 20
 _OWN, _OTHER = "cni.node", "other"
+_SHAPE: Shape = {
+    "format": int,
+    "counts": {EVERY: {_OWN: int, _OTHER: int}},
+    "recent": [{"network": str}],
+    "held": [{"network": str, "container_id": str, "ifname": str, "resource": str}],
+}
 
 
 class WatchState:
@@ -57,16 +64,9 @@ class WatchState:
 
     def _read(self) -> None:
         """Read the file. Without a readable one, nothing has been repaired."""
-        with contextlib.suppress(CniError, ValueError, LookupError, TypeError, AttributeError):
-            document = json.loads(durable.read(self._path) or b"{}")
-            if document.get("format") != _FORMAT:
-                return
-            counts = {
-                str(network): {owner: int(numbers[owner]) for owner in (_OWN, _OTHER)}
-                for network, numbers in document["counts"].items()
-            }
-            recent, held = [dict(entry) for entry in document["recent"]], [dict(entry) for entry in document["held"]]
-            self.counts, self.recent, self.held = counts, recent, held
+        document = read_cache(self._path, _SHAPE)
+        if document and document["format"] == _FORMAT:
+            self.counts, self.recent, self.held = document["counts"], document["recent"], document["held"]
 
 
 def read_if_present(path: str) -> WatchState | None:

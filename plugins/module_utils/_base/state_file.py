@@ -22,7 +22,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 # all its values under `EVERY`.
 Shape = t.Any
 EVERY = "*"
-_TYPES = {dict: "an object", list: "a list", str: "a string", int: "an integer"}
+_TYPES = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a number",
+}
 _LIMIT = 4 * 1024 * 1024
 
 
@@ -109,7 +116,7 @@ def require_shape(value: t.Any, shape: Shape, place: str = "") -> None:
     """
     shape = shape.shape if isinstance(shape, Optional) else shape
     kind = dict if isinstance(shape, dict) else list if isinstance(shape, list) else shape
-    if type(value) is not kind:  # a boolean is no integer
+    if not _has_type(value, kind):
         raise ValueError(f"{place or '/'}: expected {_TYPES[kind]}, found {json_text.kind(value)}")
     if isinstance(shape, list):
         for position, entry in enumerate(value):
@@ -120,3 +127,8 @@ def require_shape(value: t.Any, shape: Shape, place: str = "") -> None:
                 require_shape(value[key], inner, f"{place}/{key}")
             elif not isinstance(inner, Optional):
                 raise ValueError(f"{place or '/'}: the key '{key}' is missing")
+
+
+def _has_type(value: t.Any, kind: type) -> bool:
+    """Return whether a value has a type; a boolean is no integer, and an integer is a number, too."""
+    return type(value) is kind or (kind is float and type(value) is int)

@@ -18,6 +18,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.state_file import Optional, Shape, require_shape
 from ansible_collections.cni.node.plugins.module_utils._cni import config, result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -31,6 +32,28 @@ _CONFIG_ARGS_KEY = "configArgs"
 _ALLOW_KEY = "allowWorldWritablePlugins"
 _BUILTIN_KEY = "builtin"
 _FAILED_CHECK_KEY = "failedCheck"
+# Other runtimes may leave out optional keys, and write null for an empty list or object.
+_SHAPE: Shape = {
+    "netns": Optional(str),
+    "cniArgs": Optional([[str]]),
+    "capabilityArgs": Optional(dict),
+    _OWN_KEY: Optional(
+        {
+            **dict.fromkeys(("cniVersion", "netns", "command", _FAILED_CHECK_KEY), Optional(str)),
+            _CONFIG_ARGS_KEY: Optional(dict),
+            _BUILTIN_KEY: Optional([str]),
+            RESTORE_KEY: Optional(
+                {
+                    "pluginDirs": [str],
+                    "timeout": float,
+                    "addresses": Optional([str]),
+                    _ALLOW_KEY: Optional(bool),
+                    _BUILTIN_KEY: Optional(str),
+                }
+            ),
+        }
+    ),
+}
 
 
 class Restoration(t.NamedTuple):
@@ -207,17 +230,19 @@ def decode(content: bytes, source: str) -> Record:
     try:
         if document["kind"] != _KIND:
             raise ValueError(f"its kind is {document['kind']!r}, not {_KIND!r}")
-        own = _own_keys(document, source)
+        require_shape({key: value for key, value in document.items() if value is not None}, _SHAPE)
+        own: JsonObject = json_text.as_object(document.get(_OWN_KEY, {}), source)
+        version = own.get("cniVersion", "")
         return Record(
             attachment=decode_attachment(document),
             config=base64.b64decode(document["config"], validate=True),
             result=_result(document, source),
-            version=own["cniVersion"] and require_known(own["cniVersion"], source),
-            netns_identity=own["netns"],
-            command=own["command"],
-            restoration=_restoration(document, source),
-            builtin=_builtin(document),
-            failed_check=own[_FAILED_CHECK_KEY],
+            version=version and require_known(version, source),
+            netns_identity=own.get("netns", ""),
+            command=own.get("command", ""),
+            restoration=_restoration(own),
+            builtin=tuple(own.get(_BUILTIN_KEY, ())),
+            failed_check=own.get(_FAILED_CHECK_KEY, ""),
         )
     except CniError as exc:
         msg = exc.msg if source in exc.msg else f"{source} is not a record: {exc.msg}"
@@ -245,36 +270,20 @@ def decode_attachment(document: JsonObject) -> Attachment:
     ).require_identity()
 
 
-def _builtin(document: JsonObject) -> tuple[str, ...]:
-    names = (document.get(_OWN_KEY) or {}).get(_BUILTIN_KEY) or ()
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"under {_BUILTIN_KEY!r}, strings were expected: {names}")
-    return tuple(names)
-
-
 def _config_args(document: JsonObject) -> JsonObject:
     own = document.get(_OWN_KEY)
     return dict(own.get(_CONFIG_ARGS_KEY) or {}) if isinstance(own, dict) else {}
 
 
-def _own_keys(document: JsonObject, source: str) -> dict[str, str]:
-    own = json_text.as_object(document.get(_OWN_KEY) or {}, source)
-    keys = {key: own.get(key, "") for key in ("cniVersion", "netns", "command", _FAILED_CHECK_KEY)}
-    if not all(isinstance(value, str) for value in keys.values()):
-        raise TypeError(f"under {_OWN_KEY!r}, strings were expected: {keys}")
-    return keys
-
-
-def _restoration(document: JsonObject, source: str) -> Restoration | None:
-    keys = (document.get(_OWN_KEY) or {}).get(RESTORE_KEY)
-    if keys is None:
+def _restoration(own: JsonObject) -> Restoration | None:
+    means = own.get(RESTORE_KEY)
+    if means is None:
         return None
-    means = json_text.as_object(keys, source)
-    plugin_dirs, timeout, addresses = means["pluginDirs"], means["timeout"], means.get("addresses") or []
-    if not all(isinstance(text, str) for text in (*plugin_dirs, *addresses)) or not timeout > 0:
-        raise TypeError(f"under {RESTORE_KEY!r}, directories, a time and addresses were expected: {means}")
-    allows, builtin = means.get(_ALLOW_KEY) is True, str(means.get(_BUILTIN_KEY) or "")
-    return Restoration(tuple(plugin_dirs), timeout, tuple(addresses), allows, builtin)
+    timeout = means["timeout"]
+    if not timeout > 0:
+        raise ValueError(f"under {RESTORE_KEY!r}, a time above 0 was expected: {timeout}")
+    allows, builtin = means.get(_ALLOW_KEY, False), means.get(_BUILTIN_KEY, "")
+    return Restoration(tuple(means["pluginDirs"]), timeout, tuple(means.get("addresses", ())), allows, builtin)
 
 
 def _result(document: JsonObject, source: str) -> Result | None:

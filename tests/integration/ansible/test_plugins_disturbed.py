@@ -115,3 +115,30 @@ def test_an_archive_that_is_swapped_all_the_time_is_installed_whole_or_not_at_al
     finally:
         ended.set()
         swapper.join()
+
+
+@pytest.mark.parametrize("damage", ["cut off", "wrong type", "link"])
+def test_a_damaged_manifest_stops_a_run_before_it_changes_anything(
+    node: EngineNode, tmp_path: pathlib.Path, damage: str
+) -> None:
+    old, new = (releases.release(tmp_path / f"{number}.tgz", revision=number) for number in "12")
+    install(node, old).succeeded()
+    (manifest,) = STORE.rglob("manifest.json")
+    content = manifest.read_bytes()
+    if damage == "link":
+        manifest.rename(manifest.with_name("elsewhere"))
+        manifest.symlink_to("/nonexistent/manifest.json")
+    else:
+        manifest.write_bytes(
+            content[:50] if damage == "cut off" else content.replace(b'"installed":{', b'"installed":[],"x":{')
+        )
+    before = tree_lines("/opt/cni", identity=True), tree_lines(STORE)
+    for options in ({"version": "2"}, {"version": "2", "_ansible_check_mode": True}):
+        install(node, new, **options).require_failure(
+            f"{manifest} is damaged (", "restore it from a backup, or remove "
+        )
+    node.run("plugins", state="absent").require_failure(f"{manifest} is damaged (")
+    assert (tree_lines("/opt/cni", identity=True), tree_lines(STORE)) == before
+    manifest.unlink()
+    manifest.write_bytes(content)
+    assert node.run("plugins", state="absent").succeeded().result["changed"]

@@ -102,6 +102,24 @@ def test_tuning_refuses_a_setting_that_is_given_twice(executables: Executables) 
         executables.result("DEL", keys, content=content)
 
 
+def test_former_values_of_another_type_are_named_with_their_file(
+    executables: Executables, blue: Namespace, tmp_path: pathlib.Path
+) -> None:
+    result = executables.result("ADD", BRIDGE)
+    tuning: JsonObject = {"type": "tuning", "mtu": 1400, "dataDir": str(tmp_path), "prevResult": result}
+    executables.result("ADD", tuning)
+    file = tmp_path / "blue_eth0.json"
+    file.write_text('{"mtu": "many"}')
+    error = executables.refusal("DEL", tuning)
+    assert error["msg"].startswith(f"{file}: ")
+    assert "remove the file" in error["details"]
+    assert blue.links()["eth0"]["mtu"] == 1400
+    file.unlink()
+    executables.result("DEL", tuning)
+    executables.result("DEL", {**BRIDGE, "prevResult": result})
+    subprocess.run(["ip", "link", "delete", "cni0"], check=True)
+
+
 READERS: dict[str, JsonObject] = {
     "bridge": BRIDGE,
     "host-local": {"type": "host-local", "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}},

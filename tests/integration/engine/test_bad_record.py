@@ -54,6 +54,11 @@ def _directory(path: pathlib.Path) -> None:
     path.mkdir()
 
 
+def _dangling_link(record: pathlib.Path) -> None:
+    record.unlink()
+    record.symlink_to("/nonexistent/record")
+
+
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "empty": (_bytes(b""), "is not valid JSON: it is empty"),
     "half": (_half, "is not valid JSON: line 1, column "),
@@ -66,6 +71,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a configuration that is not base64": (_keys(config="?"), "is not a record: "),
     "an unknown version": (_keys(**{"cni.node": {"cniVersion": "9.9.9"}}), "unknown version '9.9.9'"),
     "a result of a wrong type": (_keys(result=[]), "/result: expected an object, found a list"),
+    "a text for a list": (
+        _keys(**{"cni.node": {"restore": {"pluginDirs": "/opt/cni/bin", "timeout": 60}}}),
+        "expected a list",
+    ),
+    "a link to a missing file": (_dangling_link, "a symbolic link to a missing file"),
     "another attachment's": (_keys(containerId="other"), "other"),
     "a name with a path": (_keys(networkName="../../etc"), "'../../etc' is not a network name"),
 }

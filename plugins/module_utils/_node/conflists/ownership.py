@@ -40,7 +40,7 @@ class Ownership:
         """
         advice = "remove it; the configurations that it lists then count as written by other programs"
         file = StateFile(os.path.join(directory, _FILE), "the list of own configurations", advice)
-        keys = file.read({"files": {EVERY: {EVERY: str}}})
+        keys = file.read({"files": {EVERY: {"network": str, "sha256": str}}})
         return cls(directory, keys["files"] if keys else {})
 
     def networks_by_file(self) -> dict[str, str]:

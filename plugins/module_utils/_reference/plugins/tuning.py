@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import LEAST_MTU
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
@@ -85,9 +86,8 @@ class Tuning(ChainedPlugin[_Values]):
         if file is None:
             return
         if sandbox.exists(request.attachment):
-            content = durable.read(file.path) or b"{}"
-            former = Keys(json_text.as_object(json_text.decode(content, file.path), file.path))
-            sandbox.run_inside(request.attachment, lambda writer: _restore(writer, request.attachment.ifname, former))
+            former = _read_former(file.path, request.attachment.ifname)
+            sandbox.run_inside(request.attachment, lambda writer: _restore(writer, former))
         file.remove()
 
 
@@ -204,14 +204,34 @@ def _save(link: Link, request: PluginRequest, expected: resources.ExpectedLink) 
     saved_values.write(_data_dir(request), *request.attachment.key[1:], former)
 
 
-def _restore(writer: KernelWriter, ifname: str, former: Keys) -> None:
+class _Former(t.NamedTuple):
+    """The former values of an interface, and whether its promiscuity is among them."""
+
+    link: resources.ExpectedLink
+    has_promiscuity: bool
+
+
+def _read_former(path: str, ifname: str) -> _Former:
+    """Read the file of an attachment.
+
+    Raises:
+        CniError: A value has another type. The error names the file.
+    """
+    try:
+        former = Keys(json_text.as_object(json_text.decode(durable.read(path) or b"{}", path), path))
+        return _Former(_read_link(ifname, former.text("mac"), lambda dummy: former), "promisc" in former)
+    except CniError as exc:
+        what = exc if path in exc.msg else exc.within(path)
+        raise what.with_detail("remove the file; the interface then keeps its values") from exc
+
+
+def _restore(writer: KernelWriter, former: _Former) -> None:
     """Give the interface its former values; do nothing if it is gone."""
-    link = rtnetlink.link(ifname)
+    link = rtnetlink.link(former.link.name)
     if link is None:
         return
-    expected = _read_link(ifname, former.text("mac"), lambda dummy: former)
-    writing.set_properties(writer, link, expected)
-    if "promisc" in former and not expected.is_promiscuous:
+    writing.set_properties(writer, link, former.link)
+    if former.has_promiscuity and not former.link.is_promiscuous:
         writer.set_promiscuous(link.ifindex, False)
 
 

@@ -145,8 +145,8 @@ WRONG: tuple[tuple[JsonObject, str], ...] = (
     ({"cni.node": {"cniVersion": "1.2.0"}}, "'1.2.0'"),
     ({"cni.node": {"restore": []}}, SOURCE),
     ({"cni.node": {"restore": {"timeout": 60.0}}}, "pluginDirs"),
-    ({"cni.node": {"restore": {"pluginDirs": [5], "timeout": 60.0}}}, "'restore'"),
-    ({"cni.node": {"restore": {"pluginDirs": ["/opt/cni/bin"], "timeout": 0}}}, "'restore'"),
+    ({"cni.node": {"restore": {"pluginDirs": [5], "timeout": 60.0}}}, "restore"),
+    ({"cni.node": {"restore": {"pluginDirs": ["/opt/cni/bin"], "timeout": 0}}}, "restore"),
     ({"cni.node": {"netns": 5}}, SOURCE),
     ({"cni.node": {"command": []}}, SOURCE),
 )

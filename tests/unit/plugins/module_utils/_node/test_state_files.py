@@ -225,3 +225,53 @@ def test_a_link_to_another_file_is_not_followed(top: pathlib.Path) -> None:
     with pytest.raises(CniError, match="it is a symbolic link; expected: a regular file"):
         SavedValues(str(top))
     assert json.loads((top / "elsewhere").read_text())["settings"]
+
+
+# One of each type, and of each nesting.
+OTHER_VALUES: tuple[t.Any, ...] = (None, True, 5, 0.5, "x", [], {}, [[]], [5], {"x": []}, [{}])
+# Values that only decide whether a file is read again, or that belong to plugins; and null, which other runtimes write for nothing.
+ANY_VALUE = ("/seen/", "/cni.node/configArgs/", "/capabilityArgs/", "/cni.node/restore/timeout")
+MAY_BE_NULL = ("/netns", "/cniArgs", "/capabilityArgs")
+
+
+def _mutations(value: t.Any, place: str = "") -> t.Iterator[tuple[str, t.Any, t.Any]]:
+    """Yield the place of each value in a document, another value, and the document that has this value there."""
+    for other in OTHER_VALUES:
+        if type(other) is not type(value):
+            yield place, other, other
+    if isinstance(value, (dict, list)):
+        for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
+            for where, other, mutated in _mutations(inner, f"{place}/{key}"):
+                changed: t.Any = dict(value) if isinstance(value, dict) else list(value)
+                changed[key] = mutated
+                yield where, other, changed
+
+
+def _error_of_read(kind: Kind, top: pathlib.Path) -> str:
+    try:
+        kind.read(top)
+    except CniError as exc:
+        return exc.msg
+    return ""
+
+
+@pytest.mark.parametrize("kind", KEPT.values(), ids=KEPT)
+def test_a_value_of_another_type_is_an_error_that_names_the_file(top: pathlib.Path, kind: Kind) -> None:
+    kind.write(top)
+    path = _file_of(top)
+    for place, other, document in _mutations(json.loads(path.read_bytes())):
+        path.write_bytes(json.dumps(document).encode())
+        error = _error_of_read(kind, top)
+        is_allowed = place.startswith(ANY_VALUE) or (other is None and place in MAY_BE_NULL)
+        assert error.startswith(str(path)) or (is_allowed and not error), (place, other)
+
+
+@pytest.mark.parametrize("kind", CACHES.values(), ids=CACHES)
+def test_a_cache_with_a_value_of_another_type_is_written_again(top: pathlib.Path, kind: Kind) -> None:
+    kind.write(top)
+    path = next(top.rglob("*.json"))
+    for dummy, dummy_value, document in _mutations(json.loads(path.read_bytes())):
+        path.write_bytes(json.dumps(document).encode())
+        kind.read(top)
+        kind.write(top)
+        assert json.loads(path.read_bytes())["format"] == 1

@@ -41,7 +41,7 @@ RETURN = r"""
 cni_node_library:
   description:
     - Why the module did not run from the library. The action plugin then installs the library, or runs the module without it.
-  returned: when the library is missing or cannot be used
+  returned: when the library is missing, damaged or cannot be used
   type: dict
   sample:
     state: missing
@@ -86,12 +86,13 @@ def main() -> None:
         if keys["archive"]:
             _install(library, keys["archive"])
         is_there = library.hold()
+        damage = library.find_damage() if is_there else ""
     except Exception as exc:
         _answer(UNUSABLE, str(exc))
-    if not is_there:
-        _answer(MISSING, "")
+    if damage or not is_there:
+        _answer(MISSING, damage)
     try:
-        _run(library, keys["module"])
+        _load(library, keys["module"], UNUSABLE if keys["archive"] else MISSING).main()
     except ModuleNotFoundError as exc:
         if not str(exc.name).startswith("ansible."):
             raise
@@ -124,12 +125,20 @@ def _answer(state: str, reason: str) -> t.NoReturn:
     raise SystemExit(0)
 
 
-def _run(library: Library, module: str) -> None:
-    """Run a module from the library, which has all packages that Ansible sent only in part."""
+def _load(library: Library, module: str, answer: str) -> t.Any:
+    """Load a module from the library, which has all packages that Ansible sent only in part.
+
+    Args:
+        answer: What to answer if a damage that the size of the file does not show prevents it.
+    """
     _forget_packages(library.path)
     sys.path.insert(0, library.path)
-    loaded: t.Any = importlib.import_module(f"{_COLLECTION}.modules.{module}")
-    loaded.main()
+    try:
+        return importlib.import_module(f"{_COLLECTION}.modules.{module}")
+    except Exception as exc:
+        if isinstance(exc, ModuleNotFoundError) and str(exc.name).startswith("ansible."):
+            raise
+        _answer(answer, f"{module} cannot be loaded from {library.path}: {type(exc).__name__}: {exc}")
 
 
 def _forget_packages(path: str) -> None:

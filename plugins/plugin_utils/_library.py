@@ -25,12 +25,13 @@ _PACKAGE = "ansible_collections/cni/node/plugins"
 _MAIN_TEXT = b"""\
 import sys
 
-from ansible_collections.cni.node.plugins.module_utils._base import interruption
+try:
+    from ansible_collections.cni.node.plugins.module_utils._base import interruption
 
-interruption.end_quietly()
-
-from ansible_collections.cni.node.plugins.module_utils._node.boot.main import main
-
+    interruption.end_quietly()
+    from ansible_collections.cni.node.plugins.module_utils._node.boot.main import main
+except ImportError as exc:
+    sys.exit(f"failed: the library of cni.node is damaged: {exc}; the next task of the collection mends it")
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -121,8 +121,11 @@ class LibraryAction(ActionBase):
         further = {FOLLOWING_KEY: following} if following else {}
         keywords = {**keywords, "module_name": _LAUNCHER, "module_args": {**keywords["module_args"], **further}}
         result = self._execute_with(request, **keywords)
-        is_missing = (result.get(ANSWER) or {}).get("state") == MISSING
-        if is_missing and not self._task.check_mode:
+        answer = result.get(ANSWER) or {}
+        if answer.get("state") == MISSING and not self._task.check_mode:
+            if answer["reason"]:
+                host = self._name_host(keywords.get("task_vars") or {})
+                display.warning(printable.line(f"{host}: the library is damaged and is sent again: {answer['reason']}"))
             request["archive"] = self.send_file(_library.archive(), "cni_node_library.zip")
             result = self._execute_with(request, **keywords)
             self.has_installed = ANSWER not in result

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import fcntl
 import gc
 import json
@@ -22,7 +23,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.access import expos
 
 # Complete libraries have it: it is written with the other files, and removed first.
 MAIN = "__main__.py"
-# A directory could be locked by every user. Only the owner of the library can open this file.
+# A directory could be locked by every user. Only the owner of the library can open this file. It has the size of each other file
+# at the installation, by directory and name, as JSON.
 LOCK = ".lock"
 # The environment variable in which the controller names the library to a module.
 REQUEST = "CNI_NODE_LIBRARY"
@@ -85,6 +87,28 @@ class Library(t.NamedTuple):
         if is_in_place:
             require_safe(self.path)
         return is_in_place
+
+    def find_damage(self) -> str:
+        """Return which file is not as it was installed, as far as its size shows it, or an empty string.
+
+        Another user than the owner gets an empty string.
+        """
+        try:
+            with open(os.path.join(self.path, LOCK), "rb") as stream:
+                sizes = json.load(stream)
+        except PermissionError:
+            return ""
+        except (OSError, ValueError) as exc:
+            return f"{self.path}/{LOCK}: {exc}"
+        for name, expected in sizes.items():
+            directory = os.path.join(self.path, name)
+            found = {}
+            with contextlib.suppress(OSError), os.scandir(directory) as entries:
+                found = {entry.name: entry.stat().st_size for entry in entries if entry.name in expected}
+            if found != expected:
+                damaged = next(name for name, size in expected.items() if found.get(name) != size)
+                return f"{os.path.join(directory, damaged)}: missing, or of another size than {expected[damaged]} bytes"
+        return ""
 
 
 def find_current() -> Library | None:

@@ -11,6 +11,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import typing as t
 
 import pytest
@@ -147,15 +148,47 @@ def test_a_node_whose_python_is_changed_goes_on_with_the_library(fresh: Project)
     fresh.play([make("red")]).succeeded()
     compiled = list(pathlib.Path(library()).rglob("*.pyc"))
     for path in compiled:
-        path.write_bytes(b"\0" * 16)
+        path.write_bytes(b"\0" * path.stat().st_size)
     fresh.play([make("blue")]).succeeded()
     assert sorted(os.listdir("/run/netns")) == ["blue", "red"]
+
+
+DAMAGES: dict[str, t.Callable[[pathlib.Path], object]] = {
+    "an empty program": lambda path: (path / "__main__.py").write_bytes(b""),
+    "a missing directory": lambda path: shutil.rmtree(path / "ansible_collections/cni/node/plugins/module_utils/_base"),
+    # Tests run the launcher from the library, too.
+    "all files truncated": lambda path: [
+        os.truncate(file, 0) for file in path.rglob("*.py*") if not file.name.startswith("launcher.")
+    ],
+    "blocks of zeros": lambda path: [
+        file.write_bytes(b"\0" * file.stat().st_size) for file in path.rglob("netns*.py*") if "modules" in file.parts
+    ],
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_library_is_mended_by_the_next_task(fresh: Project, name: str) -> None:
+    fresh.play([make("red")]).succeeded()
+    path = pathlib.Path(library())
+    before = {file: file.read_bytes() for file in path.rglob("*.py")}
+    DAMAGES[name](path)
+    checked = fresh.play([make("blue")], "--check", "-v").succeeded()
+    assert "node runs without the library: " in checked.output, checked.output
+    mended = fresh.play([make("blue"), make("green")]).succeeded()
+    assert mended.output.count("node: the library is damaged and is sent again: ") == 1, mended.output
+    assert {file: file.read_bytes() for file in path.rglob("*.py")} == before
+    assert libraries.describe_checkout().find_damage() == ""
+    assert sorted(os.listdir("/run/netns")) == ["blue", "green", "red"]
 
 
 def test_units_and_executables_say_that_the_library_is_missing(node: EngineNode, fresh: Project) -> None:
     fresh.play([task("install", "cni.node.plugins", {"source": "builtin", "only": ["bridge"]})]).succeeded()
     kept = fresh.play([task("remove", LIBRARY, {"state": "absent"})]).succeeded()["remove"]
     assert (kept.changed, kept.result["libraries"]) == (False, [library()])
+    pathlib.Path(library(), "ansible_collections/cni/node/plugins/module_utils/_node/boot/main.py").unlink()
+    restored = subprocess.run([sys.executable, "-I", library()], check=False, capture_output=True, text=True)
+    assert (restored.returncode, restored.stdout) == (1, "")
+    assert restored.stderr.startswith("failed: the library of cni.node is damaged: No module named ")
     shutil.rmtree(library())
     done = subprocess.run(
         ["/opt/cni/bin/bridge"], env={"CNI_COMMAND": "VERSION"}, check=False, capture_output=True, text=True

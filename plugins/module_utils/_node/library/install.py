@@ -12,6 +12,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import filecmp
+import json
 import os
 import py_compile
 import shutil
@@ -29,9 +31,10 @@ _IS_THERE = (errno.EEXIST, errno.ENOTEMPTY)
 
 
 def install(library: Library, files: t.Mapping[str, bytes]) -> None:
-    """Install the library from its files, which have been verified.
+    """Install the library from its files, which have been verified, or mend it.
 
-    It gets its name when it is complete, with code compiled for the Python of this process.
+    It gets its name when it is complete, with code compiled for the Python of this process. Files of an existing library that
+    differ are replaced one by one, while other processes may use it.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``, ``IO_FAILURE`` or ``TRY_AGAIN``; nothing is installed.
@@ -78,13 +81,18 @@ def _empty(path: str) -> None:
 
 def _make(library: Library, files: t.Mapping[str, bytes]) -> None:
     """Write the library in a directory beside it, locked so that other runs know that it is in use, and rename it."""
+    was_there = os.path.lexists(library.path)
     path = tempfile.mkdtemp(prefix=_NEW, dir=library.top)
     with _lock(path) as descriptor:
         try:
             _write(path, files)
             os.chmod(path, 0o755)
             syscall.sync_file_system(t.cast(int, descriptor))
-            _rename(path, library)
+            if not _rename(path, library):
+                # Only another run can have installed it in the meantime, which is no reason to replace its bytecode.
+                if was_there or not library.is_complete or library.find_damage():
+                    _mend(path, library)
+                shutil.rmtree(path)
             durable.sync_directory(library.top)
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
@@ -92,7 +100,6 @@ def _make(library: Library, files: t.Mapping[str, bytes]) -> None:
 
 
 def _write(path: str, files: t.Mapping[str, bytes]) -> None:
-    durable.write(os.path.join(path, LOCK), b"", mode=0o600, flush=False)
     for name, content in files.items():
         target = os.path.join(path, name)
         # With a mode that does not depend on the umask.
@@ -103,21 +110,57 @@ def _write(path: str, files: t.Mapping[str, bytes]) -> None:
             unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
             compiled = py_compile.compile(target, dfile=name, doraise=True, invalidation_mode=unchecked)
             os.chmod(t.cast(str, compiled), 0o644)
+    sizes = {
+        directory[len(path) + 1 :]: {name: os.path.getsize(os.path.join(directory, name)) for name in names}
+        for directory, dummy, names in os.walk(path)
+    }
+    durable.write(os.path.join(path, LOCK), json.dumps(sizes).encode(), mode=0o600, flush=False)
 
 
-def _rename(path: str, library: Library) -> None:
+def _rename(path: str, library: Library) -> bool:
+    """Give the library its name, and return whether no other directory had it."""
     try:
         os.rename(path, library.path)
     except OSError as exc:
         if exc.errno not in _IS_THERE:
             raise
-        if library.is_complete:  # another run has installed it in the meantime
-            shutil.rmtree(path)
-            return
-        # A run was killed while it removed it, or still removes it.
-        if not remove(library.path):
-            raise CniError(Code.TRY_AGAIN, f"another run is removing {library.path}", "run the task again") from exc
-        os.rename(path, library.path)
+        return False
+    return True
+
+
+def _mend(path: str, library: Library) -> None:
+    """Move the files of a new library to the places of those that differ, or that a killed removal has removed.
+
+    Raises:
+        CniError: ``TRY_AGAIN``: another run is removing the library.
+    """
+    with _lock(os.path.join(library.path, LOCK), os.O_CREAT | os.O_RDWR, fcntl.LOCK_SH) as descriptor:
+        if descriptor is None:
+            raise CniError(Code.TRY_AGAIN, f"another run is removing {library.path}", "run the task again")
+        for directory, dummy, names in os.walk(path):
+            target = os.path.normpath(os.path.join(library.path, os.path.relpath(directory, path)))
+            if os.path.islink(target) or not os.path.isdir(target):
+                durable.remove(target, flush=False)
+            durable.make_directory(target)
+            for name in names:
+                if name not in (LOCK, MAIN):
+                    _replace(os.path.join(directory, name), os.path.join(target, name))
+        sizes = durable.read(os.path.join(path, LOCK)) or b""
+        # Processes have locked this file, so it stays.
+        if os.pread(descriptor, len(sizes) + 1, 0) != sizes:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, sizes, 0)
+        _replace(os.path.join(path, MAIN), os.path.join(library.path, MAIN))
+        syscall.sync_file_system(descriptor)
+
+
+def _replace(new: str, old: str) -> None:
+    """Move a file to the place of one that differs in content or kind."""
+    if os.path.isdir(old) and not os.path.islink(old):
+        shutil.rmtree(old)
+    is_same = os.path.isfile(old) and not os.path.islink(old) and filecmp.cmp(new, old, shallow=False)
+    if not is_same:
+        os.replace(new, old)
 
 
 def _remove_remains(top: str) -> None:
@@ -131,12 +174,12 @@ def _remove_remains(top: str) -> None:
 
 
 @contextlib.contextmanager
-def _lock(path: str, flags: int = 0) -> t.Iterator[int | None]:
-    """Yield a descriptor with an exclusive lock on a file or a directory, or None if a process holds it."""
+def _lock(path: str, flags: int = 0, kind: int = fcntl.LOCK_EX) -> t.Iterator[int | None]:
+    """Yield a descriptor with a lock on a file or a directory, or None if a process holds a lock against it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             yield None
         else:

@@ -25,6 +25,7 @@ from ansible import constants, template
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.action import ActionBase
 from ansible.template import Templar
+from ansible.utils.display import Display
 
 from ansible_collections.cni.node.plugins.action.netns import ActionModule
 from ansible_collections.cni.node.plugins.module_utils._base.library import (
@@ -124,6 +125,16 @@ def test_a_module_runs_from_the_library_in_one_call(controller: Controller) -> N
 def test_a_missing_library_is_sent_once(controller: Controller) -> None:
     assert controller.run(answer(MISSING))["msg"] == "done"
     assert controller.calls == [FROM_LIBRARY, WITH_ARCHIVE]
+
+
+def test_a_damaged_library_is_sent_again_with_a_warning(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr(Display, "warning", lambda dummy, msg: warnings.append(msg))
+    assert controller.run(answer(MISSING, "/opt/x.py: missing"))["msg"] == "done"
+    assert controller.calls == [FROM_LIBRARY, WITH_ARCHIVE]
+    assert warnings == ["blue: the library is damaged and is sent again: /opt/x.py: missing"]
 
 
 def test_check_mode_installs_nothing(controller: Controller) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import fcntl
 import os
 import pathlib
+import shutil
 import socket
 import stat
 import subprocess
 import sys
+import typing as t
 
 import pytest
 
@@ -30,6 +32,7 @@ import sys
 from ansible_collections.cni.node.plugins.module_utils._base.library import Library
 print(Library(*sys.argv[1:]).hold())
 """
+TAG = sys.implementation.cache_tag
 FILES = {"__main__.py": b"import part\nprint(part.__file__, part.__cached__)\n", "part.py": b"", "a/__init__.py": b""}
 
 
@@ -64,8 +67,8 @@ def node(tmp_path: pathlib.Path) -> Node:
     return Node(tmp_path)
 
 
-def lock_in_another_process(library: Library) -> subprocess.Popen[bytes]:
-    lock = f"fcntl.flock(os.open({f'{library.path}/.lock'!r}, 0), fcntl.LOCK_SH)"
+def lock_in_another_process(library: Library, kind: str = "LOCK_SH") -> subprocess.Popen[bytes]:
+    lock = f"fcntl.flock(os.open({f'{library.path}/.lock'!r}, 0), fcntl.{kind})"
     program = f"import fcntl, os, sys\n{lock}\nprint(1, flush=True)\nsys.stdin.read()"
     process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -152,11 +155,65 @@ def test_a_library_whose_removal_was_killed_is_installed_again(node: Node) -> No
     (pathlib.Path(library.path) / "__main__.py").unlink()
     assert not library.is_complete
     assert not library.hold()
-    process = lock_in_another_process(library)
+    process = lock_in_another_process(library, "LOCK_EX")
     assert error_of(node.install).code == Code.TRY_AGAIN
     assert os.listdir(node.top) == [library.digest]
     process.communicate()
     assert node.install().hold()
+
+
+def sources(node: Node) -> dict[pathlib.Path, bytes]:
+    """Return the sources; bytecode may differ between two compilations."""
+    return {path: path.read_bytes() for path in node.top.rglob("*") if path.suffix == ".py" and path.is_file()}
+
+
+def become_directory(path: pathlib.Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "file").touch()
+
+
+def become_file(path: pathlib.Path) -> None:
+    shutil.rmtree(path)
+    path.write_bytes(b"x")
+
+
+DAMAGES: dict[str, tuple[str, t.Callable[[pathlib.Path], object]]] = {
+    "an empty program": ("__main__.py", lambda path: path.write_bytes(b"")),
+    "a truncated file": ("part.py", lambda path: path.write_bytes(b"x")),
+    "a missing file": ("a/__init__.py", pathlib.Path.unlink),
+    "truncated bytecode": (f"__pycache__/part.{TAG}.pyc", lambda path: path.write_bytes(path.read_bytes()[:-1])),
+    "a missing directory": ("a", shutil.rmtree),
+    "a file instead of a directory": ("a", become_file),
+    "a directory instead of a file": ("part.py", become_directory),
+    "no sizes": (".lock", lambda path: path.write_bytes(b"")),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_library_is_found_and_mended_while_a_process_uses_it(node: Node, name: str) -> None:
+    library = node.install()
+    assert library.find_damage() == ""
+    before = sources(node)
+    lock = os.stat(f"{library.path}/.lock").st_ino
+    process = lock_in_another_process(library)
+    where, damage = DAMAGES[name]
+    damage(pathlib.Path(library.path, where))
+    assert library.find_damage().startswith(f"{library.path}/{where}")
+    node.install()
+    assert library.find_damage() == ""
+    assert sources(node) == before
+    assert os.stat(f"{library.path}/.lock").st_ino == lock
+    process.communicate()
+
+
+def test_a_damage_that_keeps_the_size_is_mended_by_an_installation(node: Node) -> None:
+    library = node.install()
+    main = pathlib.Path(library.path, "__main__.py")
+    main.write_bytes(b"\0" * len(FILES["__main__.py"]))
+    assert library.find_damage() == ""
+    node.install()
+    assert main.read_bytes() == FILES["__main__.py"]
 
 
 def test_a_copy_without_the_lock_is_replaced(node: Node) -> None:

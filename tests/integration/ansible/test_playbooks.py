@@ -386,8 +386,8 @@ def test_verify_lists_at_most_twenty_differences(node: EngineNode, project: Proj
 
 
 def test_a_refused_upgrade_gives_the_reason_and_changes_nothing(project: Project) -> None:
-    refused = project.run(UPGRADE, cni_node_concerns="plugins", cni_node_keep="abc")
-    refused[WHY_FAILED].require_failure(", and nothing was rolled back: ", "'keep' is of type")
+    refused = project.run(UPGRADE, cni_node_concerns="plugins", cni_node_plugins_source="/nowhere.tgz")
+    refused[WHY_FAILED].require_failure(", and nothing was rolled back: ", "/nowhere.tgz does not exist")
     assert all(task.require_unchanged_node() for task in refused.tasks)
 
 

@@ -72,7 +72,7 @@ def read_default(template: JsonObject, variable: str) -> t.Any:
     if variable in OPTIONS:
         return OPTIONS[variable]["default"]
     text = (ROOT / "playbooks" / template["playbook"]).read_text(encoding="utf-8")
-    (default,) = set(re.findall(rf"{variable} \| default\(''\) \| cni\.node\.or_default\('?([^')]+)", text))
+    (default,) = set(re.findall(rf"{variable} \| default\(''\) \| cni\.node\.(?:or_default|batches)\('?([^')]+)", text))
     return default
 
 

@@ -294,5 +294,8 @@ def test_unchanged_networks_are_probed_too(ensure: Ensure, tmp_path: pathlib.Pat
 def test_an_unreadable_ownership_list_is_an_error(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure({"config": CONFIG}).ok()
     (tmp_path / "net.d" / ".cni.node.owned").write_bytes(b"")
-    assert ".cni.node.owned is not valid JSON: it is empty" in ensure(purge=True).require_refusal()
+    assert (
+        ".cni.node.owned is damaged (the list of own configurations): it is not valid JSON: it is empty"
+        in ensure(purge=True).require_refusal()
+    )
     assert (tmp_path / "net.d" / "10-net.conflist").exists()

@@ -38,7 +38,7 @@ OTHER_MEANINGS = {
         *("bridge", "ipvlan", "macvlan", "vlan", "vrf"),
     },
     "module_utils/_linux/rules/nf_tables.py": {"bridge"},  # a family of the kernel
-    "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
+    "module_utils/_node/conflists/address_checks.py": {"vlan"},  # a key
     "module_utils/_node/diagnosis/rule_watch.py": {"bridge"},  # a family of nftables
     "module_utils/_node/diagnosis/segment.py": {"bridge", "vlan"},  # names of programs and their words
     "module_utils/_node/diagnosis/step.py": {"bridge", "firewall", "vlan"},  # what a step looks at

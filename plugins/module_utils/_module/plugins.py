@@ -47,9 +47,10 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-# The networks and attachments that need a plugin, by its name.
 # What the result says of each set.
 _VERSIONS = ("version", "previous", "kept", "earlier")
+
+# The networks and attachments that need a plugin, by its name.
 _Needs = dict[str, list[str]]
 
 # The networks and attachments that a message names.

@@ -153,13 +153,16 @@ def test_a_node_whose_python_is_changed_goes_on_with_the_library(fresh: Project)
     assert sorted(os.listdir("/run/netns")) == ["blue", "red"]
 
 
+def truncate_all(library_path: pathlib.Path) -> None:
+    for file in library_path.rglob("*.py*"):
+        if not file.name.startswith("launcher."):  # tests run it from the library, too
+            os.truncate(file, 0)
+
+
 DAMAGES: dict[str, t.Callable[[pathlib.Path], object]] = {
     "an empty program": lambda path: (path / "__main__.py").write_bytes(b""),
     "a missing directory": lambda path: shutil.rmtree(path / "ansible_collections/cni/node/plugins/module_utils/_base"),
-    # Tests run the launcher from the library, too.
-    "all files truncated": lambda path: [
-        os.truncate(file, 0) for file in path.rglob("*.py*") if not file.name.startswith("launcher.")
-    ],
+    "all files truncated": truncate_all,
     "blocks of zeros": lambda path: [
         file.write_bytes(b"\0" * file.stat().st_size) for file in path.rglob("netns*.py*") if "modules" in file.parts
     ],

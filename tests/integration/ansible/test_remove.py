@@ -99,9 +99,10 @@ def test_a_removal_that_fails_later_has_removed_what_the_networks_left(node: Eng
     operator_rules()
     before = links_and_rules()
     project.run(PROVISION, **variables()).succeeded()
-    failing = {"cni_node_concerns": ["plugins", "networks", "attachments"], "cni_node_keep": "abc"}
-    failed = project.run(REMOVE, **variables(**failing))
-    failed["Manage the plugins"].require_failure("'keep' is of type")
+    saved = node.cache_dir / "cni.node" / "kernel.json"
+    saved.write_bytes(b"")
+    failed = project.run(REMOVE, **variables(cni_node_concerns=["kernel", "networks", "attachments"]))
+    failed["Prepare the kernel"].require_failure(f"{saved} is damaged (")
     assert links_and_rules() == before
 
 

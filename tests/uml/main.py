@@ -52,6 +52,13 @@ class Machine(t.NamedTuple):
     outputs: tuple[int, int]
 
 
+def find_obstacle() -> str:
+    """Return why the machine cannot run on this processor, or an empty string."""
+    if "amx_tile" in pathlib.Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace"):
+        return "the kernel of user-mode-linux has no room for the registers of a processor with AMX, and panics"
+    return ""
+
+
 def end_with_parent() -> None:
     parent = os.getppid()
     sandbox.call("prctl", sandbox.PR_SET_PDEATHSIG, signal.SIGKILL, doing="tie the machine to its parent")

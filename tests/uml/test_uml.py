@@ -17,9 +17,11 @@ import pytest
 
 from ansible_collections.cni.node.tests.support.programs import path_without
 from ansible_collections.cni.node.tests.support.until import until
+from ansible_collections.cni.node.tests.uml.main import find_obstacle
 
 UML = str(pathlib.Path(__file__).with_name("uml"))
-needs_program = pytest.mark.skipif(not shutil.which("linux.uml"), reason="install user-mode-linux")
+OBSTACLE = find_obstacle() or ("" if shutil.which("linux.uml") else "install user-mode-linux")
+needs_program = pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE)
 # The machine boots in seconds; a busy host may take much longer.
 PATIENCE = 300
 

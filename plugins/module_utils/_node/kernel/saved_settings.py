@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
 from ansible_collections.cni.node.plugins.module_utils._base.state_file import EVERY, Optional, Shape, StateFile
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 
 _SIZE_LIMIT = 1024 * 1024
 _SHAPE: Shape = {"settings": {EVERY: {"before": str, "ours": str, "had": Optional(str)}}}
@@ -54,6 +55,7 @@ class SavedValues:
             durable.write(self._path, json_text.encode({"settings": content}) + b"\n")
         else:
             durable.remove(self._path)
+            remove_empty(os.path.dirname(self._path))
         self.settings = settings
 
     def _load(self) -> dict[str, SavedValue]:

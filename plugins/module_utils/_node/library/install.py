@@ -148,8 +148,9 @@ def _mend(path: str, library: Library) -> None:
         sizes = durable.read(os.path.join(path, LOCK)) or b""
         # Processes have locked this file, so it stays.
         if os.pread(descriptor, len(sizes) + 1, 0) != sizes:
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, sizes, 0)
+            with open(descriptor, "wb", buffering=0, closefd=False) as stream:
+                stream.truncate(0)
+                durable.write_all(stream, sizes)
         _replace(os.path.join(path, MAIN), os.path.join(library.path, MAIN))
         syscall.sync_file_system(descriptor)
 

@@ -171,6 +171,21 @@ def test_processes_of_a_run_know_each_others_writes(
         assert len(written) == len(set(written))
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("is_changed", "expected"), [(False, "listed before"), (True, "listed again")])
+def test_processes_keep_what_was_listed_before_they_began_unless_rules_have_changed(
+    is_changed: bool, expected: str
+) -> None:
+    key = (rule_cache.NFT, "inet", "net")
+    with rule_cache.keep():
+        rule_cache.read(key, lambda: ("listed before", True))
+        rule_cache.share()
+        if is_changed:
+            prepend()
+        shares = run_shares([1, 2], lambda dummy: rule_cache.read(key, lambda: ("listed again", True)))
+    assert shares == [expected, expected]
+
+
 def once(action: t.Callable[[], t.Any], when: str) -> t.Callable[[str, str], None]:
     """Return a disturbance of the first write."""
     left = [action]

@@ -60,10 +60,10 @@ class _Journal:
 
     _HEAD = struct.Struct("=QQQ")
 
-    def __init__(self) -> None:
+    def __init__(self, generation: int) -> None:
         self._file = anonymous_file("rules")
         self._period, self._position = 0, self._HEAD.size
-        self._write_head(0)
+        self._write_head(generation)
 
     @contextlib.contextmanager
     def lock(self) -> t.Iterator[None]:
@@ -122,8 +122,7 @@ class _RuleCache:
 
     def share(self) -> None:
         with contextlib.suppress(OSError):
-            self._journal = _Journal()
-            self._listings.clear()
+            self._journal = _Journal(self._generation or 0)
 
     def close(self) -> None:
         if self._journal is not None:

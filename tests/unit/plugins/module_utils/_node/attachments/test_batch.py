@@ -31,6 +31,8 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_nod
 NAMES = ("one", "two", "three", "four")
 # Enough containers to be shared between two processes.
 MANY = tuple(f"c{number}" for number in range(32))
+# Enough to be compared with the kernel by two processes.
+VERY_MANY = tuple(f"c{number}" for number in range(80))
 
 
 def _desire(node: FakeNode, *containers: str, **keys: t.Any) -> list[DesiredAttachment]:
@@ -282,6 +284,23 @@ def test_many_containers_are_shared_among_processes_and_all_is_reported(make_nod
     ]
     first, *others = notes
     assert (first, len(set(others)), os.getpid() in others) == (0, 2, True)
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_very_many_containers_are_compared_in_processes_after_the_first_one(make_node: MakeNode) -> None:
+    notes = Notes()
+    node = make_node(a=notes.note)
+    desired = _desire(node, *VERY_MANY)
+    node.converge(*desired, journals=[notes], check="never")
+    notes.clear()
+    node.executor.builtin.update(("a", "b"))
+    outcomes = node.converge(*desired, journals=[notes])
+    assert [(outcome.attachment, outcome.action) for outcome in outcomes] == [
+        (item.attachment, "checked") for item in desired
+    ]
+    # One for all, and then half of the others each.
+    own = notes.count(os.getpid())
+    assert (own, len(notes) - own, len(set(notes))) == (41, 39, 2)
 
 
 @pytest.mark.usefixtures("two_cpus")

@@ -105,7 +105,13 @@ class JobRunner:
             path.parent.mkdir(exist_ok=True)
             path.write_text(content, encoding="utf-8")
         run = ansible_runner.run(
-            private_data_dir=str(self._directory), playbook=playbook, ident=str(self._jobs), quiet=True, **options
+            private_data_dir=str(self._directory),
+            playbook=playbook,
+            ident=str(self._jobs),
+            quiet=True,
+            # By default, the runner handles SIGINT and SIGTERM from now on, and the tests could not be interrupted.
+            cancel_callback=lambda: False,
+            **options,
         )
         artifacts = self._directory / "artifacts" / str(self._jobs)
         return Job(run.status, run.rc, artifacts, list(run.events))

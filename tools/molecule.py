@@ -4,14 +4,13 @@
 
 """Molecule scenarios of roles and playbooks on a fleet of nodes, each scenario in a sandbox of its own.
 
-`python -m tools.check molecule` runs the scenario `default` and half of the others, in the outer ring all but the one on a booted
+`python -m tools.check molecule` runs the scenario `default` and a third of the others, in the outer ring all but the one on a booted
 machine; SCENARIO="default cni_plugins" selects some.
 """
 
 from __future__ import annotations
 
 import os
-import random
 import time
 
 from tools import pytests, report, sandbox
@@ -47,10 +46,7 @@ def select() -> list[str]:
     unknown = ", ".join(sorted({*selected} - {*names}))
     if unknown:
         raise Unavailable(f"no scenario is called {unknown}: choose from {', '.join(names)}")
-    if selected or pytests.is_outer():
-        return selected or names
-    names.remove("default")
-    return ["default", *random.Random(os.environ.get("CNI_SEED")).sample(names, len(names) // 2)]
+    return selected or pytests.take_turns(names, ["default"])
 
 
 def play(name: str, limit: float | None = None) -> bool:

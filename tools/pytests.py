@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 import typing as t
 from pathlib import Path
@@ -21,6 +22,29 @@ ENGINE_TESTS = ("tests/integration/engine", "tests/integration/builtin")
 MARK = "other_kernel"
 UML = ROOT / "tests" / "uml" / "uml"
 NEWEST = ROOT / "tests" / "interop" / "newest-plugins"
+# Files of the suite `ansible` with what every node needs.
+MAIN_JOBS = {
+    f"test_{name}.py"
+    for name in (
+        "artifact",
+        "attachments",
+        "calls",
+        "conflists",
+        "gc",
+        "kernel",
+        "library",
+        "netns",
+        "node_info",
+        "pages",
+        "playbooks",
+        "plugins",
+        "remove",
+        "secrets",
+        "unsafe_text",
+        "validate",
+        "verify",
+    )
+}
 
 
 def unit(part: int, parts: int) -> report.SuiteResult:
@@ -59,7 +83,10 @@ def ansible(part: int, parts: int) -> report.SuiteResult:
     """Run modules, roles and playbooks with real plugins, and the artifact on each line of ansible-core."""
     if is_outer() and part == 0:
         cores.prepare()
-    return _in_sandbox("ansible", part, parts, "tests/integration/ansible", "tests/integration/fleet")
+    paths = _find_tests(("tests/integration/ansible", "tests/integration/fleet"))
+    return _in_sandbox(
+        "ansible", part, parts, *take_turns(paths, [path for path in paths if Path(path).name in MAIN_JOBS])
+    )
 
 
 def browser(part: int, parts: int) -> report.SuiteResult:
@@ -80,6 +107,18 @@ def _apart(name: str) -> Words:
 def is_outer() -> bool:
     """Return whether tests of the outer ring run as well."""
     return os.environ.get("CNI_RING") == "outer"
+
+
+def take_turns(names: t.Sequence[str], always: t.Collection[str]) -> list[str]:
+    """Return all names in the outer ring; in the inner one, those that are always run and a third of the others.
+
+    CNI_SEED decides which third, so that all parts of a run take the same.
+    """
+    if is_outer():
+        return list(names)
+    others = [name for name in names if name not in always]
+    chosen = random.Random(os.environ.get("CNI_SEED")).sample(others, len(others) // 3)
+    return [name for name in names if name in always or name in chosen]
 
 
 def with_warm_playbooks() -> Words:
@@ -148,11 +187,17 @@ def _pytest(
     return result
 
 
-def _share(directories: t.Iterable[str], part: int, parts: int) -> list[str]:
+def _share(paths: t.Sequence[str], part: int, parts: int) -> list[str]:
     """Return the test files of a part: each gets files of every size, as their time is not known beforehand."""
-    files = [path for directory in directories for path in (ROOT / directory).rglob("test_*.py")]
-    files.sort(key=lambda path: (-path.stat().st_size, path))
-    return [str(path.relative_to(ROOT)) for path in files[part::parts]]
+    files = sorted(_find_tests(paths), key=lambda path: (-(ROOT / path).stat().st_size, path))
+    return files[part::parts]
+
+
+def _find_tests(paths: t.Iterable[str]) -> list[str]:
+    """Return the test files among paths and below them, relative to the root directory."""
+    tops = [ROOT / path for path in paths]
+    found = [path for top in tops for path in ([top] if top.is_file() else sorted(top.rglob("test_*.py")))]
+    return [str(path.relative_to(ROOT)) for path in found]
 
 
 def _pins(version: pythons.Version) -> Path:

@@ -66,7 +66,7 @@ requirements:
   - jsonschema >= 4.17 on the controller, for the level V(schema)
 
 seealso:
-  - plugin: cni.node.host_findings
+  - plugin: cni.node.validation_report
     plugin_type: filter
   - plugin: cni.node.valid_conflist
     plugin_type: test

@@ -62,7 +62,7 @@ options:
 seealso:
   - plugin: cni.node.fleet_findings
     plugin_type: filter
-  - plugin: cni.node.unknown_variables
+  - plugin: cni.node.validation_report
     plugin_type: filter
 
 author:

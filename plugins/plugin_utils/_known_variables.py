@@ -72,11 +72,13 @@ def unknown_variables(names: t.Iterable[str], beginning_with: t.Iterable[str]) -
 def refusal(unknown: t.Mapping[str, str]) -> str:
     """Return a message that names unknown variables."""
     named = [f"{name} (did you mean {suggestion}?)" if suggestion else name for name, suggestion in unknown.items()]
-    begin = ", ".join(sorted({"_".join(name.split("_")[:2]) + "_" for name in unknown}))
-    return (
-        f"unknown {plural('variable', len(named))}: {', '.join(named)}; names that begin with {begin} belong to"
-        " the collection cni.node, so rename variables of your own"
-    )
+    return f"unknown {plural('variable', len(named))}: {', '.join(named)}; {explain_prefix(unknown)}"
+
+
+def explain_prefix(names: t.Iterable[str]) -> str:
+    """Return what to do about variables that are named like those of this collection but not meant for it."""
+    begin = ", ".join(sorted({"_".join(name.split("_")[:2]) + "_" for name in names}))
+    return f"names that begin with {begin} belong to the collection cni.node, so rename variables of your own"
 
 
 def _find_meant(name: str, beginnings: tuple[str, ...]) -> str:

@@ -18,7 +18,13 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
-from ansible_collections.cni.node.plugins.plugin_utils._known_variables import refusal, unknown_variables
+from ansible_collections.cni.node.plugins.plugin_utils._given_values import objects
+from ansible_collections.cni.node.plugins.plugin_utils._known_variables import (
+    all_prefixes,
+    explain_prefix,
+    refusal,
+    unknown_variables,
+)
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
 from ansible_collections.cni.node.plugins.plugin_utils._variable_checks import (
@@ -63,24 +69,49 @@ class PlayVariables:
 
     def errors(self) -> list[str]:
         """Return errors in variables, each once with the hosts that have it."""
-        given = {str(name) for host in self._play_hosts for name in self._host_variables(host)}
+        given = {str(name) for host in self._play_hosts for name in self.read_host(host)}
         unknown = unknown_variables({*self._task_variables, *given}, [PREFIX])
         refusals = [refusal(unknown)] if unknown else []
         given |= {name for name, value in self._task_variables.items() if value is not None}
         checked = [(name, option) for name, option in read_options().items() if name in given]
         return refusals + [text for name, option in checked for text in self._check(name, option)]
 
+    def find_misspelled(self) -> dict[str, list[Finding]]:
+        """Return a finding for each variable of a host that has a name like those of this collection, but is unknown."""
+        beginnings = all_prefixes()
+        return {
+            host: [_describe_unknown(*names) for names in unknown_variables(self.read_host(host), beginnings).items()]
+            for host in self._play_hosts
+        }
+
     def find_unevaluated(self) -> dict[str, Finding]:
         """Return a finding for each host of the play whose networks or attachments cannot be evaluated without the node."""
         found = {}
         for host in self._play_hosts:
-            variables = self._host_variables(host)
+            variables = self.read_host(host)
             for name in (CONFLISTS, ATTACHMENTS):
                 reason = _evaluation_error(variables, name) if name in variables else ""
                 if reason:
                     found[host] = Finding("invalid-configuration", name, "", reason, _FACTS_HINT)
                     break
         return found
+
+    def attachments_of(self, host: str) -> t.Any:
+        """Return the attachments of a host; none if they cannot be evaluated.
+
+        Raises:
+            AnsibleFilterError: They are text that is not YAML.
+        """
+        return objects(self._values(ATTACHMENTS, [host]).get(host))
+
+    def read_host(self, host: str) -> JsonMapping:
+        """Return the variables of a host, with their templates; none for an unknown host."""
+        if host not in self._read:
+            try:
+                self._read[host] = t.cast(JsonMapping, self._hostvars[host])
+            except KeyError:
+                self._read[host] = {}
+        return self._read[host]
 
     def collisions(self, hosts: t.Sequence[str]) -> tuple[list[str], list[str]]:
         """Return errors and warnings about networks that collide with those of other hosts.
@@ -102,20 +133,12 @@ class PlayVariables:
         ]
         return by_severity["error"], by_severity["warning"] + unknown
 
-    def _host_variables(self, host: str) -> JsonMapping:
-        if host not in self._read:
-            try:
-                self._read[host] = t.cast(JsonMapping, self._hostvars[host])
-            except KeyError:
-                self._read[host] = {}
-        return self._read[host]
-
     def _values(self, name: str, hosts: t.Iterable[str]) -> JsonObject:
         """Return the values of a variable by host. Omit hosts that do not define it, or whose value cannot be evaluated."""
         values: JsonObject = {}
         of_play = self._find_of_play(name)
         for host in hosts:
-            variables = self._host_variables(host)
+            variables = self.read_host(host)
             if of_play is not None and host in self._play_hosts:
                 # It may have templates, so that the values of other hosts are unknown.
                 if host == self._task_host:
@@ -137,7 +160,7 @@ class PlayVariables:
         """Return the value of a variable of the play, or None if there is none."""
         if name not in self._of_play:
             self._of_play[name] = None
-            given, variables = self._task_variables.get(name), self._host_variables(self._task_host)
+            given, variables = self._task_variables.get(name), self.read_host(self._task_host)
             # Otherwise, it may be the default of the role.
             is_of_play = given is not None and (name in variables or (name in _EMPTY_BY_DEFAULT and bool(given)))
             with contextlib.suppress(AnsibleError, jinja2.UndefinedError):
@@ -151,7 +174,9 @@ class PlayVariables:
         for host, value in values.items():
             by_text.setdefault(find_fault(name, option, value), []).append(host)
         return [
-            text if len(hosts) == len(values) else f"{_join(hosts)}: {text}" for text, hosts in by_text.items() if text
+            text if len(hosts) == len(values) else f"{join_hosts(hosts)}: {text}"
+            for text, hosts in by_text.items()
+            if text
         ]
 
 
@@ -161,6 +186,13 @@ def are_equal(one: object, other: object) -> bool:
         return one == other
     except (AnsibleError, jinja2.UndefinedError):
         return False
+
+
+def _describe_unknown(name: str, meant: str) -> Finding:
+    code, hint = (
+        ("misspelled-key", f"did you mean {meant}?") if meant else ("invalid-configuration", explain_prefix([name]))
+    )
+    return Finding(code, name, "", "the variable is unknown", hint)
 
 
 def _evaluation_error(variables: JsonMapping, name: str) -> str:
@@ -196,6 +228,7 @@ def _networks(value: t.Any) -> list[t.Any]:
     return [item["config"] for item in items if item.get("config") and item.get("state") != "absent"]
 
 
-def _join(hosts: t.Sequence[str]) -> str:
+def join_hosts(hosts: t.Sequence[str]) -> str:
+    """Return the names of the first hosts for a message, with the number of the others."""
     more = [f"and {len(hosts) - _HOSTS_SHOWN} more"] if len(hosts) > _HOSTS_SHOWN else []
     return ", ".join([*hosts[:_HOSTS_SHOWN], *more])

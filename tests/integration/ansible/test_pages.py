@@ -122,8 +122,9 @@ def write_faulty_networks(reader: Reader) -> None:
     plugin = {"type": "bridge", "isGatway": True}
     network = {"cniVersion": "1.0.0", "name": "dbnet", "plugins": [plugin]}
     reader.write("net.d/10-dbnet.conflist", json.dumps(network, indent=2))
-    reader.write("inventory", "web1\nweb2\n")
-    reader.write("group_vars/all.json", json.dumps({"cni_node_conflists": [{"config": network}]}))
+    reader.write("inventory", "web1\nweb2\nweb3\n")
+    for host, variable in {"web1": "conflists", "web2": "conflists", "web3": "conflist"}.items():
+        reader.write(f"host_vars/{host}.json", json.dumps({f"cni_node_{variable}": [{"config": network}]}))
     plugin = {"type": "macvlan", "mastr": "eth0"}
     lines = json.dumps({**network, "name": "macvlan-conf", "plugins": [plugin]}, indent=2).splitlines()
     reader.write("manifests/lab.yaml", "\n".join([*MANIFEST, *(f"    {line}" for line in lines), ""]))

@@ -19,7 +19,6 @@ pytest.importorskip("ansible.errors", reason="filters run on the controller")
 from ansible.errors import AnsibleError, AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.conflist_findings import conflist_findings
-from ansible_collections.cni.node.plugins.filter.host_findings import host_findings
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.test.valid_conflist import valid_conflist
 
@@ -181,27 +180,3 @@ def test_networks_that_are_not_grouped_by_host_are_refused_with_a_message(networ
         conflist_findings(networks, attachments=attachments, by_host=True)
     with pytest.raises(AnsibleFilterError, match=r"conflist_findings: a: conflists\[0\]: found a number"):
         conflist_findings({"a": 5}, by_host=True)
-
-
-def test_results_of_several_hosts_are_merged() -> None:
-    (finding,) = conflist_findings([TYPO])
-    results = {
-        "a": {"findings": [finding], "msg": "2 errors"},
-        "b": [finding],
-        "c": {"skipped": True},
-        "d": {"conflists": [], "findings": []},
-        "e": {"msg": "conflists[1]: template x cannot be rendered", "findings": []},
-        "f": {"msg": "no connection: it is gone"},
-    }
-    first, second, third = host_findings(results)
-    assert first == {**finding, "hosts": ["a", "b"]}
-    assert (second["file"], second["message"], second["hosts"]) == (
-        "conflists[1]",
-        "template x cannot be rendered",
-        ["e"],
-    )
-    assert (third["file"], third["message"], third["severity"]) == ("conflists", "no connection: it is gone", "error")
-    wrongs: list[t.Any] = [[], {"a": 5}, {"a": [5]}]
-    for wrong in wrongs:
-        with pytest.raises(AnsibleFilterError, match=r"expected: .*findings"):
-            host_findings(wrong)

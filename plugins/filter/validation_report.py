@@ -1,0 +1,201 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: validation_report
+
+short_description: Combine the findings about files and about the variables of hosts
+
+version_added: 1.0.0
+
+description:
+  - Validates files as P(cni.node.conflist_findings#filter) does, looks for misspelled variables of this collection on each host, and
+    combines the findings with results of M(cni.node.conflists). No node is contacted.
+  - A finding that several hosts share is reported once, with the names of these hosts.
+  - The playbook C(cni.node.validate) uses this filter.
+
+positional: _input, hosts, result
+
+options:
+  _input:
+    description:
+      - A dictionary of host names to variables, such as C(hostvars).
+    type: dict
+    required: true
+  hosts:
+    description:
+      - The hosts whose variables are validated, such as C(ansible_play_hosts).
+    type: list
+    elements: str
+    required: true
+  result:
+    description:
+      - The name of the variable with the result of M(cni.node.conflists). The error of a failed result without findings becomes a
+        finding.
+    type: str
+    default: ""
+  files:
+    description:
+      - Paths of files on the controller, or text with one on each line. Attachments in C(cni_node_attachments) of the first host are
+        validated with them.
+    type: raw
+    default: []
+  levels:
+    description:
+      - The checks of the files, as O(cni.node.conflist_findings#filter:levels).
+    type: list
+    elements: str
+  strict:
+    description:
+      - Whether warnings are faults, too.
+    type: bool
+    default: false
+
+seealso:
+  - plugin: cni.node.conflist_findings
+    plugin_type: filter
+  - module: cni.node.conflists
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Fail if a variable is misspelled, or uses facts that were not gathered
+  ansible.builtin.assert:
+    that: report.findings == []
+    fail_msg: "{{ report.lines }}"
+  vars:
+    report: "{{ hostvars | cni.node.validation_report(ansible_play_hosts_all) }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The report.
+  type: dict
+  contains:
+    findings:
+      description:
+        - The findings in the form of RV(cni.node.conflist_findings#filter:_value). Those about the variables of hosts have the names
+          of these hosts as C(hosts).
+      type: list
+      elements: dict
+    lines:
+      description: A line for each finding, with its severity and the first five of its hosts.
+      type: list
+      elements: str
+      sample:
+        - "error: web1: cni_node_prge: the variable is unknown; did you mean cni_node_purge? (misspelled-key)"
+    unevaluated:
+      description:
+        - The hosts whose C(cni_node_conflists) or C(cni_node_attachments) use what is not defined without the node, such as a fact that
+          was not gathered. Each has a finding.
+      type: list
+      elements: str
+    passed:
+      description: Whether something was validated and has no fault.
+      type: bool
+    summary:
+      description: The numbers of findings, files, and hosts that have networks or findings; or what to set if there are none.
+      type: str
+      sample: 1 error and 0 warnings in 2 files and the variables of 3 hosts
+"""
+
+import collections.abc
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.module_utils._base import finding
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
+from ansible_collections.cni.node.plugins.plugin_utils._host_results import require_hosts
+from ansible_collections.cni.node.plugins.plugin_utils._play_variables import PlayVariables, join_hosts
+from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.hosts import merge_by_host
+
+_NOTHING = (
+    "nothing to validate: set cni_node_conflist_files to paths of files on the controller, or set cni_node_conflists"
+)
+
+
+def validation_report(
+    hostvars: object,
+    hosts: object,
+    result: str = "",
+    *,
+    files: object = (),
+    levels: object = None,
+    strict: bool = False,
+) -> JsonObject:
+    given_variables, given_hosts = require_hosts("validation_report", hostvars, hosts)
+    names, paths = list(map(str, given_hosts)), _read_paths(files)
+    variables = PlayVariables(given_variables, names, {})
+    misspelled, unevaluated = variables.find_misspelled(), variables.find_unevaluated()
+    results = {host: variables.read_host(host).get(result) for host in names}
+    faults = {host: [*misspelled[host], *([unevaluated[host]] if host in unevaluated else [])] for host in names}
+    by_host = {
+        host: [*(fault.as_dict() for fault in faults[host]), *_read_result(host, results[host])] for host in names
+    }
+    try:
+        attachments = variables.attachments_of(names[0]) if paths and names else []
+        of_files = [found.as_dict() for found in inputs.findings(paths, levels, files=True, attachments=attachments)]
+    except CniError as exc:
+        raise AnsibleFilterError(f"validation_report: {exc}") from exc
+    findings = [*of_files, *merge_by_host(by_host)]
+    errors, warnings = (
+        sum(found["severity"] == severity for found in findings) for severity in (finding.ERROR, finding.WARNING)
+    )
+    validated = sum(bool(by_host[host]) or _has_run(results[host]) for host in names)
+    places = f"{quantity(len(paths), 'file')} and the variables of {quantity(validated, 'host')}"
+    numbers = f"{quantity(errors, 'error')} and {quantity(warnings, 'warning')} in {places}"
+    return {
+        "findings": findings,
+        "lines": list(map(_line, findings)),
+        "unevaluated": list(unevaluated),
+        "passed": bool(paths or validated) and errors + (warnings if strict else 0) == 0,
+        "summary": numbers if paths or validated else _NOTHING,
+    }
+
+
+def _read_paths(files: object) -> list[str]:
+    if isinstance(files, str):
+        return [path.strip() for path in files.splitlines() if path.strip()]
+    return list(map(str, files)) if isinstance(files, (list, tuple)) else [str(files)]
+
+
+def _has_run(result: object) -> bool:
+    return isinstance(result, collections.abc.Mapping) and "skipped" not in result
+
+
+def _read_result(host: str, result: t.Any) -> list[JsonObject]:
+    """Return the findings of a result. An error without findings, such as a broken template, becomes a finding."""
+    if result is None:
+        return []
+    if not isinstance(result, collections.abc.Mapping):
+        raise AnsibleFilterError(f"validation_report: {host}: expected: a result of cni.node.conflists")
+    findings = result.get("findings") or []
+    if findings or "skipped" in result or "conflists" in result:
+        return [dict(found) for found in findings]
+    message = str(result.get("msg", ""))
+    place, colon, rest = message.partition(": ")
+    is_item = bool(colon) and place.startswith("conflists[")
+    return [Finding("invalid-configuration", *((place, "", rest) if is_item else ("conflists", "", message))).as_dict()]
+
+
+def _line(found: JsonMapping) -> str:
+    hosts = f"{join_hosts(found['hosts'])}: " if "hosts" in found else ""
+    keys = ("code", "file", "path", "message", "hint", "line", "manifest")
+    return f"{found['severity']}: {hosts}{Finding(**{key: found[key] for key in keys if key in found})}"
+
+
+class FilterModule:
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"validation_report": validation_report}

@@ -12,8 +12,9 @@ short_description: Combine the findings about files and about the variables of h
 version_added: 1.0.0
 
 description:
-  - Validates files as P(cni.node.conflist_findings#filter) does, looks for misspelled variables of this collection on each host, and
-    combines the findings with results of M(cni.node.conflists). No node is contacted.
+  - Validates files as P(cni.node.conflist_findings#filter) does, looks for misspelled variables of this collection on each host,
+    compares the networks in C(cni_node_conflists) of the hosts as P(cni.node.fleet_findings#filter) does, and combines the findings
+    with results of M(cni.node.conflists). No node is contacted.
   - A finding that several hosts share is reported once, with the names of these hosts.
   - The playbook C(cni.node.validate) uses this filter.
 
@@ -56,6 +57,8 @@ options:
 
 seealso:
   - plugin: cni.node.conflist_findings
+    plugin_type: filter
+  - plugin: cni.node.fleet_findings
     plugin_type: filter
   - module: cni.node.conflists
 
@@ -149,7 +152,8 @@ def validation_report(
         of_files = [found.as_dict() for found in inputs.findings(paths, levels, files=True, attachments=attachments)]
     except CniError as exc:
         raise AnsibleFilterError(f"validation_report: {exc}") from exc
-    findings = [*of_files, *merge_by_host(by_host)]
+    of_fleet = [found.as_dict() for found in variables.compare_nodes(names)] if len(names) > 1 else []
+    findings = [*of_files, *merge_by_host(by_host), *of_fleet]
     errors, warnings = (
         sum(found["severity"] == severity for found in findings) for severity in (finding.ERROR, finding.WARNING)
     )

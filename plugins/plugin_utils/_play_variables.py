@@ -16,7 +16,7 @@ import typing as t
 import jinja2
 from ansible.errors import AnsibleError
 
-from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.finding import ERROR, FLEET, WARNING, Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._given_values import objects
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import (
@@ -122,16 +122,19 @@ class PlayVariables:
         concerns = self._task_variables.get(CONCERNS)
         if concerns and "networks" not in concerns:
             return [], []
-        networks = {host: _networks(value) for host, value in self._values(CONFLISTS, hosts).items()}
-        by_severity: dict[str, list[str]] = {"error": [], "warning": []}
-        for finding in inputs.fleet_findings(networks):
-            if finding.level == "fleet":
-                by_severity[finding.severity].append(f"{finding.message}; {finding.hint} ({finding.code})")
+        by_severity: dict[str, list[str]] = {ERROR: [], WARNING: []}
+        for finding in self.compare_nodes(hosts):
+            by_severity[finding.severity].append(f"{finding.message}; {finding.hint} ({finding.code})")
         unknown = [
             f"{host}: its networks were not compared with those of other hosts: {reason}"
             for host, reason in self.unknown.items()
         ]
-        return by_severity["error"], by_severity["warning"] + unknown
+        return by_severity[ERROR], by_severity[WARNING] + unknown
+
+    def compare_nodes(self, hosts: t.Iterable[str]) -> list[Finding]:
+        """Return findings about networks of hosts that do not fit those of the other hosts."""
+        networks = {host: _networks(value) for host, value in self._values(CONFLISTS, hosts).items()}
+        return [finding for finding in inputs.fleet_findings(networks) if finding.level == FLEET]
 
     def _values(self, name: str, hosts: t.Iterable[str]) -> JsonObject:
         """Return the values of a variable by host. Omit hosts that do not define it, or whose value cannot be evaluated."""

@@ -177,6 +177,18 @@ def test_a_misspelled_variable_of_one_host_is_found(project: Project) -> None:
     assert "/plugins/0/isGatway: " in played.output
 
 
+def test_networks_of_two_hosts_that_assign_the_same_addresses_are_found(project: Project) -> None:
+    ipam = {"type": "host-local", "subnet": "{{ own_subnet }}"}
+    networks = [{"config": {**GOOD, "name": "pods", "plugins": [{"type": "bridge", "ipam": ipam}]}}]
+    subnets = {"a": "10.64.1.0/24", "b": "10.64.2.0/24", "c": "10.64.2.128/25"}
+    hosts = {name: {"cni_node_conflists": networks, "own_subnet": subnet} for name, subnet in subnets.items()}
+    _inventory(project, **hosts)
+    played = project.run(VALIDATE)
+    assert played.status != 0
+    assert "10.64.2.1 to 10.64.2.254 of the network 'pods' on b overlaps with 10.64.2.129 to " in played.output
+    assert "1 error and 0 warnings in 0 files and the variables of 3 hosts" in played.output
+
+
 def test_without_an_inventory_the_variables_of_the_command_line_are_validated(project: Project) -> None:
     project.inventory = str(project.write("empty.yml", "all: {hosts: {}}\n"))
     played = project.run(VALIDATE, cni_node_conflists=[{"config": TYPO}])

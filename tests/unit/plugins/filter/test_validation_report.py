@@ -86,6 +86,22 @@ def test_a_host_whose_networks_cannot_be_evaluated_has_one_finding() -> None:
     assert "facts of the node are not gathered here" in report["lines"][1]
 
 
+def test_networks_of_the_hosts_are_compared() -> None:
+    def lan(subnet: str) -> list[JsonObject]:
+        return [{"config": {**GOOD, "plugins": [{"type": "bridge", "ipam": {"type": "host-local", "subnet": subnet}}]}}]
+
+    subnets = {"a": "10.64.0.0/16", "b": "10.64.1.0/24", "c": "{{ facts.x }}"}
+    hostvars = {host: {"cni_node_conflists": lan(subnet)} for host, subnet in subnets.items()}
+    report = validation_report(hostvars, list(hostvars))
+    assert [(found["code"], found["file"]) for found in report["findings"]] == [
+        ("invalid-configuration", "cni_node_conflists"),
+        ("node-subnets-collide", "b: conflists[0]"),
+    ]
+    assert report["lines"][1].startswith(
+        "error: b: conflists[0]: /plugins/0/ipam: 10.64.0.1 to 10.64.255.254 of the network"
+    )
+
+
 def test_files_are_paths_or_lines_and_validated_with_the_attachments_of_the_first_host(tmp_path: pathlib.Path) -> None:
     files = [write(tmp_path / "good.conflist", GOOD), write(tmp_path / "typo.conflist", TYPO)]
     items = [{"network": "good", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}]

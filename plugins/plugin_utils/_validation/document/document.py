@@ -17,6 +17,8 @@ from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import PluginType
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import positions
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import KeyReader
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.placeholder import (
@@ -52,9 +54,27 @@ class DocumentPlugin:
     schema: str
 
     @property
-    def ipam(self) -> dict[str, t.Any]:
-        ipam = self.keys.get("ipam")
-        return ipam if isinstance(ipam, dict) else {}
+    def traits(self) -> PluginType:
+        """The row of its type in the catalogue."""
+        return catalogue.find_plugin_type(self.type)
+
+    @property
+    def ipam(self) -> JsonObject:
+        return _as_object(self.keys.get("ipam"))
+
+    @property
+    def ipam_traits(self) -> PluginType:
+        """The row of the type of its IPAM plugin."""
+        return catalogue.find_plugin_type(self.ipam.get("type"))
+
+    @property
+    def capabilities(self) -> JsonObject:
+        return _as_object(self.keys.get("capabilities"))
+
+    @property
+    def cni_args(self) -> JsonObject:
+        """The arguments in ``args.cni``."""
+        return _as_object(_as_object(self.keys.get("args")).get("cni"))
 
     @property
     def ipam_path(self) -> str:
@@ -205,6 +225,10 @@ def _decode(content: bytes) -> tuple[t.Any, bool]:
 def _report_repeated_key(document: Document, repeated: positions.RepeatedKey) -> Finding:
     hint = "remove one of them; programs differ in which one they use"
     return document.finding("duplicate-key", repeated.path, repeated.message, hint)
+
+
+def _as_object(value: t.Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def _type_of(keys: t.Any) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 
 # kube-router writes the range into its file on each node.
@@ -23,7 +22,7 @@ _WORDS_OF_CALICO = ("usePodCidr", "usePodCidrIPv6")
 
 def gets_ranges(plugin: DocumentPlugin) -> bool:
     """Return whether a program may fill in host-local's ranges before it runs."""
-    known = catalogue.find_plugin_type(plugin.type)
+    known = plugin.traits
     return not known.passes_ipam or (known.is_bridge and plugin.keys.get("bridge") == _BRIDGE_OF_KUBE_ROUTER)
 
 
@@ -32,8 +31,7 @@ def qualify(document: Document, findings: t.Iterable[Finding]) -> t.Iterator[Fin
     prepared = [
         f"{plugin.ipam_path}/"
         for plugin in document.plugins
-        if catalogue.find_plugin_type(plugin.ipam.get("type")).has_ranges
-        and not catalogue.find_plugin_type(plugin.type).passes_ipam
+        if plugin.ipam_traits.has_ranges and not plugin.traits.passes_ipam
     ]
     for finding in findings:
         is_prepared = any(finding.path.startswith(path) for path in prepared)

@@ -14,7 +14,6 @@ import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.groups import divide, join, join_nodes
@@ -151,7 +150,7 @@ def _report_collision(name: str, group: t.Sequence[_Pool], second: _Pool) -> Fin
 
 def _is_on_shared_link(plugin: DocumentPlugin) -> bool:
     """Return whether the network is on a physical link, which containers of all nodes share."""
-    known = catalogue.find_plugin_type(plugin.type)
+    known = plugin.traits
     return known.has_master or known.borrows_device
 
 

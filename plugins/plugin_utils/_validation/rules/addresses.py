@@ -23,19 +23,19 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 
 def range_objects(plugin: DocumentPlugin) -> t.Iterator[tuple[int, JsonObject, str]]:
     """Return the objects that define a plugin's host-local ranges: number of the set, keys, JSON pointer."""
-    if catalogue.find_plugin_type(plugin.ipam.get("type")).has_ranges:
+    if plugin.ipam_traits.has_ranges:
         yield from ipam_ranges.range_objects(plugin.ipam, plugin.ipam_path)
 
 
 def ranges(plugin: DocumentPlugin) -> list[Range]:
     """Return a plugin's host-local ranges, without those whose subnet is invalid or too small."""
-    has_ranges = catalogue.find_plugin_type(plugin.ipam.get("type")).has_ranges
+    has_ranges = plugin.ipam_traits.has_ranges
     return ipam_ranges.host_local_ranges(plugin.ipam, plugin.ipam_path) if has_ranges else []
 
 
 def subnets(plugin: DocumentPlugin) -> list[IpNetwork]:
     """Return the networks of the addresses that the configuration gives to a container."""
-    ipam = catalogue.find_plugin_type(plugin.ipam.get("type"))
+    ipam = plugin.ipam_traits
     if ipam.has_addresses or ipam.has_cluster_ranges:
         written = [keys.get("address") for keys, dummy in list_objects(plugin.ipam.get("addresses"), "")]
     else:
@@ -56,12 +56,12 @@ def subnets_before(document: Document, plugin: DocumentPlugin) -> list[IpNetwork
 
 def is_passed_on(document: Document) -> bool:
     """Return whether a virtual machine gets the gateway of the address as its default route."""
-    return any(catalogue.find_plugin_type(plugin.type).passes_gateway for plugin in document.plugins)
+    return any(plugin.traits.passes_gateway for plugin in document.plugins)
 
 
 def _uses_gateway(document: Document, plugin: DocumentPlugin, version: int) -> bool:
     """Return whether a plugin uses the gateway of an address: for its bridge, a route without ``gw``, or a virtual machine."""
-    is_of_bridge = catalogue.find_plugin_type(plugin.type).is_bridge and catalogue.is_routed(plugin.type, plugin.keys)
+    is_of_bridge = plugin.traits.is_bridge and catalogue.is_routed(plugin.type, plugin.keys)
     if is_of_bridge or is_passed_on(document):
         return True
     routes = (keys for keys, dummy in list_objects(plugin.ipam.get("routes"), "") if not keys.get("gw"))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
@@ -23,7 +22,7 @@ _CONDITIONS = ("conditionsV4", "conditionsV6")
 
 def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Check that conditions of portmap have the syntax of its backend, iptables or nftables."""
-    if not catalogue.find_plugin_type(plugin.type).maps_ports:
+    if not plugin.traits.maps_ports:
         return
     requested, reason = _requested_backend(plugin)
     for name in _CONDITIONS:

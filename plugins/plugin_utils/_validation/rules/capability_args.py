@@ -140,13 +140,8 @@ def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[_AttachmentArgu
 
 
 def _capabilities(document: Document) -> set[str]:
-    declared = (plugin.keys.get("capabilities") for plugin in document.plugins)
     return {
-        name
-        for capabilities in declared
-        if isinstance(capabilities, dict)
-        for name, is_declared in capabilities.items()
-        if is_declared is True
+        name for plugin in document.plugins for name, is_declared in plugin.capabilities.items() if is_declared is True
     }
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
@@ -49,7 +48,7 @@ def _check_meta(document: Document, plugin: DocumentPlugin, before: list[Documen
 def maps_no_port(plugin: DocumentPlugin, before: list[DocumentPlugin]) -> bool:
     """Return whether a plugin maps ports in vain: all plugins before it are known, and none assigns an address."""
     is_known = all(schemas.role(earlier.type) != "any" for earlier in before)
-    return catalogue.find_plugin_type(plugin.type).maps_ports and is_known and not any(map(_assigns_address, before))
+    return plugin.traits.maps_ports and is_known and not any(map(_assigns_address, before))
 
 
 def returns_no_address(document: Document, plugin: DocumentPlugin) -> bool:

@@ -15,7 +15,6 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, parse_address
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
@@ -138,7 +137,7 @@ def _check_gateway(document: Document, plugin: DocumentPlugin, parts: list[Range
                     is_conditional=True
                 )
                 break
-    elif not gateway.is_link_local and catalogue.find_plugin_type(plugin.type).gateway_on_link:
+    elif not gateway.is_link_local and plugin.traits.gateway_on_link:
         yield addresses.gateway_outside_subnet(document, plugin, gateway, of_family[0], place)
 
 

@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_interface,
 )
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
@@ -60,7 +59,7 @@ def parse_exclusion(text: object) -> IpNetwork | None:
 
 def range_objects(plugin: DocumentPlugin) -> t.Iterator[tuple[int, JsonObject, str]]:
     """Return the objects that define a plugin's ranges: their number, keys and JSON pointer."""
-    if catalogue.find_plugin_type(plugin.ipam.get("type")).has_cluster_ranges:
+    if plugin.ipam_traits.has_cluster_ranges:
         if "range" in plugin.ipam:
             yield 0, plugin.ipam, plugin.ipam_path
         listed = list_objects(plugin.ipam.get("ipRanges"), join(plugin.ipam_path, "ipRanges"))

@@ -34,12 +34,11 @@ class _Gateway(t.NamedTuple):
 
 def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Check the gateways that bridge adds to its bridge."""
-    if not catalogue.find_plugin_type(plugin.type).is_bridge or not catalogue.is_routed(plugin.type, plugin.keys):
+    if not plugin.traits.is_bridge or not catalogue.is_routed(plugin.type, plugin.keys):
         return
-    ipam = catalogue.find_plugin_type(plugin.ipam.get("type"))
+    ipam = plugin.ipam_traits
     if ipam.has_addresses:
-        capabilities = plugin.keys.get("capabilities")
-        if isinstance(capabilities, dict) and capabilities.get(ipam.address_capability):
+        if plugin.capabilities.get(ipam.address_capability):
             return  # the runtime's addresses replace those of the configuration
         for keys, path in list_objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
             yield from _check_static(document, keys, path)

@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_address,
     parse_network,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
@@ -83,13 +82,11 @@ def _has_gateway(plugin: DocumentPlugin) -> bool:
         return False
     if any(pool.subnet.version == 4 for pool in addresses.ranges(plugin)):
         return True
-    if not catalogue.find_plugin_type(plugin.ipam.get("type")).has_addresses:
+    if not plugin.ipam_traits.has_addresses:
         return False
     listed = [keys for keys, dummy in list_objects(plugin.ipam.get("addresses"), "")]
     of_ipv4 = [keys for keys in listed if getattr(parse_network(keys.get("address")), "version", 0) == 4]
-    is_gateway = catalogue.find_plugin_type(plugin.type).is_bridge and (
-        _is_default_gateway(plugin) or plugin.keys.get("isGateway") is True
-    )
+    is_gateway = plugin.traits.is_bridge and (_is_default_gateway(plugin) or plugin.keys.get("isGateway") is True)
     return bool(of_ipv4) and (is_gateway or any(parse_address(keys.get("gateway")) for keys in of_ipv4))
 
 
@@ -120,7 +117,7 @@ def _find_second_default(document: Document, plugin: DocumentPlugin, known: dict
 
     The plugin detects only default routes with a gateway.
     """
-    if not catalogue.find_plugin_type(plugin.type).is_bridge or not _is_default_gateway(plugin):
+    if not plugin.traits.is_bridge or not _is_default_gateway(plugin):
         return
     routes = list(list_objects(plugin.ipam.get("routes"), ""))
     with_gateway = {

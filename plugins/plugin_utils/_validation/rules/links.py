@@ -13,7 +13,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import LEAST_MTU
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
@@ -40,7 +39,7 @@ def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
         return
     yield from _check_mtus(document, plugin)
     yield from _check_trunk(document, plugin)
-    if catalogue.find_plugin_type(plugin.type).limits_bandwidth:
+    if plugin.traits.limits_bandwidth:
         for code, path, message, hint in limits(plugin.keys, plugin.path, packet_size(document)):
             yield document.finding(code, path, message, hint)
 
@@ -49,7 +48,7 @@ def packet_size(document: Document) -> int:
     """Return the bytes of the largest packet on the veth pair of a network; 0 if the MTU of its interface is unknown."""
     sizes = [0]
     for plugin in document.plugins:
-        known, mtu = catalogue.find_plugin_type(plugin.type), plugin.keys.get("mtu") or 0
+        known, mtu = plugin.traits, plugin.keys.get("mtu") or 0
         if not is_integer(mtu):
             return 0
         if known.has_host_end and known.delegation is None:
@@ -96,18 +95,14 @@ def limits(keys: dict[str, t.Any], path: str, packet: int = 0) -> t.Iterator[tup
 
 def _check_mtus(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     yield from _check_mtu(document, plugin, plugin.keys.get("mtu"), "mtu")
-    args = plugin.keys.get("args")
-    by_convention = (
-        args.get("cni") if catalogue.find_plugin_type(plugin.type).tunes_interface and isinstance(args, dict) else None
-    )
-    if isinstance(by_convention, dict):
-        yield from _check_mtu(document, plugin, by_convention.get("mtu"), "args", "cni", "mtu")
+    if plugin.traits.tunes_interface:
+        yield from _check_mtu(document, plugin, plugin.cni_args.get("mtu"), "args", "cni", "mtu")
 
 
 def _check_mtu(document: Document, plugin: DocumentPlugin, mtu: t.Any, *place: str) -> t.Iterator[Finding]:
     if not is_integer(mtu) or mtu <= 0:
         return
-    is_chained = catalogue.find_plugin_type(plugin.type).tunes_interface
+    is_chained = plugin.traits.tunes_interface
     subnets = addresses.subnets_before(document, plugin) if is_chained else addresses.subnets(plugin)
     families = {subnet.version for subnet in subnets}
     least = max(LEAST_MTU[family] for family in families or {4})
@@ -119,7 +114,7 @@ def _check_mtu(document: Document, plugin: DocumentPlugin, mtu: t.Any, *place: s
 
 
 def _check_trunk(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
-    if not catalogue.find_plugin_type(plugin.type).is_bridge:
+    if not plugin.traits.is_bridge:
         return
     for keys, path in list_objects(plugin.keys.get("vlanTrunk"), join(plugin.path, "vlanTrunk")):
         first, last = keys.get("minID"), keys.get("maxID")

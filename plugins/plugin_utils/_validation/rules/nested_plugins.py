@@ -14,7 +14,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import Delegation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
@@ -54,7 +53,7 @@ class Delegate:
 def delegates(document: Document) -> t.Iterator[Delegate]:
     """Return the networks and plugins to which plugins delegate, as far as their configurations contain them."""
     for plugin in document.plugins:
-        delegation = catalogue.find_plugin_type(plugin.type).delegation
+        delegation = plugin.traits.delegation
         if delegation is not None:
             value, path = plugin.keys.get(delegation.key), join(plugin.path, delegation.key)
             yield from _delegates(document, delegation, value, path)

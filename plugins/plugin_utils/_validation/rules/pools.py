@@ -21,7 +21,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_address,
     parse_interface,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import ipam_ranges
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
@@ -39,7 +38,7 @@ def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     yield from _compare_ranges(document, ranges)
     yield from _find_full_ranges(document, ranges)
     yield from _find_assigned_gateways(document, ranges)
-    ipam = catalogue.find_plugin_type(plugin.ipam.get("type"))
+    ipam = plugin.ipam_traits
     if ipam.has_addresses or ipam.has_cluster_ranges:
         known: dict[IpInterface, str] = {}
         for keys, path in list_objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
@@ -95,9 +94,7 @@ def _check_gateway(
         return
     if gateway.version != subnet.version:
         yield family_mismatch(document, place, keys["gateway"], subnet)
-    elif (
-        gateway not in subnet and not gateway.is_link_local and catalogue.find_plugin_type(plugin.type).gateway_on_link
-    ):
+    elif gateway not in subnet and not gateway.is_link_local and plugin.traits.gateway_on_link:
         yield addresses.gateway_outside_subnet(document, plugin, gateway, subnet, place)
     elif gateway in subnet:
         yield from check_host(document, gateway, subnet, place)

@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
     parse_interface,
     parse_network,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range, list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
@@ -42,10 +41,8 @@ def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
 
 
 def _known_subnets(plugin: DocumentPlugin) -> list[IpNetwork]:
-    ipam = catalogue.find_plugin_type(plugin.ipam.get("type"))
-    declared = plugin.keys.get("capabilities")
-    has_capability = isinstance(declared, dict) and declared.get(ipam.address_capability)
-    is_known = ipam.has_cluster_ranges or (ipam.address_capability and not has_capability)
+    capability = plugin.ipam_traits.address_capability
+    is_known = plugin.ipam_traits.has_cluster_ranges or (capability and not plugin.capabilities.get(capability))
     return addresses.subnets(plugin) if is_known and not addresses.has_unknown_subnet(plugin) else []
 
 
@@ -90,7 +87,7 @@ def _check_path(
             "route-without-path", join(path, "dst"), message, "add a subnet of that family", keys["dst"]
         )
         return
-    if target is None or gateway is None or not catalogue.find_plugin_type(plugin.type).gateway_on_link:
+    if target is None or gateway is None or not plugin.traits.gateway_on_link:
         return
     if target.version == gateway.version and not _is_on_link(gateway, known, others):
         message = f"the gateway {gateway} is in none of the container's networks, {', '.join(map(str, known))}"
@@ -113,10 +110,10 @@ def _has_link_scope(route: dict[str, t.Any]) -> bool:
 def _check_masquerade(
     document: Document, plugin: DocumentPlugin, known: list[IpNetwork], routes: list[dict[str, t.Any]]
 ) -> t.Iterator[Finding]:
-    if plugin.keys.get("ipMasq") is not True or not catalogue.find_plugin_type(plugin.type).masquerades:
+    if plugin.keys.get("ipMasq") is not True or not plugin.traits.masquerades:
         return
     place = join(plugin.path, "ipMasq")
-    default, is_bridge = plugin.keys.get("isDefaultGateway") is True, catalogue.find_plugin_type(plugin.type).is_bridge
+    default, is_bridge = plugin.keys.get("isDefaultGateway") is True, plugin.traits.is_bridge
     if is_bridge and not default and plugin.keys.get("isGateway") is not True:
         message = "ipMasq has no effect, because the bridge is not a gateway"
         yield document.finding("ipmasq-without-route", place, message, "set isGateway or isDefaultGateway", True)

@@ -14,7 +14,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import runtime_reading
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import preparation
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import nearest
@@ -90,7 +89,7 @@ def _check_ipam(document: Document, plugin: DocumentPlugin) -> t.Iterator[Findin
         return
     violations = _find_violations(document, name, plugin.ipam, plugin.ipam_path)
     yield from preparation.qualify(document, violations)
-    ipam = catalogue.find_plugin_type(plugin.ipam["type"])
+    ipam = plugin.ipam_traits
     if ipam.has_ranges and not _has_ranges(plugin) and not preparation.gets_ranges(plugin):
         hint = 'set "ranges" or "subnet", or declare the capability ipRanges so that the runtime supplies them'
         yield document.finding("missing-key", plugin.ipam_path, "host-local has no address range", hint)
@@ -102,7 +101,7 @@ def _check_ipam(document: Document, plugin: DocumentPlugin) -> t.Iterator[Findin
 
 def _find_misplaced_ipam(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find an IPAM plugin in the place of another plugin, which fails without a configuration in ``ipam``."""
-    known = catalogue.find_plugin_type(plugin.type)
+    known = plugin.traits
     needs_ipam = known.has_ranges or known.has_addresses or known.has_cluster_ranges
     if needs_ipam and "ipam" not in plugin.keys:
         message = f"{plugin.type} assigns addresses, makes no interface, and fails without the key 'ipam'"
@@ -152,24 +151,21 @@ def _find_untyped_ipam(document: Document, plugin: DocumentPlugin) -> t.Iterator
 
 def _find_misplaced_keys(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find keys of a known plugin among its capabilities, where the plugin does not read them."""
-    declared = plugin.keys.get("capabilities")
-    if plugin.type not in schemas.plugin_types() or not isinstance(declared, dict):
+    if plugin.type not in schemas.plugin_types():
         return
     properties = schemas.load(plugin.schema)["properties"]
-    for name in declared:
+    for name, value in plugin.capabilities.items():
         if name in properties and name not in properties["capabilities"]["properties"]:
             message = f"{name!r} is a key of {plugin.type}, not a capability, and has no effect here"
             path = join(plugin.path, "capabilities", name)
-            yield document.finding("unknown-key", path, message, 'move it out of "capabilities"', declared[name])
+            yield document.finding("unknown-key", path, message, 'move it out of "capabilities"', value)
 
 
 def _find_missing_sysctl(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find ``sysctl`` in ``args.cni`` without ``sysctl`` of the plugin: tuning 1.9.1 and before panics, even at DEL."""
-    args = plugin.keys.get("args")
-    cni_args = args.get("cni") if isinstance(args, dict) else None
-    settings = cni_args.get("sysctl") if isinstance(cni_args, dict) else None
+    settings = plugin.cni_args.get("sysctl")
     if (
-        catalogue.find_plugin_type(plugin.type).panics_without_sysctl
+        plugin.traits.panics_without_sysctl
         and plugin.keys.get("sysctl") is None
         and isinstance(settings, dict)
         and settings
@@ -180,9 +176,7 @@ def _find_missing_sysctl(document: Document, plugin: DocumentPlugin) -> t.Iterat
 
 
 def _has_ranges(plugin: DocumentPlugin) -> bool:
-    capabilities = plugin.keys.get("capabilities")
-    declared = isinstance(capabilities, dict) and capabilities.get("ipRanges")
-    return bool(declared or plugin.ipam.get("ranges") or "subnet" in plugin.ipam)
+    return bool(plugin.capabilities.get("ipRanges") or plugin.ipam.get("ranges") or "subnet" in plugin.ipam)
 
 
 def _find_violations(document: Document, schema: str, value: t.Any, path: str) -> t.Iterator[Finding]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, tuned_settings
+from ansible_collections.cni.node.plugins.module_utils._reference import tuned_settings
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, DocumentPlugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
@@ -25,14 +25,12 @@ _USUAL_INTERFACE = "eth0"
 
 def findings(document: Document, plugin: DocumentPlugin) -> t.Iterator[Finding]:
     """Find settings of tuning that remove the IPv6 addresses which an earlier plugin adds."""
-    if not catalogue.find_plugin_type(plugin.type).tunes_interface:
+    if not plugin.traits.tunes_interface:
         return
     subnet = next((each for each in addresses.subnets_before(document, plugin) if each.version == 6), None)
-    args = plugin.keys.get("args")
-    by_convention = args.get("cni") if isinstance(args, dict) else None
-    places = [(plugin.keys, plugin.path), (by_convention, join(plugin.path, "args", "cni"))] if subnet else []
+    places = [(plugin.keys, plugin.path), (plugin.cni_args, join(plugin.path, "args", "cni"))] if subnet else []
     for keys, path in places:
-        settings = keys.get("sysctl") if isinstance(keys, dict) else None
+        settings = keys.get("sysctl")
         for key, value in settings.items() if isinstance(settings, dict) else ():
             is_certain = _switches_off_ipv6(key, value, _INTERFACE)
             if is_certain or _switches_off_ipv6(key, value, _USUAL_INTERFACE):

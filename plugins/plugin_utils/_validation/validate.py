@@ -81,9 +81,7 @@ def validate(
             results += _validate_document(document, levels)
     for level in (known for known in CONTROLLER_LEVELS if known in levels):
         results += _NODE_RULES[level](documents) if level in _NODE_RULES else ()
-        results += (
-            _ATTACHMENT_RULES[level](documents, attachments) if attachments and level in _ATTACHMENT_RULES else ()
-        )
+        results += _ATTACHMENT_RULES[level](documents, attachments) if attachments else ()
     return [finding._replace(is_accepted=runs_builtin and finding.code in _ACCEPTED) for finding in results]
 
 

@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_capability_args
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
@@ -47,23 +47,39 @@ def schema_findings(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any])
     Raises:
         AnsibleError: jsonschema is missing on the controller.
     """
+    return [
+        finding
+        for entry in _all_arguments(attachments)
+        if entry.arguments
+        for finding in find_violations(_SCHEMA, entry.arguments, entry.file, entry.path())
+    ]
+
+
+def find_violations(schema: str, arguments: JsonObject, file: str, path: str) -> list[Finding]:
+    """Compare the arguments of an attachment with a schema.
+
+    Args:
+        path: JSON pointer of the arguments.
+
+    Raises:
+        AnsibleError: jsonschema is missing on the controller.
+    """
     results: list[Finding] = []
-    for entry in _all_arguments(attachments):
-        if not entry.arguments:
-            continue
-        keys = KeyReader(functools.partial(_notice, results, entry.file))
-        read = keys.read(entry.arguments, schemas.load(_SCHEMA), entry.path())
-        for problem in map(violation, schemas.violations(_SCHEMA, read)):
-            _notice(
-                results,
-                entry.file,
-                problem.code,
-                f"{entry.path()}{problem.path}",
-                problem.message,
-                problem.hint,
-                problem.value,
-            )
+
+    def report(code: str, path: str, message: str, hint: str = "", value: t.Any = None) -> None:
+        results.append(Finding(code, file, path, message, hint, value))
+
+    read = KeyReader(report).read(arguments, schemas.load(schema), path)
+    for problem in map(violation, schemas.violations(schema, read)):
+        report(problem.code, f"{path}{problem.path}", problem.message, problem.hint, problem.value)
     return results
+
+
+def list_present(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, JsonObject]]:
+    """Yield the attachments that should exist, each with its name in findings."""
+    for index, item in enumerate(attachments):
+        if isinstance(item, dict) and item.get("state", "present") == "present":
+            yield f"attachments[{index}]", item
 
 
 def specification_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
@@ -100,12 +116,6 @@ def consistency_findings(documents: t.Sequence[Document], attachments: t.Sequenc
             yield from _check_mapping(mapping, entry, entry.path("portMappings", index), mappings_by_port)
 
 
-def _notice(
-    into: list[Finding], file: str, code: str, path: str, message: str, hint: str = "", value: t.Any = None
-) -> None:
-    into.append(Finding(code, file, path, message, hint, value))
-
-
 def _check_mapping(
     mapping: t.Any,
     entry: _AttachmentArguments,
@@ -132,11 +142,10 @@ def _check_mapping(
 
 
 def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[_AttachmentArguments]:
-    for index, item in enumerate(attachments):
-        if isinstance(item, dict) and item.get("state", "present") == "present":
-            values = as_dict(item.get("capability_args"))
-            arguments = normalize_capability_args(values) if isinstance(values, dict) else {}
-            yield _AttachmentArguments(f"attachments[{index}]", str(item.get("network")), arguments)
+    for file, item in list_present(attachments):
+        values = as_dict(item.get("capability_args"))
+        arguments = normalize_capability_args(values) if isinstance(values, dict) else {}
+        yield _AttachmentArguments(file, str(item.get("network")), arguments)
 
 
 def _capabilities(document: Document) -> set[str]:

@@ -9,16 +9,16 @@
 
 from __future__ import annotations
 
-import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, kind
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_config_args
 from ansible_collections.cni.node.plugins.plugin_utils._option_values import as_dict
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.key_reader import KeyReader
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import Violation, violation
-from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.capability_args import (
+    find_violations,
+    list_present,
+)
 
 _OPTION = "/config_args"
 _SCHEMA = "config-args"
@@ -30,30 +30,22 @@ def schema_findings(attachments: t.Sequence[t.Any]) -> list[Finding]:
     Raises:
         AnsibleError: jsonschema is missing on the controller.
     """
-    results: list[Finding] = []
-    for file, values in _all_arguments(attachments):
-        keys = KeyReader(functools.partial(_report, results, file))
-        read = keys.read(values, schemas.load(_SCHEMA), _OPTION)
-        for problem in map(violation, schemas.violations(_SCHEMA, read)):
-            results.append(Finding(problem.code, file, f"{_OPTION}{problem.path}", _message(problem), problem.hint))
-    return results
+    return [
+        finding._replace(message=_hide_value(finding), value=None)
+        for file, arguments in _all_arguments(attachments)
+        for finding in find_violations(_SCHEMA, arguments, file, _OPTION)
+    ]
 
 
-def _report(
-    into: list[Finding], file: str, code: str, path: str, message: str, hint: str = "", dummy: t.Any = None
-) -> None:
-    into.append(Finding(code, file, path, message, hint))
-
-
-def _message(problem: Violation) -> str:
-    if problem.code == "malformed-value":
+def _hide_value(finding: Finding) -> str:
+    """Return the message without the value."""
+    if finding.code == "malformed-value":
         return "the value has an invalid format"
-    return f"found {kind(problem.value)}" if problem.code == "wrong-type" else problem.message
+    return f"found {kind(finding.value)}" if finding.code == "wrong-type" else finding.message
 
 
-def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, dict[str, t.Any]]]:
-    for index, item in enumerate(attachments):
-        if isinstance(item, dict) and item.get("state", "present") == "present":
-            values = as_dict(item.get("config_args"))
-            if isinstance(values, dict) and values:
-                yield f"attachments[{index}]", normalize_config_args(values)
+def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, JsonObject]]:
+    for file, item in list_present(attachments):
+        values = as_dict(item.get("config_args"))
+        if isinstance(values, dict) and values:
+            yield file, normalize_config_args(values)

@@ -118,9 +118,9 @@ from ansible_collections.cni.node.plugins.module_utils._base import finding
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
-from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity, shorten
 from ansible_collections.cni.node.plugins.plugin_utils._host_results import require_hosts
-from ansible_collections.cni.node.plugins.plugin_utils._play_variables import PlayVariables, join_hosts
+from ansible_collections.cni.node.plugins.plugin_utils._play_variables import HOSTS_SHOWN, PlayVariables
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.hosts import merge_by_host
 
@@ -195,7 +195,7 @@ def _read_result(host: str, result: t.Any) -> list[JsonObject]:
 
 
 def _line(found: JsonMapping) -> str:
-    hosts = f"{join_hosts(found['hosts'])}: " if "hosts" in found else ""
+    hosts = f"{shorten(found['hosts'], HOSTS_SHOWN)}: " if "hosts" in found else ""
     keys = ("code", "file", "path", "message", "hint", "line", "manifest")
     return f"{found['severity']}: {hosts}{Finding(**{key: found[key] for key in keys if key in found})}"
 

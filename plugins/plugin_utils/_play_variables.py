@@ -18,6 +18,7 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import ERROR, FLEET, WARNING, Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.printable import shorten
 from ansible_collections.cni.node.plugins.plugin_utils._given_values import objects
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import (
     all_prefixes,
@@ -40,7 +41,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._variable_checks import (
 _EMPTY_BY_DEFAULT = (CONCERNS, CONFLISTS, ATTACHMENTS)
 _FACTS_HINT = "facts of the node are not gathered here: use fact caching, or set the value"
 # How many hosts a message names.
-_HOSTS_SHOWN = 5
+HOSTS_SHOWN = 5
 
 
 class PlayVariables:
@@ -177,7 +178,7 @@ class PlayVariables:
         for host, value in values.items():
             by_text.setdefault(find_fault(name, option, value), []).append(host)
         return [
-            text if len(hosts) == len(values) else f"{join_hosts(hosts)}: {text}"
+            text if len(hosts) == len(values) else f"{shorten(hosts, HOSTS_SHOWN)}: {text}"
             for text, hosts in by_text.items()
             if text
         ]
@@ -229,9 +230,3 @@ def _networks(value: t.Any) -> list[t.Any]:
     """Return the network configurations of present items that have ``config``."""
     items = as_objects(value) or ()
     return [item["config"] for item in items if item.get("config") and item.get("state") != "absent"]
-
-
-def join_hosts(hosts: t.Sequence[str]) -> str:
-    """Return the names of the first hosts for a message, with the number of the others."""
-    more = [f"and {len(hosts) - _HOSTS_SHOWN} more"] if len(hosts) > _HOSTS_SHOWN else []
-    return ", ".join([*hosts[:_HOSTS_SHOWN], *more])

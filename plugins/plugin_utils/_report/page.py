@@ -19,7 +19,7 @@ import typing as t
 import jinja2
 from markupsafe import Markup
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._report import details
 
@@ -81,7 +81,7 @@ def render(report: JsonMapping) -> str:
             troubled=sum(bool(node["problems"]) for node in nodes),
             kinds=_list_kinds,
             time=_format_time,
-            names=_names,
+            names=lambda names: printable.shorten(names, _MOST_NAMES),
             mark=_mark_differences,
             data=Markup(details.pack((node["id"], node) for node in read)),
             style=Markup(style),
@@ -129,11 +129,6 @@ def _list_kinds(node: JsonMapping) -> str:
 
 def _format_time(written: str) -> str:
     return written.replace("T", " ").replace("Z", " UTC")
-
-
-def _names(nodes: t.Sequence[str]) -> str:
-    more = [f"and {len(nodes) - _MOST_NAMES} more"] if len(nodes) > _MOST_NAMES else []
-    return ", ".join([*nodes[:_MOST_NAMES], *more])
 
 
 def _mark_differences(values: t.Sequence[JsonMapping]) -> list[JsonObject]:

@@ -84,5 +84,11 @@ def gateway_outside_subnet(
     )._replace(is_conditional=not is_used)
 
 
+def assigned_gateway(document: Document, gateway: IpAddress, pool: Range, path: str, value: object) -> Finding:
+    """Return a finding about a gateway that a range assigns."""
+    message = f"the gateway {gateway} is in the range {pool.first} to {pool.last}, so a container may get its address"
+    return document.finding("gateway-handed-out", path, message, f"exclude it from the range at {pool.path}", value)
+
+
 def expected_address(subnet: IpNetwork) -> str:
     return f"expected: an address in {subnet}"

@@ -146,9 +146,5 @@ def _check_routes(document: Document, plugin: DocumentPlugin, parts: list[Range]
     for keys, path in list_objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")):
         gateway = parse_address(keys.get("gw"))
         part = next((part for part in parts if gateway is not None and part.holds(gateway)), None)
-        if part is not None:
-            message = (
-                f"the gateway {gateway} is in the range {part.first} to {part.last}, so a container may get its address"
-            )
-            hint = f"exclude it from the range at {part.path}"
-            yield document.finding("gateway-handed-out", join(path, "gw"), message, hint, keys["gw"])
+        if gateway is not None and part is not None:
+            yield addresses.assigned_gateway(document, gateway, part, join(path, "gw"), keys["gw"])

@@ -147,17 +147,7 @@ def _find_assigned_gateways(document: Document, ranges: list[Range]) -> t.Iterat
     """Find gateways that another range would assign. host-local reserves only a range's own gateway."""
     for pool, other in itertools.permutations(ranges, 2):
         if other.holds(pool.gateway) and other.gateway != pool.gateway and not pool.overlaps(other):
-            message = (
-                f"the gateway {pool.gateway} is in the range {other.first} to {other.last},"
-                " so a container may get its address"
-            )
-            yield document.finding(
-                "gateway-handed-out",
-                pool.path,
-                message,
-                f"exclude it from the range at {other.path}",
-                str(pool.gateway),
-            )
+            yield addresses.assigned_gateway(document, pool.gateway, other, pool.path, str(pool.gateway))
 
 
 def _check_static(document: Document, plugin: DocumentPlugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:

@@ -64,12 +64,7 @@ def _check_gateway(document: Document, ranges: list[Range], keys: dict[str, t.An
         yield document.finding("family-mismatch", place, message, f"expected: IPv{target.version}", keys["gw"])
     for pool in ranges:
         if pool.holds(gateway) and gateway != pool.gateway:
-            message = (
-                f"the gateway {gateway} is in the range {pool.first} to {pool.last}, so a container may get its address"
-            )
-            yield document.finding(
-                "gateway-handed-out", place, message, f"exclude it from the range at {pool.path}", keys["gw"]
-            )
+            yield addresses.assigned_gateway(document, gateway, pool, place, keys["gw"])
 
 
 def _check_path(

@@ -66,7 +66,7 @@ def test_misspelled_variables_are_findings_of_their_hosts() -> None:
     }
     report = validation_report(hostvars, list(hostvars))
     assert report["lines"] == [
-        "error: h0, h1, h2, h3, h4, and 2 more: cni_node_prge: the variable is unknown; did you mean cni_node_purge?"
+        "error: h0, h1, h2, h3, h4 and 2 more: cni_node_prge: the variable is unknown; did you mean cni_node_purge?"
         " (misspelled-key)",
         "error: other: cni_kernel_zzz: the variable is unknown; names that begin with cni_kernel_ belong to the collection"
         " cni.node, so rename variables of your own (invalid-configuration)",

@@ -66,7 +66,8 @@ def objects(given: t.Any) -> t.Any:
     Raises:
         AnsibleFilterError: The text is not YAML.
     """
-    return (_read_yaml(given) if isinstance(given, str) else given) or []
+    read = _read_yaml(given) if isinstance(given, str) else given
+    return [] if read is None else read
 
 
 def settings(given: t.Any) -> t.Any:

@@ -137,7 +137,7 @@ def _check_sets(value: t.Any) -> str:
 
 
 def _check_choice(name: str, choices: t.Sequence[str], value: t.Any) -> str:
-    if not value or value in choices:
+    if or_default(value, None) is None or value in choices:
         return ""
     return f"value of {name} must be one of: {', '.join(filter(None, choices))}, got: {value}"
 

@@ -189,6 +189,13 @@ def test_networks_of_two_hosts_that_assign_the_same_addresses_are_found(project:
     assert "1 error and 0 warnings in 0 files and the variables of 3 hosts" in played.output
 
 
+def test_a_value_other_than_a_list_of_networks_is_a_finding(project: Project) -> None:
+    write_inventory(project, {"one": {"cni_node_conflists": False}, "two": {"cni_node_conflists": [{"config": TYPO}]}})
+    played = project.run(VALIDATE)
+    assert "error: one: conflists: " in played.output
+    assert "error: two: conflists[0]: /plugins/0/isGatway: " in played.output
+
+
 def test_without_an_inventory_the_variables_of_the_command_line_are_validated(project: Project) -> None:
     project.inventory = str(project.write("empty.yml", "all: {hosts: {}}\n"))
     played = project.run(VALIDATE, cni_node_conflists=[{"config": TYPO}])

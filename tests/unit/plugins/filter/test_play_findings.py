@@ -107,6 +107,20 @@ def test_wrong_sets_are_refused_without_their_values_which_may_be_secrets() -> N
         assert play_findings(all_have(cni_node_plugins_sets=right), HOSTS)["errors"] == []
 
 
+def test_a_choice_that_yaml_reads_as_false_is_refused() -> None:
+    (error,) = play_findings(all_have(cni_node_builtin=False), HOSTS)["errors"]
+    assert error == "value of cni_node_builtin must be one of: missing, always, never, got: False"
+    for right in ("never", None, "", " "):
+        assert play_findings(all_have(cni_node_builtin=right), HOSTS)["errors"] == []
+
+
+@pytest.mark.parametrize("value", [False, 0, {}, "no", "{}"], ids=repr)
+@pytest.mark.parametrize("name", ["conflists", "attachments", "plugins_sets"])
+def test_a_value_other_than_a_list_is_not_taken_for_an_empty_list(name: str, value: object) -> None:
+    (error,) = play_findings(all_have(**{f"cni_node_{name}": value}), HOSTS)["errors"]
+    assert error.startswith(f"cni_node_{name}: expected: a list of ")
+
+
 @pytest.mark.parametrize(("variables", "message"), WRONG.values(), ids=WRONG)
 def test_a_finding_of_several_hosts_is_reported_once(variables: JsonObject, message: str) -> None:
     (of_all,) = play_findings(all_have(**variables), HOSTS)["errors"]

@@ -97,13 +97,13 @@ def settings(given: t.Any) -> t.Any:
 def _read_yaml(text: str) -> t.Any:
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError as exc:
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:  # such as for 2026-13-01, and for many brackets
         shown = repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
         # Ansible would append the cause with its text of many lines.
         raise AnsibleFilterError(f"{shown} is not YAML: {_describe(exc)}") from None
 
 
-def _describe(error: yaml.YAMLError) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"

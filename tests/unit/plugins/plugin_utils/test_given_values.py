@@ -94,6 +94,22 @@ def test_text_that_is_not_yaml_is_one_short_error(read: t.Callable[[object], obj
         read("[a, " + 100 * "x")
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[2026-13-01]", "month must be in 1..12"),
+        ("[" * 5000, "maximum recursion depth exceeded"),
+    ],
+    ids=["date", "brackets"],
+)
+@pytest.mark.parametrize("read", [words, objects])
+def test_text_from_which_yaml_makes_no_value_is_one_short_error(
+    read: t.Callable[[object], object], text: str, reason: str
+) -> None:
+    with pytest.raises(AnsibleFilterError, match=f" is not YAML: {reason}"):
+        read(text)
+
+
 @pytest.mark.parametrize("file", sorted(ROLES.glob("*/tasks/*.yml")), ids=lambda file: str(file.relative_to(ROLES)))
 def test_no_role_converts_null_to_text_before_it_looks_for_a_value(file: pathlib.Path) -> None:
     assert CONVERTED.findall(file.read_text(encoding="utf-8")) == []

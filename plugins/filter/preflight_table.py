@@ -50,7 +50,7 @@ RETURN = r"""
 _value:
   description:
     - A heading, then one line for each need of each runtime, those that are not met first. C(STATE) is C(ok), C(missing) or
-      C(warning). A node without a runtime has a line that says so.
+      C(warning). A node without a runtime, or one that could not be read, has a line that says so.
   type: list
   elements: str
 """
@@ -62,6 +62,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping
 from ansible_collections.cni.node.plugins.module_utils._base.table import Row, lines
+from ansible_collections.cni.node.plugins.module_utils._node.info.tables import describe_unread
 
 _HEADINGS: t.Final[Row] = ("NODE", "RUNTIME", "STATE", "WHAT", "NEEDED", "FOUND")
 _ORDER = ("missing", "warning", "ok")
@@ -77,18 +78,23 @@ def preflight_table(
             f"preflight_table: expected a dictionary of results by node, got {type(results).__name__}"
         )
     planned = networks or {}
-    return lines(
-        _HEADINGS, (row for node, result in results.items() for row in _rows(node, result, planned.get(node, {})))
-    )
+    try:
+        rows = [row for node, result in results.items() for row in _rows(node, result, planned.get(node, {}))]
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
+        expected = "expected results of cni.node.preflight_info, and of cni.node.conflists"
+        raise AnsibleFilterError(f"preflight_table: a result has an unexpected form ({exc!r}); {expected}") from exc
+    return lines(_HEADINGS, rows)
 
 
-def _rows(node: str, result: JsonMapping, planned: JsonMapping) -> t.Iterator[Row]:
+def _rows(node: str, result: JsonMapping, planned: JsonMapping) -> list[Row]:
     checks = [
         (node, *(str(check[key]) for key in ("runtime", "state", "subject", "needed", "found")))
         for check in result.get("checks") or ()
     ]
+    if "checks" not in result:
+        checks = [(node, "-", "missing", describe_unread(result), "-", "-")]
     shown = checks or [(node, "-", "ok", "no container runtime", "-", "-")]
-    yield from sorted([*shown, *_network_rows(node, planned)], key=lambda row: _ORDER.index(row[2]))
+    return sorted([*shown, *_network_rows(node, planned)], key=lambda row: _ORDER.index(row[2]))
 
 
 def _network_rows(node: str, planned: JsonMapping) -> t.Iterator[Row]:

@@ -10,6 +10,7 @@ import pathlib
 import typing as t
 
 import pytest
+from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.preflight_table import preflight_table
 from ansible_collections.cni.node.plugins.module_utils._module import preflight_info
@@ -42,6 +43,22 @@ def test_a_node_without_a_runtime_has_nothing_to_check(look: Look) -> None:
         "NODE   RUNTIME  STATE  WHAT                  NEEDED  FOUND",
         "node1  -        ok     no container runtime  -       -",
     ]
+
+
+def test_a_node_that_could_not_be_read_is_not_taken_for_one_without_a_runtime() -> None:
+    failed = {"failed": True, "msg": "/etc/crio: permission denied\nmore"}
+    assert preflight_table({"node1": failed, "node2": {"unreachable": True, "msg": "timeout"}})[1:] == [
+        "node1  -        missing  not read: /etc/crio: permission denied  -       -",
+        "node2  -        missing  not reached: timeout                    -       -",
+    ]
+
+
+@pytest.mark.parametrize("results", [{"a": 1}, {"a": {"checks": 5}}, {"a": {"checks": [{}]}}], ids=str)
+def test_results_of_another_form_are_refused_with_a_message(results: t.Any) -> None:
+    with pytest.raises(
+        AnsibleFilterError, match=r"preflight_table: a result has an unexpected form .*; expected results"
+    ):
+        preflight_table(results)
 
 
 def test_a_requested_runtime_that_is_not_installed_is_missing(look: Look) -> None:

@@ -127,8 +127,8 @@ def fleet_diagnosis(
     hostvars: object, hosts: object, results: t.Sequence[str], source: str, destination: str
 ) -> JsonObject:
     variables, names = require_hosts("fleet_diagnosis", hostvars, hosts)
-    first, *later = ({str(host): _read(variables, host, result) for host in names} for result in results)
     try:
+        first, *later = ({host: _read(variables, host, result) for host in names} for result in results)
         return _Way(
             {host: answer for host, answer in first.items() if answer},
             {host: answer for answers in later for host, answer in answers.items() if answer},

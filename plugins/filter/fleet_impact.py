@@ -131,7 +131,7 @@ _LIMIT = 20
 
 def fleet_impact(hostvars: object, hosts: object, result: str, *, reasons: bool = True) -> JsonObject:
     variables, names = require_hosts("fleet_impact", hostvars, hosts)
-    rows = [row for host in names for row in _rows(str(host), variables.get(host), result, reasons=reasons)]
+    rows = [row for host in names for row in _rows(host, variables.get(host), result, reasons=reasons)]
     interrupted = [row for row in rows if row["interrupts"] is not None]
     containers = len({(row["node"], row["container_id"]) for row in interrupted})
     nodes = list(dict.fromkeys(row["node"] for row in interrupted))

@@ -129,7 +129,7 @@ def fleet_report(hostvars: object, hosts: object, info: str, leaks: str = "", pr
 
     variables, names = require_hosts("fleet_report", hostvars, hosts)
     now = datetime.datetime.now(datetime.timezone.utc)
-    results = [report_data.NodeResults(str(host), *_read(variables, host, info, leaks)) for host in names]
+    results = [report_data.NodeResults(host, *_read(variables, host, info, leaks)) for host in names]
     return report_data.build(results, now, report_data.read_known(_decode(previous)))
 
 

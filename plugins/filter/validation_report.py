@@ -114,9 +114,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.cni.node.plugins.module_utils._base import finding
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.finding import ERROR, WARNING, Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity, shorten
 from ansible_collections.cni.node.plugins.plugin_utils._host_results import require_hosts
@@ -138,35 +137,36 @@ def validation_report(
     levels: object = None,
     strict: bool = False,
 ) -> JsonObject:
-    given_variables, given_hosts = require_hosts("validation_report", hostvars, hosts)
-    names, paths = list(map(str, given_hosts)), _read_paths(files)
-    variables = PlayVariables(given_variables, names, {})
-    misspelled, unevaluated = variables.find_misspelled(), variables.find_unevaluated()
+    given, names = require_hosts("validation_report", hostvars, hosts)
+    variables, paths = PlayVariables(given, names, {}), _read_paths(files)
     results = {host: variables.read_host(host).get(result) for host in names}
-    faults = {host: [*misspelled[host], *([unevaluated[host]] if host in unevaluated else [])] for host in names}
+    misspelled, unevaluated = variables.find_misspelled(), variables.find_unevaluated()
     by_host = {
-        host: [*(fault.as_dict() for fault in faults[host]), *_read_result(host, results[host])] for host in names
+        host: [*_as_dicts([*misspelled[host], *unevaluated[host]]), *_read_result(host, results[host])]
+        for host in names
     }
     try:
         attachments = variables.attachments_of(names[0]) if paths and names else []
-        of_files = [found.as_dict() for found in inputs.findings(paths, levels, files=True, attachments=attachments)]
+        of_files = inputs.findings(paths, levels, files=True, attachments=attachments)
     except CniError as exc:
         raise AnsibleFilterError(f"validation_report: {exc}") from exc
-    of_fleet = [found.as_dict() for found in variables.compare_nodes(names)] if len(names) > 1 else []
-    findings = [*of_files, *merge_by_host(by_host), *of_fleet]
-    errors, warnings = (
-        sum(found["severity"] == severity for found in findings) for severity in (finding.ERROR, finding.WARNING)
-    )
-    validated = sum(bool(by_host[host]) or _has_run(results[host]) for host in names)
-    places = f"{quantity(len(paths), 'file')} and the variables of {quantity(validated, 'host')}"
-    numbers = f"{quantity(errors, 'error')} and {quantity(warnings, 'warning')} in {places}"
+    of_fleet = variables.compare_nodes(names) if len(names) > 1 else []
+    findings = [*_as_dicts(of_files), *merge_by_host(by_host), *_as_dicts(of_fleet)]
+    errors, warnings = ([found["severity"] for found in findings].count(severity) for severity in (ERROR, WARNING))
+    validated = [host for host in names if by_host[host] or _has_run(results[host])]
+    places = f"{quantity(len(paths), 'file')} and the variables of {quantity(len(validated), 'host')}"
+    summary = f"{quantity(errors, 'error')} and {quantity(warnings, 'warning')} in {places}"
     return {
         "findings": findings,
         "lines": list(map(_line, findings)),
-        "unevaluated": list(unevaluated),
-        "passed": bool(paths or validated) and errors + (warnings if strict else 0) == 0,
-        "summary": numbers if paths or validated else _NOTHING,
+        "unevaluated": [host for host in names if unevaluated[host]],
+        "passed": bool(paths or validated) and errors == 0 and not (strict and warnings),
+        "summary": summary if paths or validated else _NOTHING,
     }
+
+
+def _as_dicts(findings: t.Iterable[Finding]) -> list[JsonObject]:
+    return [finding.as_dict() for finding in findings]
 
 
 def _read_paths(files: object) -> list[str]:

@@ -15,7 +15,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 
-def require_hosts(name: str, hostvars: object, hosts: object) -> tuple[t.Mapping[t.Any, t.Any], list[t.Any]]:
+def require_hosts(name: str, hostvars: object, hosts: object) -> tuple[t.Mapping[t.Any, t.Any], list[str]]:
     """Return the variables of all hosts, and the hosts to combine.
 
     Args:
@@ -28,4 +28,4 @@ def require_hosts(name: str, hostvars: object, hosts: object) -> tuple[t.Mapping
         raise AnsibleFilterError(f"{name}: expected a dictionary of host names to variables, such as hostvars")
     if isinstance(hosts, (str, bytes, collections.abc.Mapping)) or not isinstance(hosts, collections.abc.Iterable):
         raise AnsibleFilterError(f"{name}: hosts: expected a list of host names")
-    return hostvars, list(hosts)
+    return hostvars, list(map(str, hosts))

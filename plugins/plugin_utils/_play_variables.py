@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections.abc
 import contextlib
+import itertools
 import typing as t
 
 import jinja2
@@ -85,17 +86,16 @@ class PlayVariables:
             for host in self._play_hosts
         }
 
-    def find_unevaluated(self) -> dict[str, Finding]:
-        """Return a finding for each host of the play whose networks or attachments cannot be evaluated without the node."""
-        found = {}
-        for host in self._play_hosts:
-            variables = self.read_host(host)
-            for name in (CONFLISTS, ATTACHMENTS):
-                reason = _evaluation_error(variables, name) if name in variables else ""
-                if reason:
-                    found[host] = Finding("invalid-configuration", name, "", reason, _FACTS_HINT)
-                    break
-        return found
+    def find_unevaluated(self) -> dict[str, list[Finding]]:
+        """Return a finding about the networks or attachments of each host that cannot be evaluated without the node."""
+        return {host: list(itertools.islice(self._list_unevaluated(host), 1)) for host in self._play_hosts}
+
+    def _list_unevaluated(self, host: str) -> t.Iterator[Finding]:
+        variables = self.read_host(host)
+        for name in (CONFLISTS, ATTACHMENTS):
+            reason = _evaluation_error(variables, name) if name in variables else ""
+            if reason:
+                yield Finding("invalid-configuration", name, "", reason, _FACTS_HINT)
 
     def attachments_of(self, host: str) -> t.Any:
         """Return the attachments of a host; none if they cannot be evaluated.

@@ -40,10 +40,14 @@ options:
     default: ""
   files:
     description:
-      - Paths of files on the controller, or text with one on each line. Attachments in C(cni_node_attachments) of the first host are
-        validated with them.
+      - Paths of files on the controller, or text with one on each line.
     type: raw
     default: []
+  attachments:
+    description:
+      - Attachments that are validated with the files, as O(cni.node.conflist_findings#filter:attachments).
+    type: list
+    elements: dict
   levels:
     description:
       - The checks of the files, as O(cni.node.conflist_findings#filter:levels).
@@ -134,6 +138,7 @@ def validation_report(
     result: str = "",
     *,
     files: object = (),
+    attachments: object = None,
     levels: object = None,
     strict: bool = False,
 ) -> JsonObject:
@@ -146,7 +151,6 @@ def validation_report(
         for host in names
     }
     try:
-        attachments = variables.attachments_of(names[0]) if paths and names else []
         of_files = inputs.findings(paths, levels, files=True, attachments=attachments)
     except CniError as exc:
         raise AnsibleFilterError(f"validation_report: {exc}") from exc

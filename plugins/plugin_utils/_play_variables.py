@@ -20,7 +20,6 @@ from ansible.errors import AnsibleError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import ERROR, FLEET, WARNING, Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.printable import shorten
-from ansible_collections.cni.node.plugins.plugin_utils._given_values import objects
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import (
     all_prefixes,
     explain_prefix,
@@ -96,14 +95,6 @@ class PlayVariables:
             reason = _evaluation_error(variables, name) if name in variables else ""
             if reason:
                 yield Finding("invalid-configuration", name, "", reason, _FACTS_HINT)
-
-    def attachments_of(self, host: str) -> t.Any:
-        """Return the attachments of a host; none if they cannot be evaluated.
-
-        Raises:
-            AnsibleFilterError: They are text that is not YAML.
-        """
-        return objects(self._values(ATTACHMENTS, [host]).get(host))
 
     def read_host(self, host: str) -> JsonMapping:
         """Return the variables of a host, with their templates; none for an unknown host."""

@@ -126,6 +126,15 @@ def test_attachments_are_validated_with_their_networks_in_files_and_in_variables
         assert "attachments[0]: /capability_args/mac: " in played.output
 
 
+def test_variables_may_be_those_of_an_import(project: Project) -> None:
+    (good,) = write_conflists(project, GOOD)
+    items = [{"network": "good", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}]
+    given = {"cni_node_conflist_files": good, "cni_node_attachments": items}
+    play = json.dumps([{"ansible.builtin.import_playbook": VALIDATE, "vars": given}])
+    played = project.run(str(project.write("import.yml", play)))
+    assert "(undeclared-capability)" in played.output
+
+
 def _inventory(project: Project, **hosts: JsonObject) -> None:
     """Write an inventory of unreachable nodes, each with its own variables."""
     unreachable = {

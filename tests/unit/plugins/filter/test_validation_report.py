@@ -102,17 +102,14 @@ def test_networks_of_the_hosts_are_compared() -> None:
     )
 
 
-def test_files_are_paths_or_lines_and_validated_with_the_attachments_of_the_first_host(tmp_path: pathlib.Path) -> None:
+def test_files_are_paths_or_lines_and_validated_with_attachments(tmp_path: pathlib.Path) -> None:
     files = [write(tmp_path / "good.conflist", GOOD), write(tmp_path / "typo.conflist", TYPO)]
     items = [{"network": "good", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}]
-    hostvars = {"a": {"cni_node_attachments": json.dumps(items)}, "b": {"cni_node_attachments": "{{ facts.x }}"}}
-    report = validation_report(hostvars, ["a"], files=files)
+    report = validation_report({}, [], files=files, attachments=items)
     assert [found["code"] for found in report["findings"]] == ["misspelled-key", "undeclared-capability"]
     assert report["lines"][0].startswith(f"error: {files[1]}, line 1: /plugins/0/isGatway: ")
     assert report["summary"] == "2 errors and 0 warnings in 2 files and the variables of 0 hosts"
-    assert validation_report(hostvars, ["a"], files="\n \n".join(files)) == report
-    codes = [found["code"] for found in validation_report(hostvars, ["b"], files=files)["findings"]]
-    assert codes == ["misspelled-key", "invalid-configuration"]
+    assert validation_report({}, [], files="\n \n".join(files), attachments=items) == report
 
 
 @pytest.mark.parametrize("strict", [False, True])

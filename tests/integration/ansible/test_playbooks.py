@@ -288,6 +288,14 @@ def test_an_upgrade_rolls_back_if_a_network_fails(node: EngineNode, project: Pro
     _is_as_before(virgin, removed.tasks[-1].after)
 
 
+def test_an_upgrade_that_is_not_started_names_the_error_of_the_check(project: Project) -> None:
+    given = {"cni_node_attachments": [{"network": "dbnet", "netns": "red", "ifname": "a/b"}]}
+    refused = project.run(UPGRADE, cni_node_concerns="plugins\nattachments", **given, **_release(project, "1.0.1"))
+    message = refused["Explain why the upgrade was not started"].require_failure("'a/b'")
+    assert message.startswith("the upgrade was not started: ")
+    assert "have changed" not in message
+
+
 @pytest.mark.parametrize(
     ("before", "keep", "has"),
     [

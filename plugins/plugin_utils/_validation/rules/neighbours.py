@@ -65,18 +65,22 @@ def _duplicate(document: Document, original: Document, name: str) -> Finding:
 def overlaps(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
     """Find networks on one link with overlapping ranges, and routed networks with overlapping subnets."""
     spans = [span for document in documents for plugin in document.plugins for span in _spans(document, plugin)]
-    reported: set[tuple[bool, tuple[int, str, int, str]]] = set()
     for subnet in (False, True):
+        reported: set[tuple[int, str, int, str]] = set()
         for span, other in _overlapping_pairs([span for span in spans if span.subnet is subnet]):
-            same, place = span.segment == other.segment, (id(span.document), span.path, id(other.document), other.path)
-            is_conflict = (
-                same and not (span.pool and span.pool == other.pool)
-                if not subnet
-                else not same and span.routed and other.routed
-            )
-            if span.document.name != other.document.name and is_conflict and (subnet, place) not in reported:
-                reported.add((subnet, place))
+            places = id(span.document), span.path, id(other.document), other.path
+            is_other_network = span.document.name != other.document.name
+            if is_other_network and places not in reported and _are_in_conflict(span, other):
+                reported.add(places)
                 yield _finding(span, other)
+
+
+def _are_in_conflict(span: _NamedSpan, other: _NamedSpan) -> bool:
+    """Return whether two pools assign addresses on one link, or the node routes to one subnet on two links."""
+    is_same_link = span.segment == other.segment
+    if span.subnet:
+        return not is_same_link and span.routed and other.routed
+    return is_same_link and not (span.pool and span.pool == other.pool)
 
 
 def _finding(span: _NamedSpan, other: _NamedSpan) -> Finding:

@@ -56,28 +56,26 @@ def plugin_types() -> frozenset[str]:
 
 def name_for_plugin(plugin_type: object) -> str:
     """Return the name of the schema for a plugin configuration. Unknown types get the specification's schema."""
-    known = isinstance(plugin_type, str) and plugin_type in plugin_types()
-    name = f"{_PLUGINS}/{plugin_type}"
-    return name if known and role(plugin_type) != "ipam" else "plugin"
+    return f"{_PLUGINS}/{plugin_type}" if _is_known(plugin_type) and role(plugin_type) != "ipam" else "plugin"
 
 
 def name_for_ipam(plugin_type: object) -> str | None:
     """Return the name of the schema for ``ipam`` of a plugin configuration, or None for an unknown type."""
-    known = isinstance(plugin_type, str) and plugin_type in plugin_types()
-    return f"{_PLUGINS}/{plugin_type}" if known and role(plugin_type) == "ipam" else None
+    return f"{_PLUGINS}/{plugin_type}" if role(plugin_type) == "ipam" else None
 
 
 def role(plugin_type: object) -> str:
-    """Return the role of a plugin type: ``interface``, ``meta``, ``ipam``, ``loopback`` or, if unknown, ``any``."""
-    if not isinstance(plugin_type, str) or plugin_type not in plugin_types():
-        return "any"
-    return str(load(f"{_PLUGINS}/{plugin_type}")["x-role"])
+    """Return the role of a plugin type: ``interface``, ``meta``, ``ipam``, ``loopback``, or ``any`` if it is unknown."""
+    return str(annotation(plugin_type, "x-role") or "any")
 
 
 def annotation(plugin_type: object, name: str) -> t.Any:
     """Return an annotation of a plugin's schema, or None if it has none."""
-    known = isinstance(plugin_type, str) and plugin_type in plugin_types()
-    return load(f"{_PLUGINS}/{plugin_type}").get(name) if known else None
+    return load(f"{_PLUGINS}/{plugin_type}").get(name) if _is_known(plugin_type) else None
+
+
+def _is_known(plugin_type: object) -> bool:
+    return isinstance(plugin_type, str) and plugin_type in plugin_types()
 
 
 def violations(name: str, value: t.Any) -> t.Iterator[jsonschema.ValidationError]:

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.listeners import L
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, Packet
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import REFUSED, Evidence
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step, broken, ok
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step
 
 
 class Delivery(t.NamedTuple):
@@ -44,24 +44,22 @@ def check_delivery(delivery: Delivery, evidence: Evidence | None) -> t.Iterator[
         version = packet.destination.version
         setting = "net/ipv4/icmp_echo_ignore_all" if version == 4 else "net/ipv6/icmp/echo_ignore_all"
         if place.setting(setting) == "1":
-            yield broken(Check.LISTENER, place.name, f"{setting.replace('/', '.')} is 1", "0", place.set(setting, 0))
+            yield place.broken(Check.LISTENER, f"{setting.replace('/', '.')} is 1", "0", place.set(setting, 0))
         return
     sockets = find_listeners(place, packet)
     is_refused = evidence is not None and evidence.answer == REFUSED
     if sockets and not (is_refused and all(each.address.version != packet.destination.version for each in sockets)):
-        yield ok(Check.LISTENER, place.name, f"a process listens on port {packet.port}/{packet.protocol}")
+        yield place.ok(Check.LISTENER, f"a process listens on port {packet.port}/{packet.protocol}")
         return
     others = [each for each in place.listeners if (each.protocol, each.port) == (packet.protocol, packet.port)]
     if others:
         found = (
             f"port {packet.port}/{packet.protocol} is open on {others[0].address} only"  # for IPv6 only, if that is ::
         )
-        yield broken(
-            Check.LISTENER, place.name, found, f"a process that listens on {packet.destination} or all addresses"
-        )
+        yield place.broken(Check.LISTENER, found, f"a process that listens on {packet.destination} or all addresses")
         return
     found = f"nothing listens on port {packet.port}/{packet.protocol}"
-    yield broken(Check.LISTENER, place.name, found, f"a process that listens on port {packet.port}")
+    yield place.broken(Check.LISTENER, found, f"a process that listens on port {packet.port}")
 
 
 def find_listeners(place: Place, packet: Packet) -> list[Listener]:

@@ -34,7 +34,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_plac
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import ICMP, Packet
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import NODE
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, State, Step, unknown
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, State, Step
 
 _MOST = 10
 _SECONDS = 2.0
@@ -68,7 +68,7 @@ def diagnose_drifted(
             try:
                 described += [_describe(record, diagnosis) for diagnosis in _diagnose(places, record, seconds)]
             except Exception as exc:  # does not keep the others from it
-                step = unknown(Check.NETNS, NODE, f"not followed: {as_error(exc)}")
+                step = places.node.unknown(Check.NETNS, f"not followed: {as_error(exc)}")
                 described.append(_describe(record, Diagnosis(record.attachment.container_id, "", (step,), "")))
     return described
 
@@ -135,8 +135,8 @@ def _follow(
         for step in Examination(places, begin, end, 0, dry_run=True).steps():
             steps.append(step)
             if step.state is not State.BROKEN and time.monotonic() > deadline:
-                steps.append(unknown(Check.ANSWER, NODE, "not followed further, because it takes too long"))
+                steps.append(places.node.unknown(Check.ANSWER, "not followed further, because it takes too long"))
                 break
     except CniError as exc:
-        steps.append(unknown(Check.ANSWER, NODE, f"not followed further: {exc}"))
+        steps.append(places.node.unknown(Check.ANSWER, f"not followed further: {exc}"))
     return Diagnosis(source, destination, tuple(steps), "")

@@ -32,8 +32,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step impo
     State,
     Step,
     broken,
-    ok,
-    unknown,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.walk import BRIDGED_RULES, Way, filters_bridges
 
@@ -108,7 +106,7 @@ class Examination:
         if delivery.place is None:
             self.leaving = delivery.packet
         yield from check_delivery(delivery, self._evidence)
-        yield from self._walk_back(place, packet, delivery)
+        yield from (step._replace(is_back=True) for step in self._walk_back(place, packet, delivery))
         yield from self._conclude(delivery)
 
     def _packet(self) -> Packet:
@@ -146,14 +144,13 @@ class Examination:
         missing = list(require_address(place, link, packet.source, record))
         yield from missing
         if not missing and place.is_duplicate(packet.source):
-            yield broken(
+            yield place.broken(
                 Check.ADDRESS,
-                place.name,
                 f"{packet.source} is not used, because a neighbour has it, too",
                 "an address that only one machine has",
             )
         elif not missing:
-            yield ok(Check.ADDRESS, place.name, f"{name} has {packet.source}")
+            yield place.ok(Check.ADDRESS, f"{name} has {packet.source}")
 
     def _find_evidence(self, place: Place | None, packet: Packet) -> Evidence | None:
         if packet.protocol == SCTP:
@@ -207,104 +204,86 @@ class Examination:
             return (yield from way.from_process(place, packet))
         node, link = self._places.node, self._find_arrival(packet)
         if link is None:
-            yield broken(Check.ROUTE, node.name, f"no route to {packet.source}", f"a route to {packet.source}")
+            yield node.broken(Check.ROUTE, f"no route to {packet.source}", f"a route to {packet.source}")
             return None
-        yield ok(Check.ROUTE, node.name, f"packets from {packet.source} arrive on {link.name}")
+        yield node.ok(Check.ROUTE, f"packets from {packet.source} arrive on {link.name}")
         return (yield from way.from_link(node, link, packet))
 
     def _walk_back(self, place: Place | None, packet: Packet, delivery: Delivery) -> t.Iterator[Step]:
         """Yield the steps of the answer."""
-        answering = delivery.place
-        if delivery.link is None or delivery.packet.source is None:
+        node, answering, delivered = self._places.node, delivery.place, delivery.packet
+        if delivery.link is None or delivered.source is None:
             return
-        way = Way(self._places, self._evidence, (packet, delivery.packet))
+        way = Way(self._places, self._evidence, (packet, delivered))
         if answering is None:
-            for each in filter(None, (self._places.node, place)):
-                yield from (step._replace(is_back=True) for step in way.check_rules(each, None))
+            for each in filter(None, (node, place)):
+                yield from way.check_rules(each, None)
             return
-        back = way.from_process(answering, delivery.packet.answer)
-        returned: Delivery | None = None
-        try:
-            while True:
-                yield next(back)._replace(is_back=True)
-        except StopIteration as stop:
-            returned = stop.value
+        returned = yield from way.from_process(answering, delivered.answer)
         if returned is None:
             return
-        if returned.place is None and place is not None and returned.place is not place:
-            yield broken(
+        if returned.place is None and place is not None:
+            to, link = returned.packet.destination, returned.link.name if returned.link else ""
+            found = f"the answer to {to} leaves the node by {link}"
+            yield answering.broken(Check.WAY_BACK, found, f"a route of the node to {to}")
+        is_translated = (delivered.destination, delivered.port) != (packet.destination, packet.port)
+        passes_node = answering is node or node.inode in returned.passed or filters_bridges(node, packet.destination)
+        if is_translated and not passes_node:
+            setting = BRIDGED_RULES[packet.destination.version]
+            yield node.broken(
                 Check.WAY_BACK,
-                answering.name,
-                f"the answer to {returned.packet.destination} leaves the node by {returned.link.name if returned.link else ''}",
-                f"a route of the node to {returned.packet.destination}",
-            )._replace(is_back=True)
-        is_translated = delivery.packet[2:4] != packet[2:4] and answering is not self._places.node
-        node = self._places.node
-        setting = BRIDGED_RULES[packet.destination.version]
-        if is_translated and node.inode not in returned.passed and not filters_bridges(node, packet.destination):
-            yield broken(
-                Check.WAY_BACK,
-                node.name,
-                f"the answer of {delivery.packet.destination} stays on the bridge, so the node does not replace its address by "
+                f"the answer of {delivered.destination} stays on the bridge, so the node does not replace its address by "
                 f"{packet.destination}",
                 f"{setting.replace('/', '.')} = 1 (kernel module br_netfilter)",
                 node.set(setting, 1),
-            )._replace(is_back=True)
+            )
 
     def _conclude(self, delivery: Delivery) -> t.Iterator[Step]:
-        evidence = self._evidence
-        name = self._begin.place.name if self._begin.place is not None else "node"
+        """Yield what the probe shows besides the steps: what was not watched, and the answer."""
+        evidence, node, sender = self._evidence, self._places.node, self._begin.place
         if evidence is None:
-            yield unknown(Check.FIREWALL, "node", "no packet was sent, so that it is not known whether a rule drops it")
+            yield node.unknown(Check.FIREWALL, "no packet was sent, so that it is not known whether a rule drops it")
             return
         for gap in evidence.gaps:
-            yield unknown(Check.FIREWALL, "node", gap)
-        if self._begin.place is None:
-            # What the sender received is a step there.
-            yield from self._judge_arrival(evidence) if evidence.answer != probe.ANSWERED else ()
-            return
+            yield node.unknown(Check.FIREWALL, gap)
+        if sender is not None:
+            yield self._judge_answer(sender, delivery, evidence)
+        elif evidence.answer != probe.ANSWERED:  # what the sender received is a step there
+            yield from self._judge_arrival(evidence)
+
+    def _judge_answer(self, sender: Place, delivery: Delivery, evidence: Evidence) -> Step:
+        """Return what the sender received."""
         if evidence.answer == probe.ANSWERED:
-            yield ok(Check.ANSWER, name, f"{evidence.packet} has answered")
-            return
+            return sender.ok(Check.ANSWER, f"{evidence.packet} has answered")
+        has_left = delivery.place is None
         has_arrived = delivery.place is not None and delivery.place.inode in evidence.seen
-        if (
-            evidence.packet.protocol == UDP
-            and evidence.answer == probe.SILENT
-            and (has_arrived or delivery.place is None)
-        ):
-            yield unknown(Check.ANSWER, name, "the packet was sent and not refused; a server of UDP need not answer")
-            return
+        if evidence.packet.protocol == UDP and evidence.answer == probe.SILENT and (has_arrived or has_left):
+            found = "the packet was sent and not refused; a server of UDP need not answer"
+            return sender.unknown(Check.ANSWER, found)
         found = {
             probe.REFUSED: "the connection was refused",
             probe.UNREACHABLE: f"the kernel reports: {evidence.error}",
             probe.SILENT: "no answer",
         }[evidence.answer]
-        if delivery.place is None:
+        if has_left:
             left = f"the packet left the node by {delivery.link.name if delivery.link else ''}"
-            yield broken(
-                Check.ANSWER, name, f"{left}: {found}", f"an answer of {evidence.packet.destination}: look there"
-            )
-            return
-        seen = "it was seen at its destination" if has_arrived else "it was not seen at its destination"
-        yield broken(
-            Check.ANSWER,
-            name,
-            f"{found}, although every step seems right; {seen}",
-            "an answer; look at tc filters and at the program",
-        )
+            needed = f"an answer of {evidence.packet.destination}: look there"
+            return sender.broken(Check.ANSWER, f"{left}: {found}", needed)
+        seen = f"it was {'' if has_arrived else 'not '}seen at its destination"
+        needed = "an answer; look at tc filters and at the program"
+        return sender.broken(Check.ANSWER, f"{found}, although every step seems right; {seen}", needed)
 
     def _judge_arrival(self, evidence: Evidence) -> t.Iterator[Step]:
         """Yield what the node shows of a packet from elsewhere that was not answered."""
-        target = evidence.packet.target
+        node, target = self._places.node, evidence.packet.target
         if self._has_arrived:
             passed = f"the packet for {target} has arrived, and no rule of the node has dropped it"
-            yield ok(Check.FIREWALL, "node", passed)
+            yield node.ok(Check.FIREWALL, passed)
             return
-        if self._places.node.inode in evidence.seen:
-            yield ok(Check.FIREWALL, "node", f"no rule of the node drops a packet from there for {target}")
+        if node.inode in evidence.seen:
+            yield node.ok(Check.FIREWALL, f"no rule of the node drops a packet from there for {target}")
         elif evidence.is_received and not evidence.gaps:
-            found = f"no rule has seen a packet from there for {target}; look at tc filters"
-            yield unknown(Check.FIREWALL, "node", found)
+            yield node.unknown(Check.FIREWALL, f"no rule has seen a packet from there for {target}; look at tc filters")
         if self._sent is not None:
             found = f"connection tracking does not have the packet for {target} that was sent"
-            yield unknown(Check.ANSWER, "node", f"{found}: it did not arrive, or it is not tracked")
+            yield node.unknown(Check.ANSWER, f"{found}: it did not arrive, or it is not tracked")

@@ -22,6 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.bridge_vlans
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import UNKNOWN_NETNS, Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.route_lookup import Neighbour, RouteAnswer
 from ansible_collections.cni.node.plugins.module_utils._linux.listeners import Listener
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis import step
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step
 
 NODE = "node"
 _NAMED = ("/run/netns/", "/var/run/netns/")
@@ -139,6 +141,15 @@ class Place:
     def set(self, setting: str, value: object) -> str:
         """Return the command that changes a kernel setting, given by its path below ``/proc/sys``."""
         return self.command("sysctl", "-w", f"{setting}={value}")
+
+    def ok(self, check: Check, found: str) -> Step:
+        return step.ok(check, self.name, found)
+
+    def broken(self, check: Check, found: str, needed: str, command: str = "") -> Step:
+        return step.broken(check, self.name, found, needed, command)
+
+    def unknown(self, check: Check, found: str) -> Step:
+        return step.unknown(check, self.name, found)
 
 
 def name_of(path: str) -> str:

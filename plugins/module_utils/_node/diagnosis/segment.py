@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_plac
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.probe import Evidence
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step, broken, ok, unknown
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 
 _CHILDREN = (link_message.MACVLAN, link_message.IPVLAN)
@@ -112,8 +112,8 @@ class Segment:
             # The node itself is a container.
             return Outside(place, link)
         if peer is None:
-            yield broken(
-                Check.PAIR, place.name, f"the other end of {link.name} is not reachable", "a veth pair", _recreate(link)
+            yield place.broken(
+                Check.PAIR, f"the other end of {link.name} is not reachable", "a veth pair", _recreate(link)
             )
             return None
         other, end = peer
@@ -126,24 +126,23 @@ class Segment:
         if expected:
             yield _missing_port(other, end, expected)
             return None
-        yield ok(Check.PAIR, other.name, f"{link.name} leads to {end.name}")
+        yield other.ok(Check.PAIR, f"{link.name} leads to {end.name}")
         return Arrival(other, end)
 
     def _through_parent(self, place: Place, link: Link) -> Steps:
         parent = self._places.peer(place, link)
         if parent is None:
-            yield unknown(Check.PAIR, place.name, f"the parent of {link.name} is in an unknown network namespace")
+            yield place.unknown(Check.PAIR, f"the parent of {link.name} is in an unknown network namespace")
             return None
         other, end = parent
         yield from require_usable(other, end, Check.PAIR)
         if link.kind == link_message.VLAN:
             if end.kind in (VETH, link_message.BRIDGE):
-                yield unknown(Check.VLAN, other.name, f"{link.name} sends VLAN {link.vlan} through {end.name}")
+                yield other.unknown(Check.VLAN, f"{link.name} sends VLAN {link.vlan} through {end.name}")
             return Outside(other, end)
         if self._next_hop in other.addresses(end):
-            yield broken(
+            yield other.broken(
                 Check.MODE,
-                other.name,
                 f"{self._next_hop} is the address of {end.name}, the parent of {link.name}",
                 f"the kernel passes nothing between a {link.kind} and the node's own address on its parent: "
                 "use another address of the node, or the plugin ptp or bridge",
@@ -155,9 +154,8 @@ class Segment:
                 continue
             separate = next((each for each in (link, inside) if each.mode in ("private", "vepa", "source")), None)
             if separate is not None:
-                yield broken(
+                yield other.broken(
                     Check.MODE,
-                    other.name,
                     f"{separate.name} has the mode {separate.mode}, which passes nothing to its neighbours",
                     "mode bridge",
                 )
@@ -183,9 +181,8 @@ class Segment:
             return Outside(place, uplink)
         own = ", ".join(map(str, place.addresses(bridge))) or "none"
         gateway = self._find_gateway(bridge)
-        yield broken(
+        yield place.broken(
             Check.GATEWAY if gateway else Check.NEIGHBOUR,
-            place.name,
             f"nothing on bridge {bridge.name} has the address {self._next_hop}; the bridge has {own}",
             f"address {gateway} on {bridge.name}" if gateway else f"an attachment with {self._next_hop}",
             place.command("ip", "address", "add", gateway, "dev", bridge.name) if gateway else "",
@@ -194,15 +191,15 @@ class Segment:
 
     def _enter_bridge(self, place: Place, bridge: Link, port: Link) -> t.Iterator[Step]:
         yield from _require_forwarding(place, bridge, port)
-        yield ok(Check.PORT, place.name, f"{port.name} is a port of {bridge.name}")
+        yield place.ok(Check.PORT, f"{port.name} is a port of {bridge.name}")
         drop = self._evidence and self._evidence.drop(place, is_reply=self._is_back, is_bridged=True)
         spoof = self._find_spoofed(port)
         if drop:
-            yield broken(
-                Check.SPOOF_CHECK, place.name, f"{drop.text} drops the packet", "a rule that accepts it", drop.command
+            yield place.broken(
+                Check.SPOOF_CHECK, f"{drop.text} drops the packet", "a rule that accepts it", drop.command
             )
         elif spoof:
-            yield broken(Check.SPOOF_CHECK, place.name, *spoof)
+            yield place.broken(Check.SPOOF_CHECK, *spoof)
 
     def _leave_bridge(self, place: Place, bridge: Link, port: Link | None, container: Container) -> Steps:
         inside, end = container.inside, container.host_end
@@ -211,12 +208,8 @@ class Segment:
             yield describe_missing_interface(container.place, name)
             return None
         if end is None:
-            yield broken(
-                Check.PAIR,
-                container.place.name,
-                f"{inside.name} is not an end of a pair with the node",
-                "a veth pair",
-                _recreate(inside),
+            yield container.place.broken(
+                Check.PAIR, f"{inside.name} is not an end of a pair with the node", "a veth pair", _recreate(inside)
             )
             return None
         if end.master != bridge.ifindex:
@@ -227,17 +220,15 @@ class Segment:
         if bridge.filters_vlans:
             yield from self._check_vlans(place, bridge, port or bridge, end)
         if port is not None and port.is_isolated and end.is_isolated:
-            yield broken(
+            yield place.broken(
                 Check.ISOLATION,
-                place.name,
                 f"{port.name} and {end.name} are both isolated ports of {bridge.name}",
                 "one of them not isolated; with portIsolation, containers of a network do not reach each other",
                 place.command("bridge", "link", "set", "dev", end.name, "isolated", "off"),
             )
         if port == end and not end.is_hairpin:
-            yield broken(
+            yield place.broken(
                 Check.PORT,
-                place.name,
                 f"the packet returns through {end.name}, and hairpin is off",
                 "hairpin on (hairpinMode)",
                 place.command("bridge", "link", "set", "dev", end.name, "hairpin", "on"),
@@ -245,36 +236,33 @@ class Segment:
         yield from require_usable(container.place, inside)
         yield from self._check_mtu(container.place, inside)
         yield from _require_forwarding(place, bridge, end)
-        yield ok(Check.PORT, place.name, f"{end.name} is the port of {bridge.name} for {self._next_hop}")
+        yield place.ok(Check.PORT, f"{end.name} is the port of {bridge.name} for {self._next_hop}")
         return Arrival(container.place, inside)
 
     def _check_vlans(self, place: Place, bridge: Link, port: Link, end: Link) -> t.Iterator[Step]:
         vlan, out = place.vlans(port).pvid, place.vlans(end)
         if not vlan:
-            yield broken(
+            yield place.broken(
                 Check.VLAN,
-                place.name,
                 f"{port.name} has no access VLAN (PVID)",
                 "an access VLAN",
                 place.command("bridge", "vlan", "add", "dev", port.name, "vid", "VLAN", "pvid", "untagged"),
             )
         elif vlan not in out.untagged | out.tagged:
             words = ("bridge", "vlan", "add", "dev", end.name, "vid", str(vlan), "pvid", "untagged")
-            yield broken(
+            yield place.broken(
                 Check.VLAN,
-                place.name,
                 f"{end.name} of {bridge.name} is not in VLAN {vlan} of {port.name}",
                 f"VLAN {vlan} on both",
                 place.command(*words, *(["self"] if end == bridge else [])),
             )
         else:
-            yield ok(Check.VLAN, place.name, f"{port.name} and {end.name} are in VLAN {vlan}")
+            yield place.ok(Check.VLAN, f"{port.name} and {end.name} are in VLAN {vlan}")
 
     def _check_mtu(self, place: Place, link: Link) -> t.Iterator[Step]:
         if link.mtu < self._mtu:
-            yield broken(
+            yield place.broken(
                 Check.MTU,
-                place.name,
                 f"the MTU of {link.name} is {link.mtu}, and the sender's {self._mtu}: larger packets are lost without an error",
                 f"{self._mtu}",
                 place.command("ip", "link", "set", link.name, "mtu", str(self._mtu)),
@@ -286,22 +274,20 @@ class Segment:
         forget = place.command("ip", "neighbour", "delete", str(self._next_hop), "dev", link.name)
         expected = end.link.mac if isinstance(end, Arrival) and end.link.kind != link_message.IPVLAN else ""
         if known is not None and known.mac and expected and known.mac != expected and not known.is_silent:
-            yield broken(
+            yield place.broken(
                 Check.NEIGHBOUR,
-                place.name,
                 f"{self._next_hop} has the MAC {known.mac} in the neighbour table",
                 f"{expected}, the MAC of {end.link.name} in {end.place.name}",
                 forget,
             )
         elif known is not None and known.is_silent and self._evidence is not None:
-            yield broken(
+            yield place.broken(
                 Check.NEIGHBOUR,
-                place.name,
                 f"{self._next_hop} does not answer on {link.name}",
                 f"a machine with {self._next_hop} in the network of {link.name}, which answers ARP or neighbour discovery",
             )
         elif known is not None and not known.is_silent:
-            yield ok(Check.NEIGHBOUR, place.name, f"{self._next_hop} has the MAC {known.mac}")
+            yield place.ok(Check.NEIGHBOUR, f"{self._next_hop} has the MAC {known.mac}")
 
     def _find_behind(self, place: Place, bridge: Link) -> Container | None:
         """Return the attachment behind a bridge that has the next hop's address; one behind another bridge if none is."""
@@ -363,9 +349,8 @@ def is_child(container: Container) -> bool:
 def describe_child(place: Place, container: Container) -> Step:
     """Return the step for a packet of the node to a container with a link of its own on a link of the node."""
     kind = container.inside.kind if container.inside is not None else ""
-    return broken(
+    return place.broken(
         Check.MODE,
-        place.name,
         f"the node is not connected with the {kind} of {container.place.name} through its parent",
         f"a {kind} of the node's own on the same parent, or the plugin ptp or bridge: the kernel passes nothing between a {kind} "
         "and its parent",
@@ -376,9 +361,9 @@ def require_usable(place: Place, link: Link, check: Check = Check.LINK) -> t.Ite
     """Yield a broken step if a link is down or has no carrier."""
     if not link.is_up:
         command = place.command("ip", "link", "set", link.name, "up")
-        yield broken(check, place.name, f"{link.name} is down", f"{link.name} is up", command)
+        yield place.broken(check, f"{link.name} is down", f"{link.name} is up", command)
     elif not link.has_carrier and link.kind not in _DEPENDENT:
-        yield broken(check, place.name, f"{link.name} has no carrier", "a connection to its network")
+        yield place.broken(check, f"{link.name} has no carrier", "a connection to its network")
 
 
 def require_address(place: Place, link: Link, address: IpAddress, record: Record) -> t.Iterator[Step]:
@@ -387,20 +372,17 @@ def require_address(place: Place, link: Link, address: IpAddress, record: Record
         has = ", ".join(map(str, place.addresses(link))) or "none"
         full = {each.ip: str(each) for each, dummy in list_ips(record)}[address]
         command = place.command("ip", "address", "add", full, "dev", link.name)
-        yield broken(Check.ADDRESS, place.name, f"{link.name} has the addresses {has}, not {address}", full, command)
+        yield place.broken(Check.ADDRESS, f"{link.name} has the addresses {has}, not {address}", full, command)
 
 
 def describe_missing_interface(place: Place, name: str) -> Step:
     """Return the step for an attachment without its interface."""
-    return broken(
-        Check.LINK, place.name, f"there is no interface {name}", f"interface {name}", "run cni.node.attachments"
-    )
+    return place.broken(Check.LINK, f"there is no interface {name}", f"interface {name}", "run cni.node.attachments")
 
 
 def _missing_port(place: Place, end: Link, bridge: str) -> Step:
-    return broken(
+    return place.broken(
         Check.PORT,
-        place.name,
         f"{end.name} is not a port of {bridge}",
         f"{end.name} is a port of {bridge}",
         place.command("ip", "link", "set", end.name, "master", bridge),
@@ -409,9 +391,8 @@ def _missing_port(place: Place, end: Link, bridge: str) -> Step:
 
 def _require_forwarding(place: Place, bridge: Link, port: Link) -> t.Iterator[Step]:
     if port.is_blocked:
-        yield broken(
+        yield place.broken(
             Check.PORT,
-            place.name,
             f"{port.name} is a port of {bridge.name} that does not forward",
             "state forwarding",
             place.command("bridge", "link", "set", "dev", port.name, "state", "3"),

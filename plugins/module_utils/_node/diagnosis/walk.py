@@ -39,7 +39,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment i
     is_child,
     require_usable,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step, broken, ok, unknown
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import port_mapping
 
 # A packet that passes more network namespaces goes round in circles.
@@ -79,15 +79,13 @@ class Way:
             return Delivery(packet, place, frozenset(), None)
         link = place.links.get(answer.link)
         if link is None:
-            yield broken(
-                Check.ROUTE, place.name, f"the route to {packet.destination} has no link", "a route with a link"
-            )
+            yield place.broken(Check.ROUTE, f"the route to {packet.destination} has no link", "a route with a link")
             return None
-        yield ok(Check.ROUTE, place.name, _describe_route(packet.destination, answer, link))
+        yield place.ok(Check.ROUTE, _describe_route(packet.destination, answer, link))
         yield from self.check_rules(place, None)
         yield from self._check_link_to_container(place, packet, link)
         end = yield from self._cross(place, link, answer.gateway or packet.destination)
-        return (yield from self._go_on(end, packet, frozenset())) if end is not None else None
+        return (yield from self._go_on(end, packet, frozenset()))
 
     def from_link(self, place: Place, link: Link, packet: Packet) -> Walk:
         """Yield the steps of a packet that arrives from outside."""
@@ -115,21 +113,18 @@ class Way:
                 return Delivery(packet, place, passed, link)
             out = place.links.get(answer.link)
             if out is None:
-                yield broken(
-                    Check.ROUTE, place.name, f"the route to {packet.destination} has no link", "a route with a link"
-                )
+                yield place.broken(Check.ROUTE, f"the route to {packet.destination} has no link", "a route with a link")
                 return None
             yield from self._check_forwarding(place, link, packet)
-            yield ok(Check.ROUTE, place.name, _describe_route(packet.destination, answer, out))
+            yield place.ok(Check.ROUTE, _describe_route(packet.destination, answer, out))
             yield from self.check_rules(place, is_routed=True)
             yield from self._check_link_to_container(place, packet, out)
             packet = yield from self._masquerade(place, out, packet)
             next_hop = answer.gateway or packet.destination
             stays = out == link and packet.destination != received.destination and filters_bridges(place, next_hop)
             end = yield from self._cross(place, out, next_hop, end if stays else None)
-        yield broken(
-            Check.ROUTE, "node", f"the packet goes round in circles after {_MOST_HOPS} hops", "routes without a loop"
-        )
+        found = f"the packet goes round in circles after {_MOST_HOPS} hops"
+        yield self._places.node.broken(Check.ROUTE, found, "routes without a loop")
         return None
 
     def _cross(
@@ -171,7 +166,7 @@ class Way:
                 needed, command = f"what the attachment has lost: {drift[0]}", _REPAIR
         if drop.is_firewalld:
             needed = "a zone or policy of firewalld that accepts the packet"
-        return broken(Check.FIREWALL, place.name, f"dropped by: {drop.text}", needed, command)
+        return place.broken(Check.FIREWALL, f"dropped by: {drop.text}", needed, command)
 
     def _list_ends(self) -> t.Iterator[Record]:
         evidence = t.cast(Evidence, self._evidence)
@@ -191,7 +186,7 @@ class Way:
             return back if packet.destination == delivered.source else packet
         if translation is not None and (translation.destination, translation.port) != (packet.destination, packet.port):
             changed = packet._replace(destination=translation.destination, port=translation.port)
-            yield ok(Check.HOST_PORT, place.name, f"{packet} is forwarded to {changed}")
+            yield place.ok(Check.HOST_PORT, f"{packet} is forwarded to {changed}")
             return changed
         if not place.has_address(packet.destination) or find_listeners(place, packet):
             return packet
@@ -204,10 +199,10 @@ class Way:
         where = f"port {packet.port}/{packet.protocol} is mapped to {record.attachment.container_id}"
         if drift or translation is not None:
             found = f"{where}, but not forwarded: {drift[0] if drift else 'another rule comes before those of portmap'}"
-            yield broken(Check.HOST_PORT, place.name, found, "the rules of portmap", _REPAIR)
+            yield place.broken(Check.HOST_PORT, found, "the rules of portmap", _REPAIR)
         if address is None:
             return packet
-        yield unknown(Check.HOST_PORT, place.name, f"{where}, and its rules exist; no packet shows that they apply")
+        yield place.unknown(Check.HOST_PORT, f"{where}, and its rules exist; no packet shows that they apply")
         return packet._replace(destination=address, port=mapping.container_port)
 
     def _find_mapping(self, packet: Packet) -> tuple[Record | None, port_mapping.Mapping | None]:
@@ -228,7 +223,7 @@ class Way:
             return sent.answer if is_answer else packet
         translation = self._evidence.translation if self._evidence is not None else None
         if translation is not None and translation.source != packet.source:
-            yield ok(Check.MASQUERADE, place.name, f"leaves by {link.name} with the address {translation.source}")
+            yield place.ok(Check.MASQUERADE, f"leaves by {link.name} with the address {translation.source}")
             # That of an echo request has no ports.
             source_port = translation.source_port or packet.source_port
             return packet._replace(source=translation.source, source_port=source_port)
@@ -240,10 +235,10 @@ class Way:
             found = (
                 lost[0] if lost else f"the address {packet.source} is not replaced, because another rule comes first"
             )
-            yield broken(Check.MASQUERADE, place.name, found, "the masquerade rules of ipMasq", _REPAIR)
+            yield place.broken(Check.MASQUERADE, found, "the masquerade rules of ipMasq", _REPAIR)
             return packet
         if self._evidence is None:
-            yield unknown(Check.MASQUERADE, place.name, "the masquerade rules exist; no packet shows that they apply")
+            yield place.unknown(Check.MASQUERADE, "the masquerade rules exist; no packet shows that they apply")
             return packet._replace(source=place.route(packet.destination, None).source)
         return packet
 
@@ -260,15 +255,11 @@ class Way:
         word = os.strerror(answer.error)
         if gateways:
             command = place.command("ip", "route", "add", "default", "via", gateways[0])
-            return broken(
-                Check.ROUTE,
-                place.name,
-                f"no route to {packet.destination} ({word})",
-                f"default via {gateways[0]}",
-                command,
+            return place.broken(
+                Check.ROUTE, f"no route to {packet.destination} ({word})", f"default via {gateways[0]}", command
             )
-        return broken(
-            Check.ROUTE, place.name, f"no route to {packet.destination} ({word})", f"a route to {packet.destination}"
+        return place.broken(
+            Check.ROUTE, f"no route to {packet.destination} ({word})", f"a route to {packet.destination}"
         )
 
     def _not_routed(self, place: Place, link: Link, packet: Packet, answer: RouteAnswer) -> Step:
@@ -281,18 +272,16 @@ class Way:
                 return _describe_idle_bridge(Check.REVERSE_PATH, place, out, found)
         if answer.error == errno.EXDEV:
             setting = f"net/ipv4/conf/{link.name}/rp_filter"
-            return broken(
+            return place.broken(
                 Check.REVERSE_PATH,
-                place.name,
                 f"rp_filter drops packets from {packet.source} on {link.name}: the way back goes "
                 f"{'through ' + out.name if out is not None else 'nowhere'}",
                 f"a route to {packet.source} through {link.name}, or rp_filter 2 on {link.name}",
                 place.set(setting, 2),
             )
         if answer.error == errno.EINVAL:
-            return broken(
+            return place.broken(
                 Check.REVERSE_PATH,
-                place.name,
                 f"the kernel does not accept packets from {packet.source} to {packet.destination} on {link.name}",
                 "a source address that is not the receiver's own, and no 127.0.0.0/8 unless route_localnet is 1",
             )
@@ -309,7 +298,7 @@ class Way:
             return
         if place.setting(globally) == "0":
             setting = globally
-        yield broken(Check.FORWARDING, place.name, f"{setting.replace('/', '.')} is 0", "1", place.set(setting, 1))
+        yield place.broken(Check.FORWARDING, f"{setting.replace('/', '.')} is 0", "1", place.set(setting, 1))
 
     def _check_link_to_container(self, place: Place, packet: Packet, link: Link) -> t.Iterator[Step]:
         """Yield a broken step if the node would send a packet for a container somewhere else."""
@@ -340,10 +329,10 @@ class Way:
         if link is not None and _is_idle_bridge(place, link):
             return _describe_idle_bridge(Check.ROUTE, place, link, found)
         if not expected:
-            return broken(Check.ROUTE, place.name, found, f"a route to {packet.destination}")
+            return place.broken(Check.ROUTE, found, f"a route to {packet.destination}")
         drift = self._places.find_drift(record) if record is not None else ()
         command = place.command("ip", "route", "add", str(packet.destination), "dev", expected)
-        return broken(Check.ROUTE, place.name, found, f"a route through {expected}", _REPAIR if drift else command)
+        return place.broken(Check.ROUTE, found, f"a route through {expected}", _REPAIR if drift else command)
 
     def _find_container(self, place: Place) -> Container | None:
         for record in self._places.records:
@@ -371,9 +360,8 @@ def _is_idle_bridge(place: Place, link: Link) -> bool:
 def _describe_idle_bridge(check: Check, place: Place, bridge: Link, found: str) -> Step:
     """Return the step for a packet that is sent to a bridge without ports, which no network may use any more."""
     addresses = [str(address) for address in place.addresses(bridge) if not address.is_link_local]
-    return broken(
+    return place.broken(
         check,
-        place.name,
         f"{found}, a bridge without ports that has {', '.join(addresses) or 'no address'}",
         f"a subnet of its own for {bridge.name}, or no such bridge, if nothing needs it",
         place.command("ip", "link", "delete", bridge.name),

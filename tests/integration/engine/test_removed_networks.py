@@ -410,3 +410,22 @@ def test_a_bridge_that_an_operator_made_stays_if_only_variables_name_it(node: En
         (finding,) = node.run("gc", **_earlier(bridge)).succeeded().result["findings"]
         require_kept({"bridge": finding}, "bridge", "so nothing shows that this collection had them")
     link("del", "cni0")
+
+
+LEAKED_CHECK = """
+add chain bridge nat cni-br-iface-lost-eth0
+add chain bridge nat cni-br-iface-lost-eth0-mac
+add rule bridge nat PREROUTING iifname lost0 jump cni-br-iface-lost-eth0 comment "macspoofchk-lost-eth0"
+add rule bridge nat cni-br-iface-lost-eth0 jump cni-br-iface-lost-eth0-mac comment "macspoofchk-lost-eth0"
+add rule bridge nat cni-br-iface-lost-eth0-mac drop comment "macspoofchk-lost-eth0"
+"""
+
+
+def test_check_mode_predicts_that_a_table_is_removed_after_the_leaks_in_it(node: EngineNode, blue: Namespace) -> None:
+    add_and_delete(node, reference_networks.bridge(macspoofchk=True))
+    run("nft", "-f", "-", stdin=f"{SPOOF_TABLE}{LEAKED_CHECK}")
+    options: JsonObject = {"min_age": 0, "removed_conflists": remove_networks(node)}
+    predicted = node.run("gc", **options, _ansible_check_mode=True).succeeded().result
+    done = node.run("gc", **options).succeeded().result
+    assert predicted["findings"] == done["findings"]
+    assert "table bridge nat" not in run("nft", "list", "ruleset")

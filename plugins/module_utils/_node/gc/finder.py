@@ -152,6 +152,10 @@ class FinderBase:
         """Return the names of an item. If an attachment owns one of them, it owns the item."""
         return (item.owner,)
 
+    def traces(self, item: OwnedItem) -> t.Iterable[str]:
+        """Return the names that rules which containers share have of an item: by default, that of its owner."""
+        return (str(item.owner),)
+
     def snapshot(self, view: NodeView) -> Items[OwnedItem]:
         return {item.key: item for item in self.list_all(view)}
 
@@ -163,7 +167,9 @@ class FinderBase:
             if is_checked and not any(name in owned for name in self.names(item)):
                 leaks.setdefault((item.subject, item.owner), []).append(item)
         for (subject, dummy), own in leaks.items():
-            yield Suspect(Leak(self.kind, own[0].network, subject, own[0].evidence), tuple(own), self.proof)
+            traces = frozenset(trace for item in own for trace in self.traces(item))
+            leak = Leak(self.kind, own[0].network, subject, own[0].evidence, traces=traces)
+            yield Suspect(leak, tuple(own), self.proof)
 
     def reason_to_keep(self, suspect: Suspect[OwnedItem], owners: Owners) -> str:
         addresses = [address for item in suspect.items for address in item.addresses]

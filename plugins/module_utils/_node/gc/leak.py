@@ -57,6 +57,7 @@ class Leak:
         evidence: One sentence: why it is a leak, and why it is kept.
         action: ``deleted`` (by DEL), ``removed``, ``kept`` or ``failed``; in a dry run, what it would be.
         proofs: The facts that make it a leak, each a clause; empty where the evidence is one fact.
+        traces: The names that rules and links which containers share have of it: its port, chain, address or comment.
         saved: The file in which the record and the leases of another runtime's attachment are kept, or an empty string.
     """
 
@@ -67,6 +68,7 @@ class Leak:
     action: str = KEPT
     error: CniError | None = None
     proofs: tuple[str, ...] = ()
+    traces: frozenset[str] = frozenset()
     saved: str = ""
 
     @property

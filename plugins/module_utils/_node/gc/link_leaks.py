@@ -113,7 +113,8 @@ class BridgePortFinder:
             if netns.inode(port.netns) not in attached:
                 evidence = f"no runtime has a record of this port of {port.veth.master}"
                 proof = "its other end is in no network namespace that has a name or a process"
-                yield Suspect(Leak(Kind.LINK, "", port.veth.name, evidence), (port,), proof)
+                leak = Leak(Kind.LINK, "", port.veth.name, evidence, traces=frozenset([port.veth.name]))
+                yield Suspect(leak, (port,), proof)
 
     def reason_to_keep(self, suspect: Suspect[BridgePort], owners: Owners) -> str:
         port = suspect.items[0]

@@ -96,6 +96,9 @@ class IptablesRuleFinder(FinderBase):
     def list_all(self, view: NodeView) -> t.Iterable[OwnedItem]:
         return (item for item in _list_jumps(view) if item.network in self._run.networks)
 
+    def traces(self, item: OwnedItem) -> t.Iterable[str]:
+        return (item.content.name,)
+
     def owned_names(self, owners: Owners) -> set[t.Hashable]:
         return {(owners.network, container_id) for container_id, dummy in owners.live | owners.pending_removal}
 
@@ -191,6 +194,9 @@ class SpoofChainFinder(FinderBase):
     def names(self, item: OwnedItem) -> t.Iterable[t.Hashable]:
         chains: tuple[str, ...] = item.content.chains
         return chains
+
+    def traces(self, item: OwnedItem) -> t.Iterable[str]:
+        return {*item.content.chains, *(rule.comment for rule in item.content.rules)}
 
     def reason_to_keep(self, suspect: Suspect[OwnedItem], owners: Owners) -> str:
         reason = super().reason_to_keep(suspect, owners)

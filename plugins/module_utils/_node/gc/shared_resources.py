@@ -31,11 +31,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import re
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_rules import (
-    ExpectedRemovals,
-    SharedChains,
-    SharedTables,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_rules import SharedChains, SharedTables
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import bridge_addresses
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, is_routed
@@ -92,22 +88,30 @@ class SharedResources:
         users = NetworkUsers.read(self._directory, live, self._removal.paths if self._policy.dry_run else ())
         broken = f"an unreadable record may use it: {owners.broken[0]}" if owners.broken else ""
         reason = broken or gc_owners.find_add_in_progress()
-        collected = {leak.subject for leak in leaks if leak.collected} if self._policy.dry_run else set()
         bridges, node = list_bridges(networks), rtnetlink.snapshot(routes=False)
         absent_links = {bridge.name for bridge in bridges} - {link.name for link in node.links}
-        ports = _pending_ports(pending, node) | collected
+        traces = _list_traces(pending, leaks, node) if self._policy.dry_run else frozenset[str]()
         names = {bridge.name for bridge in list_bridges(certain)}
-        for leak in SharedBridges(self._policy, users, node, ports, names).collect(bridges, reason):
+        for leak in SharedBridges(self._policy, users, node, traces, names).collect(bridges, reason):
             absent_links |= {leak.subject} if leak.collected else set()
             yield leak
-        view, expected = read_node(), _list_expected(pending, collected)
-        yield from SharedChains(self._policy, users, expected, absent_links).collect(networks, view, reason)
-        comments = _PendingComments(pending, collected)
-        yield from SharedTables(self._policy, users, comments).collect(networks, view, reason)
+        view = read_node()
+        yield from SharedChains(self._policy, users, traces, absent_links).collect(networks, view, reason)
+        yield from SharedTables(self._policy, users, traces).collect(networks, view, reason)
 
     def _is_pending(self, record: Record, owners: Owners) -> bool:
         """Return whether a run would have deleted an attachment by now, in a dry run."""
         return self._policy.dry_run and record.attachment.key[1:] in owners.pending_removal
+
+
+def _list_traces(pending: t.Sequence[Record], leaks: t.Iterable[Leak], node: View) -> frozenset[str]:
+    """Return the names that shared rules and bridges have of what a run would have removed by now, as `Leak.traces`."""
+    traces = {trace for leak in leaks if leak.collected for trace in leak.traces} | _pending_ports(pending, node)
+    for record in pending:
+        network, container_id, ifname = key = record.attachment.key
+        traces |= {container_id, firewall_names.instance(*key), *firewall_names.spoof_names(container_id, ifname)}
+        traces |= {*record.addresses, *firewall_names.container_chains(network, container_id)}
+    return frozenset(traces - {""})
 
 
 def _pending_ports(pending: t.Sequence[Record], view: View) -> set[str]:
@@ -120,35 +124,6 @@ def _pending_ports(pending: t.Sequence[Record], view: View) -> set[str]:
     # A result of a version before 0.3.0 does not list its interfaces.
     ends = veth.find_veth_ends().netns_by_ends
     return ports | {link.name for link in unknown if netns.inode(ends.get((link.peer, link.ifindex), "")) in namespaces}
-
-
-def _list_expected(pending: t.Iterable[Record], collected: t.Iterable[str]) -> ExpectedRemovals:
-    names = [record.attachment.key[:2] for record in pending]
-    chains = {chain for name in names for chain in firewall_names.container_chains(*name)}
-    addresses = {address for record in pending for address in record.addresses}
-    subjects = [subject.split(" ") for subject in collected]
-    chains |= {words[2] for words in subjects if words[1:2] == ["nat"] and len(words) == 3}
-    addresses |= {
-        words[3]
-        for words in subjects
-        if words[1:3] == ["filter", f"{firewall_names.FORWARD_CHAIN}:"] and len(words) == 4
-    }
-    return ExpectedRemovals(frozenset(chains), frozenset(addresses))
-
-
-class _PendingComments:
-    """Comments of nftables rules, and names of chains, that are pending removal in a dry run."""
-
-    def __init__(self, pending: t.Iterable[Record], collected: t.Iterable[str]) -> None:
-        keys = [record.attachment.key for record in pending]
-        self._containers = {key[1] for key in keys}
-        self._instances = {firewall_names.instance(*key) for key in keys}
-        self._spoof_checks = {name for key in keys for name in firewall_names.spoof_names(*key[1:])}
-        self._collected = [subject.partition(": ")[2] for subject in collected if subject.startswith("nft ")]
-
-    def __call__(self, comment: str) -> bool:
-        is_pending = comment in self._containers | self._spoof_checks or comment.partition(",")[0] in self._instances
-        return is_pending or comment in self._collected
 
 
 class NamedBridge(t.NamedTuple):
@@ -195,18 +170,18 @@ class SharedBridges:
         policy: GcPolicy,
         users: NetworkUsers,
         view: View,
-        pending: t.Collection[str],
+        traces: t.Collection[str],
         certain: t.Collection[str],
     ) -> None:
         """
         Args:
-            pending: Ports that are pending removal in a dry run.
+            traces: The names of ports that are pending removal in a dry run.
             certain: Names of bridges of networks that this collection certainly had. Others must have a gateway's address.
         """
         self._policy = policy
         self._users = users
         self._view = view
-        self._pending = pending
+        self._traces = traces
         self._certain = certain
         self._links = {link.name: link for link in view.links}
 
@@ -261,7 +236,7 @@ class SharedBridges:
         """Return a clause that names a link which uses the bridge, other than the plugin's pairs, or an empty string."""
         own = {pair.peer for pair in pairs}
         for link in self._view.links:
-            if link.master == bridge.ifindex and link.ifindex not in own and link.name not in self._pending:
+            if link.master == bridge.ifindex and link.ifindex not in own and link.name not in self._traces:
                 return f"it has the port {link.name}"
             if link.peer == bridge.ifindex and not link.is_peer_elsewhere and link.kind != "veth":
                 return f"the link {link.name} is on top of it"

@@ -79,31 +79,20 @@ _CHAINS = {
 }
 
 
-class ExpectedRemovals(t.NamedTuple):
-    """Chains and addresses that are pending removal in a dry run.
-
-    Attributes:
-        chains: Chains of single containers.
-        addresses: Addresses of containers.
-    """
-
-    chains: frozenset[str] = frozenset()
-    addresses: frozenset[str] = frozenset()
-
-
 class SharedChains:
     """Finds iptables chains that only removed networks used."""
 
     def __init__(
-        self, policy: GcPolicy, users: NetworkUsers, expected: ExpectedRemovals, lost_links: t.Collection[str]
+        self, policy: GcPolicy, users: NetworkUsers, traces: t.AbstractSet[str], lost_links: t.Collection[str]
     ) -> None:
         """
         Args:
+            traces: The names of chains and addresses that are pending removal in a dry run.
             lost_links: The bridges of removed networks that are gone, or would be gone after a run.
         """
         self._policy = policy
         self._users = users
-        self._expected = expected
+        self._traces = traces
         self._lost_links = frozenset(lost_links)
 
     def collect(self, networks: t.Sequence[NetworkConfiguration], view: NodeView, reason: str) -> t.Iterator[Leak]:
@@ -151,16 +140,16 @@ class SharedChains:
                 if not self._is_own(group, rule):
                     return f"the chain {chain} has the rule {rule}"
             for rule in table.jumps.get(chain, ()):
-                if _chain(rule) not in (*chains, *group.hooks, *self._expected.chains):
+                if _chain(rule) not in (*chains, *group.hooks, *self._traces):
                     return f"the rule {rule} jumps to {chain}"
         return ""
 
     def _is_own(self, group: ChainGroup, rule: str) -> bool:
         words = iptables.words(rule)
-        if iptables.value(words, "-j") in self._expected.chains:
+        if iptables.value(words, "-j") in self._traces:
             return True
         addresses = {iptables.value(words, option).partition("/")[0] for option in ("-s", "-d")} - {""}
-        if addresses and addresses <= self._expected.addresses:
+        if addresses and addresses <= self._traces:
             return True
         links = _links(rule)
         return group.own.fullmatch(rule) is not None and links <= self._lost_links
@@ -203,14 +192,14 @@ def _links(rule: str) -> frozenset[str]:
 class SharedTables:
     """Finds nftables tables that only removed networks used."""
 
-    def __init__(self, policy: GcPolicy, users: NetworkUsers, pending: t.Callable[[str], bool]) -> None:
+    def __init__(self, policy: GcPolicy, users: NetworkUsers, traces: t.AbstractSet[str]) -> None:
         """
         Args:
-            pending: Returns whether rules with this comment, or a chain of this name, are pending removal in a dry run.
+            traces: The chains, and the comments of rules up to a comma, that are pending removal in a dry run.
         """
         self._policy = policy
         self._users = users
-        self._pending = pending
+        self._traces = traces
 
     def collect(self, networks: t.Iterable[NetworkConfiguration], view: NodeView, reason: str) -> t.Iterator[Leak]:
         """Collect the tables.
@@ -236,13 +225,13 @@ class SharedTables:
         """Return a clause that names a chain, rule or other object in use, or one of another program, or an empty string."""
         known = _CHAINS[table.name]
         foreign = [
-            *(f"the chain {chain}" for chain in table.hooks if chain not in known and not self._pending(chain)),
+            *(f"the chain {chain}" for chain in table.hooks if chain not in {*known, *self._traces}),
             *(f"the {other}" for other in table.others),
         ]
         if foreign:
             return f"it has {foreign[0]}, which the plugins did not make"
         for rule in table.rules:
-            if known.get(rule.chain, True) and not (rule.comment and self._pending(rule.comment)):
+            if known.get(rule.chain, True) and rule.comment.partition(",")[0] not in self._traces:
                 return f"its chain {rule.chain} has a rule" + (
                     f" with the comment {rule.comment}" if rule.comment else ""
                 )

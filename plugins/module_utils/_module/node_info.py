@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import CONFIGURATIONS_KEY, FINDINGS
 from ansible_collections.cni.node.plugins.module_utils._module.run import count_entries, summarize_actions, warn
@@ -77,7 +78,7 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     if DIAGNOSES in params["gather"]:
         attachments = facts["attachments"] if "attachments" in facts else gatherers["attachments"]()
         facts[DIAGNOSES] = _diagnose(params["cache_dir"], paths, attachments)
-    statuses = _query_status(params, timeout) if STATUS in params["gather"] else []
+    statuses = _query_status(params, paths, timeout) if STATUS in params["gather"] else []
     parts = [count_entries(name, entries) for name, entries in facts.items()]
     types = sorted({entry["type"] for entry in facts.get("plugins", ())})
     unsafe = writable_plugins.findings(plugin_dirs, types, allow_world_writable=allowed)
@@ -96,12 +97,12 @@ def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     return {"changed": False, "msg": "\n".join([*warnings, ", ".join(parts) or "gather is empty"]), **facts}
 
 
-def _validate(conf_dir: str) -> tuple[list[Finding], list[JsonObject]]:
+def _validate(path: str) -> tuple[list[Finding], list[JsonObject]]:
     """Return the findings of the level node about the files of a directory, and the files."""
     # Loaded late: by default, nothing is validated, and no plugin is asked for its status.
     from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks
 
-    planned = ConflistDirectory(conf_dir).as_planned()
+    planned = ConflistDirectory(path).as_planned()
     files = [
         {"file": network.source, "content": base64.b64encode(network.content).decode()} for network in planned.desired
     ]
@@ -115,15 +116,10 @@ def _diagnose(cache_dir: str, paths: NodePaths, attachments: t.Sequence[JsonObje
     return diagnose_drifted(paths, cache_dir, attachments)
 
 
-def _query_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
+def _query_status(params: t.Mapping[str, t.Any], paths: NodePaths, timeout: float) -> list[Readiness]:
     # Loaded late, as the checks.
-    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_node_readiness
+    from ansible_collections.cni.node.plugins.module_utils._module.engine import make_runtime
+    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import query_readiness
 
-    return query_node_readiness(
-        params["conf_dir"],
-        params["plugin_dirs"],
-        params["cache_dir"],
-        timeout,
-        allow_world_writable=params["allow_world_writable_plugins"],
-        builtin=params["builtin"],
-    )
+    networks = conf_dir.load(params["conf_dir"]).networks
+    return query_readiness(make_runtime(params, paths, timeout), [networks[name] for name in sorted(networks)])

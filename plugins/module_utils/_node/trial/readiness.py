@@ -15,12 +15,9 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
-from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, network_operations
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import MISSING
-from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import make_executor
-from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 _NOT_READY: t.Final[t.Mapping[int, str]] = {
     Code.NOT_AVAILABLE: "unavailable",
@@ -55,27 +52,6 @@ class Readiness(t.NamedTuple):
 def query_readiness(runtime: Runtime, networks: t.Sequence[NetworkConfiguration]) -> list[Readiness]:
     """Run STATUS of several networks at the same time. STATUS changes nothing."""
     return workers.collect(functools.partial(_query, runtime), networks, default_workers())
-
-
-def query_node_readiness(
-    path: str,
-    plugin_dirs: t.Sequence[str],
-    cache_dir: str,
-    timeout: float,
-    *,
-    allow_world_writable: bool = False,
-    builtin: str = MISSING,
-) -> list[Readiness]:
-    """Run STATUS of every network of a conf dir, as `query_readiness`.
-
-    Args:
-        path: The conf dir.
-        timeout: Seconds that one plugin may run.
-    """
-    executor = make_executor(plugin_dirs, timeout, allow_world_writable=allow_world_writable, builtin=builtin)
-    networks = conf_dir.load(path).networks
-    runtime = Runtime(executor, cache_dir, timeout, nested_types)
-    return query_readiness(runtime, [networks[name] for name in sorted(networks)])
 
 
 def _query(runtime: Runtime, network: NetworkConfiguration) -> Readiness:

@@ -27,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc import rule_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc import rule_leaks, shared_resources
 from ansible_collections.cni.node.plugins.module_utils._node.gc.file_leaks import LeaseFinder, SavedValueFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     Finder,
@@ -54,7 +54,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks impor
     OrphanChainFinder,
     SpoofChainFinder,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_resources import SharedResources
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes import rows as runtimes
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory, lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
@@ -256,8 +255,8 @@ class Collector:
         if not self._removal.files and not self._removal.earlier:
             return
         with report_errors(run.leaks, "", "removed networks", "some checks of shared resources did not finish"):
-            shared = SharedResources(run.policy, self._networks.path, self._removal)
-            run.leaks.extend(shared.collect(self._records.read_owners(), tuple(run.leaks)))
+            owners, leaks = self._records.read_owners(), tuple(run.leaks)
+            run.leaks.extend(shared_resources.collect(run.policy, self._networks.path, self._removal, owners, leaks))
 
 
 def _select_by_scope(finders: t.Iterable[Finder[t.Any]], *scopes: Scope) -> list[Finder[t.Any]]:

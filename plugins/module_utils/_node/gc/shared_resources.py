@@ -31,7 +31,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import re
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_rules import SharedChains, SharedTables
+from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_rules import collect_chains, collect_tables
+from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_search import SharedSearch
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import bridge_addresses
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, is_routed
@@ -40,6 +41,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
+_UNNEEDED = "nothing else on the node names it, and it has no ports and no addresses except their gateways"
 _LINK_LOCAL = ipaddress.ip_network("fe80::/64")
 # The node's own network configuration: ifupdown, netplan, systemd-networkd, NetworkManager, and the scripts of Red Hat
 # and SUSE.
@@ -60,48 +62,37 @@ _FILES = (
 )
 
 
-class SharedResources:
-    """Finds resources that plugins make once for all containers and never remove, if only removed networks used them."""
+def collect(
+    policy: GcPolicy, conf_dir: str, removal: Removal, owners: Owners, leaks: t.Iterable[Leak]
+) -> t.Iterator[Leak]:
+    """Collect resources that plugins make once for all containers and never remove, if only removed networks used them.
 
-    def __init__(self, policy: GcPolicy, directory: str, removal: Removal) -> None:
-        """
-        Args:
-            directory: The conf dir of this collection.
-        """
-        self._policy = policy
-        self._directory = directory
-        self._removal = removal
-
-    def collect(self, owners: Owners, leaks: t.Iterable[Leak]) -> t.Iterator[Leak]:
-        """Collect shared resources.
-
-        Args:
-            owners: The owners in all networks of the node.
-            leaks: The leaks that have been reported before.
-        """
-        certain = self._removal.networks()
-        networks = [*certain, *self._removal.earlier]
-        if not networks:
-            return
-        pending = [record for record in owners.records if self._is_pending(record, owners)]
-        live = [record for record in owners.records if record not in pending]
-        users = NetworkUsers.read(self._directory, live, self._removal.paths if self._policy.dry_run else ())
-        broken = f"an unreadable record may use it: {owners.broken[0]}" if owners.broken else ""
-        reason = broken or gc_owners.find_add_in_progress()
-        bridges, node = list_bridges(networks), rtnetlink.snapshot(routes=False)
-        absent_links = {bridge.name for bridge in bridges} - {link.name for link in node.links}
-        traces = _list_traces(pending, leaks, node) if self._policy.dry_run else frozenset[str]()
-        names = {bridge.name for bridge in list_bridges(certain)}
-        for leak in SharedBridges(self._policy, users, node, traces, names).collect(bridges, reason):
-            absent_links |= {leak.subject} if leak.collected else set()
-            yield leak
-        view = read_node()
-        yield from SharedChains(self._policy, users, traces, absent_links).collect(networks, view, reason)
-        yield from SharedTables(self._policy, users, traces).collect(networks, view, reason)
-
-    def _is_pending(self, record: Record, owners: Owners) -> bool:
-        """Return whether a run would have deleted an attachment by now, in a dry run."""
-        return self._policy.dry_run and record.attachment.key[1:] in owners.pending_removal
+    Args:
+        conf_dir: The conf dir of this collection.
+        owners: The owners in all networks of the node.
+        leaks: The leaks that have been reported before.
+    """
+    certain = removal.networks()
+    networks = [*certain, *removal.earlier]
+    if not networks:
+        return
+    pending = [record for record in owners.records if record.attachment.key[1:] in owners.pending_removal]
+    live = [record for record in owners.records if record not in pending]
+    users = NetworkUsers.read(conf_dir, live, removal.paths if policy.dry_run else ())
+    broken = f"an unreadable record may use it: {owners.broken[0]}" if owners.broken else ""
+    # Before the links are listed: an ADD that has ended by now has made its port.
+    doubt = broken or gc_owners.find_add_in_progress()
+    bridges, node = list_bridges(networks), rtnetlink.snapshot(routes=False)
+    traces = _list_traces(pending, leaks, node) if policy.dry_run else frozenset[str]()
+    search = SharedSearch(policy, users, traces, doubt)
+    lost_links = {bridge.name for bridge in bridges} - {link.name for link in node.links}
+    names = {bridge.name for bridge in list_bridges(certain)}
+    for leak in _Bridges(search, node, names).collect(bridges):
+        lost_links |= {leak.subject} if leak.collected else set()
+        yield leak
+    view = read_node()
+    yield from collect_chains(search, networks, view, lost_links)
+    yield from collect_tables(search, networks, view)
 
 
 def _list_traces(pending: t.Sequence[Record], leaks: t.Iterable[Leak], node: View) -> frozenset[str]:
@@ -162,63 +153,44 @@ def list_bridges(networks: t.Iterable[NetworkConfiguration]) -> list[NamedBridge
     return list(bridges_by_name.values())
 
 
-class SharedBridges:
-    """Finds bridges that only removed networks used. The plugin makes bridges and never removes them."""
+class _Bridges:
+    """Collects bridges that only removed networks used. The plugin makes bridges and never removes them."""
 
-    def __init__(
-        self,
-        policy: GcPolicy,
-        users: NetworkUsers,
-        view: View,
-        traces: t.Collection[str],
-        certain: t.Collection[str],
-    ) -> None:
+    def __init__(self, search: SharedSearch, view: View, certain: t.Collection[str]) -> None:
         """
         Args:
-            traces: The names of ports that are pending removal in a dry run.
             certain: Names of bridges of networks that this collection certainly had. Others must have a gateway's address.
         """
-        self._policy = policy
-        self._users = users
+        self._search = search
         self._view = view
-        self._traces = traces
         self._certain = certain
         self._links = {link.name: link for link in view.links}
 
-    def collect(self, bridges: t.Iterable[NamedBridge], reason: str) -> t.Iterator[Leak]:
-        """Collect the bridges.
-
-        Args:
-            reason: A reason to keep all of them, or an empty string.
-        """
+    def collect(self, bridges: t.Iterable[NamedBridge]) -> t.Iterator[Leak]:
         for bridge in bridges:
             link = self._links.get(bridge.name)
             if link is not None:
-                yield self._collect_bridge(bridge, link, reason)
+                yield self._collect_bridge(bridge, link)
 
-    def _collect_bridge(self, bridge: NamedBridge, link: Link, common_reason: str) -> Leak:
+    def _collect_bridge(self, bridge: NamedBridge, link: Link) -> Leak:
         networks = f"{plural('network', len(bridge.networks))} {', '.join(bridge.networks)}"
         leak = Leak(Kind.BRIDGE, "", bridge.name, f"the removed {networks} named it")
         pairs = [self._links[name] for name in sorted(bridge.vlans) if self._is_own_pair(name, link)]
-        reason = self._reason_to_keep(bridge, link, pairs) or common_reason
-        if not reason:
-            leak.evidence += (
-                ", nothing else on the node names it, and it has no ports and no addresses except their gateways"
-            )
 
         def remove_links() -> None:
             for own_link in (*pairs, link):
                 link_change.remove(own_link.ifindex, own_link.name)
 
-        return self._policy.collect_unless(reason, leak, remove_links)
+        return self._search.collect(leak, self._reason_to_keep(bridge, link, pairs), _UNNEEDED, remove_links)
 
     def _reason_to_keep(self, bridge: NamedBridge, link: Link, pairs: t.Sequence[Link]) -> str:
         if link.kind != "bridge":
             return f"it is not a bridge, but {link.kind or 'a physical interface'}"
+        if bridge.gc_disabled_network:
+            return f"network {bridge.gc_disabled_network} sets disableGC"
         names = (bridge.name, *sorted(bridge.vlans))
         return (
-            (f"network {bridge.gc_disabled_network} sets disableGC" if bridge.gc_disabled_network else "")
-            or self._users.reason_to_keep(*names)
+            self._search.users.reason_to_keep(*names)
             or self._reason_by_link(link, pairs)
             or self._reason_by_address(bridge, link, pairs)
             or _reason_in_files(*names)
@@ -236,7 +208,7 @@ class SharedBridges:
         """Return a clause that names a link which uses the bridge, other than the plugin's pairs, or an empty string."""
         own = {pair.peer for pair in pairs}
         for link in self._view.links:
-            if link.master == bridge.ifindex and link.ifindex not in own and link.name not in self._traces:
+            if link.master == bridge.ifindex and link.ifindex not in own and link.name not in self._search.traces:
                 return f"it has the port {link.name}"
             if link.peer == bridge.ifindex and not link.is_peer_elsewhere and link.kind != "veth":
                 return f"the link {link.name} is on top of it"

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptab
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables import Table
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftTable
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
-from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
+from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_search import SharedSearch
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
@@ -42,6 +42,7 @@ class ChainGroup(t.NamedTuple):
     own: re.Pattern[str]
 
 
+_UNNEEDED = "and no other network or rule needs it"
 _PORT_MAPPERS = catalogue.types_where(lambda row: row.maps_ports)
 _FILTERS = catalogue.types_where(lambda row: row.filters)
 _PORTS = ChainGroup(
@@ -79,80 +80,76 @@ _CHAINS = {
 }
 
 
-class SharedChains:
-    """Finds iptables chains that only removed networks used."""
+class _PresentChains(t.NamedTuple):
+    """The chains of a group that a family of iptables has."""
 
-    def __init__(
-        self, policy: GcPolicy, users: NetworkUsers, traces: t.AbstractSet[str], lost_links: t.Collection[str]
-    ) -> None:
-        """
-        Args:
-            traces: The names of chains and addresses that are pending removal in a dry run.
-            lost_links: The bridges of removed networks that are gone, or would be gone after a run.
-        """
-        self._policy = policy
-        self._users = users
-        self._traces = traces
-        self._lost_links = frozenset(lost_links)
+    group: ChainGroup
+    family: int
+    table: Table
+    chains: list[str]
 
-    def collect(self, networks: t.Sequence[NetworkConfiguration], view: NodeView, reason: str) -> t.Iterator[Leak]:
-        """Collect the chains.
+    def __str__(self) -> str:
+        return f"{iptables.tool(self.family)} {self.group.table} {', '.join(self.chains)}"
 
-        Args:
-            reason: A reason to keep all of them, or an empty string.
-        """
-        for group in _groups(networks):
-            for family, table in view.list_tables(group.table):
-                if any(chain in table.rules for chain in group.chains):
-                    yield from self._collect_group(group, family, table, reason)
+    def remove(self) -> None:
+        """Remove the chains, and the rules elsewhere that jump to them."""
+        jumps = [rule for chain in self.chains for rule in self.table.jumps.get(chain, ())]
+        flushed = [f"{option} {chain}" for option in ("-F", "-X") for chain in self.chains]
+        self.restore([*(iptables.deletion(rule) for rule in jumps if _chain(rule) not in self.chains), *flushed])
 
-    def _collect_group(self, group: ChainGroup, family: int, table: Table, common_reason: str) -> t.Iterator[Leak]:
-        chains = [chain for chain in group.chains if chain in table.rules]
-        name = f"{iptables.tool(family)} {group.table} {', '.join(chains)}"
-        leak = Leak(Kind.SHARED_CHAIN, "", name, f"a removed network used it through the plugin {group.plugin}")
-        reason = self._users.reason_to_keep(*group.words) or self._foreign_rule(group, chains, table) or common_reason
-        if reason and not common_reason:
-            yield from self._collect_rules_for_lost_links(family, group, chains, table)
-        leak.evidence += "" if reason else ", and no other network or rule needs it"
-        jumps = [rule for chain in chains for rule in table.jumps.get(chain, ()) if _chain(rule) not in chains]
-        commands = [
-            *map(iptables.deletion, jumps),
-            *(f"{option} {chain}" for option in ("-F", "-X") for chain in chains),
-        ]
-        yield self._policy.collect_unless(reason, leak, lambda: iptables.restore(family, {group.table: commands}))
+    def restore(self, commands: list[str]) -> None:
+        iptables.restore(self.family, {self.group.table: commands})
 
-    def _collect_rules_for_lost_links(
-        self, family: int, group: ChainGroup, chains: list[str], table: Table
-    ) -> t.Iterator[Leak]:
-        """Collect rules for lost bridges from chains that are kept."""
-        for name in sorted(self._lost_links):
-            rules = [rule for chain in chains for rule in table.rules[chain] if _links(rule) == {name}]
-            if rules:
-                subject = f"{iptables.tool(family)} {group.table} {', '.join(chains)}: {name}"
-                leak = Leak(Kind.RULE, "", subject, f"the bridge {name} of a removed network is gone")
-                tables = {group.table: [iptables.deletion(rule) for rule in rules]}
-                yield self._policy.collect_unless("", leak, functools.partial(iptables.restore, family, tables))
-
-    def _foreign_rule(self, group: ChainGroup, chains: t.Sequence[str], table: Table) -> str:
+    def find_foreign_rule(self, traces: t.AbstractSet[str], lost_links: t.AbstractSet[str]) -> str:
         """Return a clause that names a rule which needs the chains, or an empty string."""
-        for chain in chains:
-            for rule in table.rules[chain]:
-                if not self._is_own(group, rule):
+        for chain in self.chains:
+            for rule in self.table.rules[chain]:
+                is_own = self.group.own.fullmatch(rule) is not None and _links(rule) <= lost_links
+                if not is_own and not _is_pending(rule, traces):
                     return f"the chain {chain} has the rule {rule}"
-            for rule in table.jumps.get(chain, ()):
-                if _chain(rule) not in (*chains, *group.hooks, *self._traces):
+            for rule in self.table.jumps.get(chain, ()):
+                if _chain(rule) not in (*self.chains, *self.group.hooks, *traces):
                     return f"the rule {rule} jumps to {chain}"
         return ""
 
-    def _is_own(self, group: ChainGroup, rule: str) -> bool:
-        words = iptables.words(rule)
-        if iptables.value(words, "-j") in self._traces:
-            return True
-        addresses = {iptables.value(words, option).partition("/")[0] for option in ("-s", "-d")} - {""}
-        if addresses and addresses <= self._traces:
-            return True
-        links = _links(rule)
-        return group.own.fullmatch(rule) is not None and links <= self._lost_links
+
+def collect_chains(
+    search: SharedSearch, networks: t.Iterable[NetworkConfiguration], view: NodeView, lost_links: t.AbstractSet[str]
+) -> t.Iterator[Leak]:
+    """Collect chains of iptables that only removed networks used, or else the rules in them for lost bridges.
+
+    Args:
+        lost_links: The bridges of removed networks that are gone, or would be gone after a run.
+    """
+    for group in _groups(networks):
+        for family, table in view.list_tables(group.table):
+            present = _PresentChains(group, family, table, [chain for chain in group.chains if chain in table.rules])
+            if present.chains:
+                foreign = present.find_foreign_rule(search.traces, lost_links)
+                reason = search.users.reason_to_keep(*group.words) or foreign
+                if reason and not search.doubt:
+                    yield from _collect_rules(search.policy, present, lost_links)
+                leak = Leak(
+                    Kind.SHARED_CHAIN, "", str(present), f"a removed network used it through the plugin {group.plugin}"
+                )
+                yield search.collect(leak, reason, _UNNEEDED, present.remove)
+
+
+def _collect_rules(policy: GcPolicy, present: _PresentChains, lost_links: t.Iterable[str]) -> t.Iterator[Leak]:
+    """Collect rules for lost bridges from chains that are kept."""
+    for name in sorted(lost_links):
+        rules = [rule for chain in present.chains for rule in present.table.rules[chain] if _links(rule) == {name}]
+        if rules:
+            leak = Leak(Kind.RULE, "", f"{present}: {name}", f"the bridge {name} of a removed network is gone")
+            remove = functools.partial(present.restore, list(map(iptables.deletion, rules)))
+            yield policy.collect_unless("", leak, remove)
+
+
+def _is_pending(rule: str, traces: t.AbstractSet[str]) -> bool:
+    """Return whether a rule is for a chain or for addresses that are pending removal in a dry run."""
+    words = iptables.words(rule)
+    addresses = {iptables.value(words, option).partition("/")[0] for option in ("-s", "-d")} - {""}
+    return iptables.value(words, "-j") in traces or (bool(addresses) and addresses <= traces)
 
 
 def _groups(networks: t.Iterable[NetworkConfiguration]) -> list[ChainGroup]:
@@ -189,50 +186,36 @@ def _links(rule: str) -> frozenset[str]:
     return frozenset(filter(None, (iptables.value(words, option) for option in ("-i", "-o"))))
 
 
-class SharedTables:
-    """Finds nftables tables that only removed networks used."""
+def collect_tables(
+    search: SharedSearch, networks: t.Iterable[NetworkConfiguration], view: NodeView
+) -> t.Iterator[Leak]:
+    """Collect tables of nftables that only removed networks used."""
+    plugins = [plugin for network in networks for plugin in all_plugins(network)]
+    for family, name, words in _TABLES:
+        if any(plugin.type in words or any(plugin.keys.get(word) is True for word in words) for plugin in plugins):
+            present = view.require_nftables(family, name)
+            for table in present.tables if present else ():
+                subject = f"nft {table.family} {table.name}"
+                leak = Leak(Kind.SHARED_TABLE, "", subject, "the plugins of a removed network used it")
+                reason = search.users.reason_to_keep(*words) or _reason_by_content(table, search.traces)
+                yield search.collect(leak, reason, _UNNEEDED, functools.partial(nftables.remove_table, table))
 
-    def __init__(self, policy: GcPolicy, users: NetworkUsers, traces: t.AbstractSet[str]) -> None:
-        """
-        Args:
-            traces: The chains, and the comments of rules up to a comma, that are pending removal in a dry run.
-        """
-        self._policy = policy
-        self._users = users
-        self._traces = traces
 
-    def collect(self, networks: t.Iterable[NetworkConfiguration], view: NodeView, reason: str) -> t.Iterator[Leak]:
-        """Collect the tables.
+def _reason_by_content(table: NftTable, traces: t.AbstractSet[str]) -> str:
+    """Return a clause that names a chain, rule or other object in use, or one of another program, or an empty string.
 
-        Args:
-            reason: A reason to keep all of them, or an empty string.
-        """
-        plugins = [plugin for network in networks for plugin in all_plugins(network)]
-        for family, name, words in _TABLES:
-            if any(plugin.type in words or any(plugin.keys.get(word) is True for word in words) for plugin in plugins):
-                present = view.require_nftables(family, name)
-                for table in present.tables if present else ():
-                    yield self._collect_table(table, words, reason)
-
-    def _collect_table(self, table: NftTable, words: tuple[str, ...], common_reason: str) -> Leak:
-        evidence = "the plugins of a removed network used it"
-        leak = Leak(Kind.SHARED_TABLE, "", f"nft {table.family} {table.name}", evidence)
-        reason = self._users.reason_to_keep(*words) or self._reason_by_content(table) or common_reason
-        leak.evidence += "" if reason else ", and no other network or rule needs it"
-        return self._policy.collect_unless(reason, leak, lambda: nftables.remove_table(table))
-
-    def _reason_by_content(self, table: NftTable) -> str:
-        """Return a clause that names a chain, rule or other object in use, or one of another program, or an empty string."""
-        known = _CHAINS[table.name]
-        foreign = [
-            *(f"the chain {chain}" for chain in table.hooks if chain not in {*known, *self._traces}),
-            *(f"the {other}" for other in table.others),
-        ]
-        if foreign:
-            return f"it has {foreign[0]}, which the plugins did not make"
-        for rule in table.rules:
-            if known.get(rule.chain, True) and rule.comment.partition(",")[0] not in self._traces:
-                return f"its chain {rule.chain} has a rule" + (
-                    f" with the comment {rule.comment}" if rule.comment else ""
-                )
-        return ""
+    Args:
+        traces: The chains, and the comments of rules up to a comma, that are pending removal in a dry run.
+    """
+    known = _CHAINS[table.name]
+    foreign = [
+        *(f"the chain {chain}" for chain in table.hooks if chain not in {*known, *traces}),
+        *(f"the {other}" for other in table.others),
+    ]
+    if foreign:
+        return f"it has {foreign[0]}, which the plugins did not make"
+    for rule in table.rules:
+        if known.get(rule.chain, True) and rule.comment.partition(",")[0] not in traces:
+            named = f" with the comment {rule.comment}" if rule.comment else ""
+            return f"its chain {rule.chain} has a rule{named}"
+    return ""

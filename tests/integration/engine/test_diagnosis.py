@@ -567,3 +567,12 @@ def test_the_vlan_that_separates_containers_is_named(
         done = follow(made, "to a container", dry_run=dry_run)
         assert done.broken is not None
         assert (done.broken.check, done.broken.place) == (Check.VLAN, place)
+
+
+def test_a_port_that_is_mapped_for_one_family_is_not_mapped_for_the_other(node: EngineNode) -> None:
+    with site(node, *BRIDGE) as made:
+        ports = [{**PORTS[0], "hostIP": "::"}]
+        node.attach(attachment("net", made.web, capability_args={"portMappings": ports}), builtin="always")
+        steps = {step.check: step for step in made.diagnose("client", MAPPED, dry_run=True).steps}
+        assert Check.HOST_PORT not in steps
+        assert steps[Check.LISTENER].place == "node"

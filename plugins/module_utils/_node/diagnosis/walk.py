@@ -190,9 +190,10 @@ class Way:
             return changed
         if not place.has_address(packet.destination) or find_listeners(place, packet):
             return packet
-        record, mapping = self._find_mapping(packet)
-        if record is None or mapping is None:
+        found_mapping = self._find_mapping(packet)
+        if found_mapping is None:
             return packet
+        record, mapping = found_mapping
         address = next((each for each in list_addresses(record) if each.version == packet.destination.version), None)
         others = [str(each) for each in list_addresses(record) if each != address]
         drift = [each for each in self._places.find_drift(record) if not any(other in each for other in others)]
@@ -205,13 +206,15 @@ class Way:
         yield place.unknown(Check.HOST_PORT, f"{where}, and its rules exist; no packet shows that they apply")
         return packet._replace(destination=address, port=mapping.container_port)
 
-    def _find_mapping(self, packet: Packet) -> tuple[Record | None, port_mapping.Mapping | None]:
+    def _find_mapping(self, packet: Packet) -> tuple[Record, port_mapping.Mapping] | None:
+        """Return the mapping of the port to which a packet goes, and whose it is."""
         for record in self._places.records:
             for mapping in list_mappings(record):
-                is_here = mapping.host in ("", str(packet.destination))
-                if (mapping.host_port, mapping.protocol) == (packet.port, packet.protocol) and is_here:
+                is_port = (mapping.host_port, mapping.protocol) == (packet.port, packet.protocol)
+                is_here = mapping.is_of(packet.destination.version) and mapping.host in ("", str(packet.destination))
+                if is_port and is_here:
                     return record, mapping
-        return None, None
+        return None
 
     def _masquerade(self, place: Place, link: Link, packet: Packet) -> t.Generator[Step, None, Packet]:
         """Yield whether the node replaces the source address of what it forwards, and return the packet after that."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import os
 import typing as t
 
@@ -32,14 +31,13 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.file_leaks impor
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     Finder,
     GcRun,
+    Listed,
+    ReadAgain,
     Scope,
-    call_once,
     collect_each,
     collect_leaks,
     list_items,
-    look_again,
     read_node,
-    report_errors,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.link_leaks import BridgePortFinder, IfbLinkFinder
@@ -125,7 +123,10 @@ class Collector:
         )
         finders = [make(run) for make in FINDERS]
         with self._exclusive():
-            self._collect_networks(checked, run, _select_by_scope(finders, Scope.NETWORK), view, not unreadable)
+            listed = list_items(_select_by_scope(finders, Scope.NETWORK), view, run)
+            for name in checked:
+                with run.report_errors("this network", name, name):
+                    self._collect_network(name, run, listed, may_run_plugins=not unreadable)
             scopes = (Scope.NODE, Scope.ALL_NETWORKS) if run.all_networks else (Scope.NODE,)
             self._collect_node(run, _select_by_scope(finders, *scopes), view)
             self._collect_shared(run)
@@ -143,7 +144,7 @@ class Collector:
         removed_paths: set[str] = set()
         if run.policy.dry_run:
             removed_paths = run.list_collected().union(map(self._runtime.records.path_of, self._removal.attachments))
-        with report_errors(run.leaks, "", "all networks", "some checks of this collection's own files did not finish"):
+        with run.report_errors("this collection's own files"):
             run.leaks.extend(own_files.collect(removed_paths))
 
     def _network_names(self, records: t.Iterable[Record], view: NodeView) -> list[str]:
@@ -169,36 +170,31 @@ class Collector:
         path = os.path.join(self._cache_dir, OWN_DIRECTORY, "locks", "gc")
         return hold_lock(path, exclusive=True, timeout=self._timeout, what="leak collection")
 
-    def _collect_networks(
-        self,
-        names: t.Iterable[str],
-        run: GcRun,
-        finders: t.Sequence[Finder[t.Any]],
-        view: NodeView,
-        may_run_plugins: bool,
-    ) -> None:
-        """Collect leaks that name their network.
+    def _collect_network(self, name: str, run: GcRun, listed: Listed, *, may_run_plugins: bool) -> None:
+        """Collect leaks that name a network, with its lock held.
 
         Args:
+            listed: The items of finders.
             may_run_plugins: Whether plugins may run GC: only if all records are readable, so that all valid attachments are known.
         """
-        listed = list_items(finders, view, run)
-        for name in names:
-            part = functools.partial(report_errors, run.leaks, name, name, "some checks of this network did not finish")
-            with part(), contextlib.nullcontext() if run.policy.dry_run else self._runtime.exclusion.lock_network(name):
-                owners = self._records.collect(name, run.leaks)
-                before = len(run.leaks)
-                read_again = call_once(functools.partial(look_again, owners))
-                collect_each(listed, owners, read_again, run, part)
-                # Only now: a rule that leads to an address must not outlive its lease. Results list leases first.
-                rules, run.leaks[before:] = run.leaks[before:], []
-                with part():
-                    self._collect_leases(owners, run, _find_failed_rule(rules) or run.unlisted)
-                run.leaks.extend(rules)
-                if may_run_plugins and not run.policy.dry_run:
-                    self._run_plugin_gc(owners)
+        dry_run = run.policy.dry_run
+        with contextlib.nullcontext() if dry_run else self._runtime.exclusion.lock_network(name):
+            owners = self._records.collect(name, run.leaks)
 
-    def _collect_leases(self, owners: Owners, run: GcRun, doubt: str) -> None:
+            def read_again() -> tuple[Owners, NodeView]:
+                return owners, read_node()  # these owners do not change while their network is locked
+
+            before = len(run.leaks)
+            collect_each(listed, owners, read_again, run)
+            # Only now: a rule that leads to an address must not outlive its lease. Results list leases first.
+            rules, run.leaks[before:] = run.leaks[before:], []
+            with run.report_errors("this network", name, name):
+                self._collect_leases(owners, read_again, run, _find_failed_rule(rules) or run.unlisted)
+            run.leaks.extend(rules)
+            if may_run_plugins and not dry_run:
+                self._run_plugin_gc(owners)
+
+    def _collect_leases(self, owners: Owners, read_again: ReadAgain, run: GcRun, doubt: str) -> None:
         """Collect the leases of a network; `doubt` is a reason to keep all of them, or an empty string."""
         network = self._networks.networks.get(owners.network)
         reason = self._possible_configuration(owners.network)
@@ -210,7 +206,7 @@ class Collector:
             with lease_directory.hold(path) as directory:
                 if directory is not None:
                     finder = LeaseFinder(run.policy, directory, network is not None, reason, doubt)
-                    items, read_again = finder.snapshot(), functools.partial(look_again, owners)
+                    items = finder.snapshot()
                     with finder.lock(owners, self._timeout):
                         run.leaks.extend(collect_leaks(finder, items, owners, read_again, run.policy))
 
@@ -236,14 +232,10 @@ class Collector:
 
     def _collect_node(self, run: GcRun, finders: t.Sequence[Finder[t.Any]], view: NodeView) -> None:
         """Collect leaks that do not name their network."""
-        part = functools.partial(
-            report_errors, run.leaks, "", "all networks", "some checks of the whole node did not finish"
-        )
         if run.list_collected() and not run.policy.dry_run:
             view = read_node()
-        with part():
-            listed = list_items(finders, view, run)
-            collect_each(listed, self._records.read_owners(), call_once(self._read_owners_again), run, part)
+        with run.report_errors("the whole node"):
+            collect_each(list_items(finders, view, run), self._records.read_owners(), self._read_owners_again, run)
 
     def _read_owners_again(self) -> tuple[Owners, NodeView]:
         """Read the owners again: an ADD that has ended in the meantime has been recorded."""
@@ -254,7 +246,7 @@ class Collector:
         """Collect resources that all containers of the node share, if only removed networks used them."""
         if not self._removal.files and not self._removal.earlier:
             return
-        with report_errors(run.leaks, "", "removed networks", "some checks of shared resources did not finish"):
+        with run.report_errors("shared resources", "removed networks"):
             owners, leaks = self._records.read_owners(), tuple(run.leaks)
             run.leaks.extend(shared_resources.collect(run.policy, self._networks.path, self._removal, owners, leaks))
 

@@ -63,13 +63,14 @@ class LeaseFinder:
             yield Suspect(Leak(Kind.LEASE_DIRECTORY, owners.network, self._directory.path, evidence), ())
 
     def reason_to_keep(self, suspect: Suspect[Lease], owners: Owners) -> str:
-        for lease in suspect.items:
-            if lease.container_id and not _names_container(lease):
-                return "its content may have been written by hand"
-            age = self._policy.reason_for_age(lease.changed)
-            doubt = f"a rule of the firewall may lead to its address: {self._doubt}" if self._doubt else ""
-            return age or owners.reason_to_keep(lease.container_id, [lease.address]) or doubt
-        return self._reason or owners.reason_to_keep("", ()) or self._policy.reason_for_age(self._changed)
+        if not suspect.items:  # the directory
+            return self._reason or owners.reason_to_keep("", ()) or self._policy.reason_for_age(self._changed)
+        (lease,) = suspect.items
+        if lease.container_id and not _names_container(lease):
+            return "its content may have been written by hand"
+        reason = self._policy.reason_for_age(lease.changed)
+        reason = reason or owners.reason_to_keep(lease.container_id, [lease.address])
+        return reason or (self._doubt and f"a rule of the firewall may lead to its address: {self._doubt}")
 
     def remove(self, suspect: Suspect[Lease]) -> None:
         for lease in suspect.items:

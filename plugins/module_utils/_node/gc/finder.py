@@ -57,6 +57,21 @@ class GcRun(t.NamedTuple):
         """
         return {leak.subject for leak in self.leaks if leak.collected and (not kinds or leak.kind in kinds)}
 
+    @contextlib.contextmanager
+    def report_errors(self, what: str, subject: str = "all networks", network: str = "") -> t.Iterator[None]:
+        """Turn an exception into an entry of the kind ``network``, unless there is one with the same subject and error.
+
+        Args:
+            what: What is checked.
+        """
+        try:
+            yield
+        except Exception as exc:
+            evidence = f"some checks of {what} did not finish"
+            entry = Leak(Kind.NETWORK, network, subject, evidence).fail(as_error(exc))
+            if not any((leak.subject, str(leak.error)) == (entry.subject, str(entry.error)) for leak in self.leaks):
+                self.leaks.append(entry)
+
 
 def read_node() -> NodeView:
     """Return a view of the node's present state, which lists tables without making them."""
@@ -182,8 +197,6 @@ class FinderBase:
 
 ReadAgain = t.Callable[[], tuple[Owners, NodeView]]
 Listed = list[tuple[Finder[t.Any], Items[t.Any]]]
-# Makes a function run at its first call only, so that finders share the second look.
-call_once = functools.lru_cache(maxsize=None)
 
 
 def collect_leaks(
@@ -213,32 +226,20 @@ def list_items(finders: t.Iterable[Finder[t.Any]], view: NodeView, run: GcRun) -
     """Return finders with their items. A finder whose items cannot be listed is reported and left out."""
     listed: Listed = []
     for finder in finders:
-        with report_errors(run.leaks, "", "all networks", "some checks of the whole node did not finish"):
+        with run.report_errors("the whole node"):
             listed.append((finder, finder.snapshot(view)))
     return listed
 
 
-def collect_each(
-    listed: Listed, owners: Owners, read_again: ReadAgain, run: GcRun, part: t.Callable[[], t.ContextManager[None]]
-) -> None:
-    """Collect the leaks of each finder. An error of one does not stop the others."""
+def collect_each(listed: Listed, owners: Owners, read_again: ReadAgain, run: GcRun) -> None:
+    """Collect the leaks of each finder. An error of one does not stop the others.
+
+    Args:
+        read_again: Called once for all finders.
+    """
+    read_once = functools.lru_cache(maxsize=None)(read_again)
+    where = ("this network", owners.network, owners.network) if owners.network else ("the whole node",)
     for finder, items in listed:
-        with part():
-            for leak in collect_leaks(finder, items, owners, read_again, run.policy):
+        with run.report_errors(*where):
+            for leak in collect_leaks(finder, items, owners, read_once, run.policy):
                 run.leaks.append(leak)  # at once: an error may follow, and the next finding may depend on it
-
-
-@contextlib.contextmanager
-def report_errors(leaks: list[Leak], network: str, subject: str, evidence: str) -> t.Iterator[None]:
-    """Turn an exception into an entry of the kind ``network``, unless the list has one with the same subject and error."""
-    try:
-        yield
-    except Exception as exc:
-        entry = Leak(Kind.NETWORK, network, subject, evidence).fail(as_error(exc))
-        if not any((leak.subject, str(leak.error)) == (entry.subject, str(entry.error)) for leak in leaks):
-            leaks.append(entry)
-
-
-def look_again(owners: Owners) -> tuple[Owners, NodeView]:
-    """Return the same owners, which do not change while their network is locked, and a new view."""
-    return owners, read_node()

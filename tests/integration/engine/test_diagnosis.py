@@ -576,3 +576,33 @@ def test_a_port_that_is_mapped_for_one_family_is_not_mapped_for_the_other(node: 
         steps = {step.check: step for step in made.diagnose("client", MAPPED, dry_run=True).steps}
         assert Check.HOST_PORT not in steps
         assert steps[Check.LISTENER].place == "node"
+
+
+@pytest.mark.parametrize(
+    ("commands", "found", "needed"),
+    [
+        ("ip -n web link set eth0 down", "eth0 is down", "eth0 is up"),
+        ("iptables -t nat -F POSTROUTING; ip -n web link set eth0 down", "eth0 is down", "eth0 is up"),
+        (
+            "iptables -t nat -F PREROUTING",
+            "the jump from PREROUTING to CNI-HOSTPORT-DNAT is gone",
+            "the rules of portmap",
+        ),
+    ],
+)
+def test_only_rules_of_portmap_keep_a_port_from_being_forwarded(
+    node: EngineNode, commands: str, found: str, needed: str
+) -> None:
+    with site(node, *PTP) as made:
+        made.run(commands)
+        step = made.diagnose("client", MAPPED, dry_run=True).broken
+        assert step is not None
+        assert (step.found.endswith(found), step.needed) == (True, needed), step
+
+
+def test_a_rule_that_drops_a_packet_is_not_explained_by_a_lost_address(node: EngineNode) -> None:
+    with site(node, *BRIDGE) as made:
+        made.run("iptables -I FORWARD -s {client} -j DROP; ip -n client -6 address flush dev eth0 scope global")
+        step = made.diagnose("client", OUTSIDE).broken
+        assert step is not None
+        assert (step.check, step.needed) == (Check.FIREWALL, "a rule that accepts the packet before it")

@@ -33,6 +33,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import live_namesp
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import NODE, Place, name_of
 from ansible_collections.cni.node.plugins.module_utils._reference import attachment_drift, catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import port_mapping
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
@@ -104,11 +105,15 @@ class NodePlaces:
         peer = other.links.get(link.peer) if other is not None else None
         return (other, peer) if other is not None and peer is not None else None
 
-    def find_drift(self, record: Record) -> tuple[str, ...]:
-        """Return the drift of an attachment; empty if it cannot be compared."""
+    def find_drift(self, record: Record) -> AttachmentDrift:
+        """Return the drift of an attachment; none if it cannot be compared."""
         with contextlib.suppress(CniError):
-            return attachment_drift.compare(record, self._view).messages
-        return ()
+            return attachment_drift.compare(record, self._view)
+        return AttachmentDrift()
+
+    def list_lost_rules(self, record: Record) -> tuple[str, ...]:
+        """Return the drift of the node's firewall from the record of an attachment."""
+        return self.find_drift(record).rules.messages
 
     def _find(self, place: Place, number: int) -> Place | None:
         """Return the namespace that another one knows by a number."""

@@ -161,7 +161,7 @@ class Way:
     def _describe_drop(self, place: Place, drop: Drop) -> Step:
         needed, command = "a rule that accepts the packet before it", drop.command
         if place.is_node:
-            drift = [message for record in self._list_ends() for message in self._places.find_drift(record)]
+            drift = [message for record in self._list_ends() for message in self._places.list_lost_rules(record)]
             if drift:
                 needed, command = f"what the attachment has lost: {drift[0]}", _REPAIR
         if drop.is_firewalld:
@@ -196,7 +196,9 @@ class Way:
         record, mapping = found_mapping
         address = next((each for each in list_addresses(record) if each.version == packet.destination.version), None)
         others = [str(each) for each in list_addresses(record) if each != address]
-        drift = [each for each in self._places.find_drift(record) if not any(other in each for other in others)]
+        # A rule that masquerades does not keep the packet from being forwarded.
+        lost = [each for each in self._list_lost_mapping(record) if "masquerade" not in each]
+        drift = [each for each in lost if not any(other in each for other in others)]
         where = f"port {packet.port}/{packet.protocol} is mapped to {record.attachment.container_id}"
         if drift or translation is not None:
             found = f"{where}, but not forwarded: {drift[0] if drift else 'another rule comes before those of portmap'}"
@@ -205,6 +207,10 @@ class Way:
             return packet
         yield place.unknown(Check.HOST_PORT, f"{where}, and its rules exist; no packet shows that they apply")
         return packet._replace(destination=address, port=mapping.container_port)
+
+    def _list_lost_mapping(self, record: Record) -> list[str]:
+        """Return the drift of the rules that map the ports of an attachment."""
+        return [each for each in self._places.list_lost_rules(record) if "port" in each.lower()]
 
     def _find_mapping(self, packet: Packet) -> tuple[Record, port_mapping.Mapping] | None:
         """Return the mapping of the port to which a packet goes, and whose it is."""
@@ -233,7 +239,8 @@ class Way:
         record = next((each for each in self._places.records if _masquerades(each, packet)), None)
         if record is None:
             return packet
-        lost = [each for each in self._places.find_drift(record) if "masquerade" in each and str(packet.source) in each]
+        rules = self._places.list_lost_rules(record)
+        lost = [each for each in rules if "masquerade" in each and str(packet.source) in each]
         if lost or translation is not None:
             found = (
                 lost[0] if lost else f"the address {packet.source} is not replaced, because another rule comes first"
@@ -333,7 +340,7 @@ class Way:
             return _describe_idle_bridge(Check.ROUTE, place, link, found)
         if not expected:
             return place.broken(Check.ROUTE, found, f"a route to {packet.destination}")
-        drift = self._places.find_drift(record) if record is not None else ()
+        drift = self._places.find_drift(record).messages if record is not None else ()
         command = place.command("ip", "route", "add", str(packet.destination), "dev", expected)
         return place.broken(Check.ROUTE, found, f"a route through {expected}", _REPAIR if drift else command)
 

@@ -579,6 +579,27 @@ def test_a_port_that_is_mapped_for_one_family_is_not_mapped_for_the_other(node: 
 
 
 @pytest.mark.parametrize(
+    ("plugins", "source", "address"),
+    [
+        (BRIDGE, "node", NODE[4]),
+        (BRIDGE, "node", "127.0.0.1"),
+        (PTP, "node", NODE[4]),
+        (PTP, "node", "127.0.0.1"),
+        (PTP, "web", NODE[4]),
+    ],
+)
+def test_the_node_and_a_container_reach_its_mapped_port(
+    node: EngineNode, plugins: t.Sequence[JsonObject], source: str, address: str
+) -> None:
+    with site(node, *plugins) as made:
+        for dry_run in (True, False):
+            done = made.diagnose(source, f"{address}:{HOST_PORT}", dry_run=dry_run)
+            assert done.broken is None, "\n".join(done.lines)
+            assert done.is_reached is (None if dry_run else True)
+            assert not [step.found for step in done.steps if "the answer came anyway" in step.found]
+
+
+@pytest.mark.parametrize(
     ("commands", "found", "needed"),
     [
         ("ip -n web link set eth0 down", "eth0 is down", "eth0 is up"),

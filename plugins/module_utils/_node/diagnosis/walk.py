@@ -14,6 +14,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import any_case
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.route_lookup import RouteAnswer
@@ -26,6 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_plac
     list_addresses,
     list_ips,
     list_mappings,
+    list_plugins,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import Packet
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place
@@ -40,6 +42,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment i
     require_usable,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import port_mapping
 
 # A packet that passes more network namespaces goes round in circles.
@@ -65,10 +68,15 @@ class Way:
         self._places, self._evidence, self._answered = places, evidence, answered
         self._is_back = answered is not None
         self._pending: tuple[Step, ...] = ()
+        self._mapped: Record | None = None  # the attachment to whose mapped port the packet goes
 
     def from_process(self, place: Place, packet: Packet) -> Walk:
         """Yield the steps of a packet that a process sends, and return where it comes; None if it is lost."""
-        answer = place.route(packet.destination, packet.source)
+        if self._answered is None:
+            packet = yield from self._translate(place, packet)
+        is_from_loopback = packet.source is not None and packet.source.is_loopback
+        # The kernel decides again after a translation, from whatever address.
+        answer = place.route(packet.destination, None if is_from_loopback else packet.source)
         if not answer.kind:
             yield self._no_route(place, packet, answer)
             return None
@@ -84,6 +92,7 @@ class Way:
         yield place.ok(Check.ROUTE, _describe_route(packet.destination, answer, link))
         yield from self.check_rules(place, None)
         yield from self._check_link_to_container(place, packet, link)
+        packet = yield from self._masquerade(place, link, packet)
         end = yield from self._cross(place, link, answer.gateway or packet.destination)
         return (yield from self._go_on(end, packet, frozenset()))
 
@@ -121,7 +130,8 @@ class Way:
             yield from self._check_link_to_container(place, packet, out)
             packet = yield from self._masquerade(place, out, packet)
             next_hop = answer.gateway or packet.destination
-            stays = out == link and packet.destination != received.destination and filters_bridges(place, next_hop)
+            is_translated = packet.destination != received.destination
+            stays = out == link and out.kind == BRIDGE and is_translated and filters_bridges(place, next_hop)
             end = yield from self._cross(place, out, next_hop, end if stays else None)
         found = f"the packet goes round in circles after {_MOST_HOPS} hops"
         yield self._places.node.broken(Check.ROUTE, found, "routes without a loop")
@@ -175,7 +185,7 @@ class Way:
         return (record for record in self._places.records if addresses.intersection(list_addresses(record)))
 
     def _translate(self, place: Place, packet: Packet) -> t.Generator[Step, None, Packet]:
-        """Yield what the node does with a port of its own, or with an answer, and return the packet after that."""
+        """Yield where the node sends a packet for a port of its own, or an answer, and return the packet after that."""
         if not place.is_node:
             return packet
         translation = self._evidence.translation if self._evidence is not None else None
@@ -206,6 +216,7 @@ class Way:
         if address is None:
             return packet
         yield place.unknown(Check.HOST_PORT, f"{where}, and its rules exist; no packet shows that they apply")
+        self._mapped = record
         return packet._replace(destination=address, port=mapping.container_port)
 
     def _list_lost_mapping(self, record: Record) -> list[str]:
@@ -236,21 +247,30 @@ class Way:
             # That of an echo request has no ports.
             source_port = translation.source_port or packet.source_port
             return packet._replace(source=translation.source, source_port=source_port)
-        record = next((each for each in self._places.records if _masquerades(each, packet)), None)
+        record, lost, rules = self._find_masquerading(packet)
         if record is None:
             return packet
-        rules = self._places.list_lost_rules(record)
-        lost = [each for each in rules if "masquerade" in each and str(packet.source) in each]
         if lost or translation is not None:
-            found = (
-                lost[0] if lost else f"the address {packet.source} is not replaced, because another rule comes first"
-            )
-            yield place.broken(Check.MASQUERADE, found, "the masquerade rules of ipMasq", _REPAIR)
+            found = lost or f"the address {packet.source} is not replaced, because another rule comes first"
+            yield place.broken(Check.MASQUERADE, found, rules, _REPAIR)
             return packet
         if self._evidence is None:
             yield place.unknown(Check.MASQUERADE, "the masquerade rules exist; no packet shows that they apply")
             return packet._replace(source=place.route(packet.destination, None).source)
         return packet
+
+    def _find_masquerading(self, packet: Packet) -> tuple[Record | None, str, str]:
+        """Return an attachment whose rules replace the source of a packet, which of them is lost, and what they are."""
+        if self._mapped is not None and _masquerades_mapped(self._mapped, packet):
+            lost = next((each for each in self._list_lost_mapping(self._mapped) if "masquerade" in each), "")
+            source = t.cast(IpAddress, packet.source)
+            # No container answers to 127.0.0.1, or to its own address. Others may get their answers anyway.
+            if not lost or source.is_loopback or source in list_addresses(self._mapped):
+                return self._mapped, lost, "the rules of portmap"
+        record = next((each for each in self._places.records if _masquerades(each, packet)), None)
+        rules = self._places.list_lost_rules(record) if record is not None else ()
+        lost = next((each for each in rules if "masquerade" in each and str(packet.source) in each), "")
+        return record, lost, "the masquerade rules of ipMasq"
 
     def _no_route(self, place: Place, packet: Packet, answer: RouteAnswer) -> Step:
         behind = next(iter(self._places.containers(packet.destination)), None) if place.is_node else None
@@ -391,3 +411,15 @@ def _masquerades(record: Record, packet: Packet) -> bool:
     ips = [interface for interface, dummy in list_ips(record)]
     is_outgoing = any(each.ip == packet.source and packet.destination not in each.network for each in ips)
     return is_outgoing and has_flag(record, "ipMasq")
+
+
+def _masquerades_mapped(record: Record, packet: Packet) -> bool:
+    """Return whether portmap replaces the source address of a packet for a mapped port, so that the answer passes the node."""
+    mappers = [each for each in list_plugins(record) if catalogue.find_plugin_type(each.type).maps_ports]
+    keys = any_case(mappers[0].keys if mappers else {})
+    if keys.get("snat") is False:
+        return False
+    source = t.cast(IpAddress, packet.source)
+    is_local = source.version == 4 and source.is_loopback
+    is_near = is_local or any(source in interface.network for interface, dummy in list_ips(record))
+    return is_near or keys.get("masqAll") is True

@@ -67,6 +67,7 @@ class Way:
     ) -> None:
         self._places, self._evidence, self._answered = places, evidence, answered
         self._is_back = answered is not None
+        self._translation = evidence.translation if evidence is not None else None
         self._pending: tuple[Step, ...] = ()
         self._mapped: Record | None = None  # the attachment to whose mapped port the packet goes
 
@@ -188,29 +189,43 @@ class Way:
         """Yield where the node sends a packet for a port of its own, or an answer, and return the packet after that."""
         if not place.is_node:
             return packet
-        translation = self._evidence.translation if self._evidence is not None else None
         if self._answered is not None:
             sent, delivered = self._answered
             # The source is replaced after the routing decision.
             back = packet._replace(destination=t.cast(IpAddress, sent.source), port=sent.source_port)
             return back if packet.destination == delivered.source else packet
-        if translation is not None and (translation.destination, translation.port) != (packet.destination, packet.port):
-            changed = packet._replace(destination=translation.destination, port=translation.port)
+        seen = self._translation
+        if seen is not None and (seen.destination, seen.port) != (packet.destination, packet.port):
+            changed = packet._replace(destination=seen.destination, port=seen.port)
             yield place.ok(Check.HOST_PORT, f"{packet} is forwarded to {changed}")
             return changed
+        mapping = self._find_mapping(place, packet)
+        return (yield from self._map_port(place, packet, *mapping)) if mapping is not None else packet
+
+    def _find_mapping(self, place: Place, packet: Packet) -> tuple[Record, port_mapping.Mapping] | None:
+        """Return the mapping of the node's port to which a packet goes, and whose it is."""
         if not place.has_address(packet.destination) or find_listeners(place, packet):
-            return packet
-        found_mapping = self._find_mapping(packet)
-        if found_mapping is None:
-            return packet
-        record, mapping = found_mapping
-        address = next((each for each in list_addresses(record) if each.version == packet.destination.version), None)
-        others = [str(each) for each in list_addresses(record) if each != address]
+            return None
+        for record in self._places.records:
+            for mapping in list_mappings(record):
+                is_port = (mapping.host_port, mapping.protocol) == (packet.port, packet.protocol)
+                is_here = mapping.is_of(packet.destination.version) and mapping.host in ("", str(packet.destination))
+                if is_port and is_here:
+                    return record, mapping
+        return None
+
+    def _map_port(
+        self, place: Place, packet: Packet, record: Record, mapping: port_mapping.Mapping
+    ) -> t.Generator[Step, None, Packet]:
+        """Yield whether the rules that map a port exist, and return the packet as they forward it."""
+        addresses = list_addresses(record)
+        address = next((each for each in addresses if each.version == packet.destination.version), None)
+        others = [str(each) for each in addresses if each != address]
         # A rule that masquerades does not keep the packet from being forwarded.
         lost = [each for each in self._list_lost_mapping(record) if "masquerade" not in each]
         drift = [each for each in lost if not any(other in each for other in others)]
         where = f"port {packet.port}/{packet.protocol} is mapped to {record.attachment.container_id}"
-        if drift or translation is not None:
+        if drift or self._translation is not None:
             found = f"{where}, but not forwarded: {drift[0] if drift else 'another rule comes before those of portmap'}"
             yield place.broken(Check.HOST_PORT, found, "the rules of portmap", _REPAIR)
         if address is None:
@@ -223,16 +238,6 @@ class Way:
         """Return the drift of the rules that map the ports of an attachment."""
         return [each for each in self._places.list_lost_rules(record) if "port" in each.lower()]
 
-    def _find_mapping(self, packet: Packet) -> tuple[Record, port_mapping.Mapping] | None:
-        """Return the mapping of the port to which a packet goes, and whose it is."""
-        for record in self._places.records:
-            for mapping in list_mappings(record):
-                is_port = (mapping.host_port, mapping.protocol) == (packet.port, packet.protocol)
-                is_here = mapping.is_of(packet.destination.version) and mapping.host in ("", str(packet.destination))
-                if is_port and is_here:
-                    return record, mapping
-        return None
-
     def _masquerade(self, place: Place, link: Link, packet: Packet) -> t.Generator[Step, None, Packet]:
         """Yield whether the node replaces the source address of what it forwards, and return the packet after that."""
         if not place.is_node or packet.source is None:
@@ -241,7 +246,7 @@ class Way:
             sent, delivered = self._answered
             is_answer = packet.destination == sent.source and packet.source == delivered.destination
             return sent.answer if is_answer else packet
-        translation = self._evidence.translation if self._evidence is not None else None
+        translation = self._translation
         if translation is not None and translation.source != packet.source:
             yield place.ok(Check.MASQUERADE, f"leaves by {link.name} with the address {translation.source}")
             # That of an echo request has no ports.

@@ -412,20 +412,26 @@ def test_a_bridge_that_an_operator_made_stays_if_only_variables_name_it(node: En
     link("del", "cni0")
 
 
-LEAKED_CHECK = """
+LEAKED_CHECK = f"""{SPOOF_TABLE}
 add chain bridge nat cni-br-iface-lost-eth0
 add chain bridge nat cni-br-iface-lost-eth0-mac
 add rule bridge nat PREROUTING iifname lost0 jump cni-br-iface-lost-eth0 comment "macspoofchk-lost-eth0"
 add rule bridge nat cni-br-iface-lost-eth0 jump cni-br-iface-lost-eth0-mac comment "macspoofchk-lost-eth0"
 add rule bridge nat cni-br-iface-lost-eth0-mac drop comment "macspoofchk-lost-eth0"
 """
+LEAKED_PORT = f"{TABLES}add rule ip cni_hostport hostports tcp dport 81 dnat to 10.9.0.2:81 comment lost\n"
 
 
-def test_check_mode_predicts_that_a_table_is_removed_after_the_leaks_in_it(node: EngineNode, blue: Namespace) -> None:
-    add_and_delete(node, reference_networks.bridge(macspoofchk=True))
-    run("nft", "-f", "-", stdin=f"{SPOOF_TABLE}{LEAKED_CHECK}")
+@pytest.mark.parametrize(
+    ("leak", "table"), [(LEAKED_CHECK, "bridge nat"), (LEAKED_PORT, "ip cni_hostport")], ids=["check", "port"]
+)
+def test_check_mode_predicts_that_a_table_is_removed_after_the_leaks_in_it(
+    node: EngineNode, blue: Namespace, leak: str, table: str
+) -> None:
+    add_and_delete(node, reference_networks.bridge(macspoofchk=True, ipMasq=True), reference_networks.PORTMAP)
+    run("nft", "-f", "-", stdin=leak)
     options: JsonObject = {"min_age": 0, "removed_conflists": remove_networks(node)}
     predicted = node.run("gc", **options, _ansible_check_mode=True).succeeded().result
     done = node.run("gc", **options).succeeded().result
     assert predicted["findings"] == done["findings"]
-    assert "table bridge nat" not in run("nft", "list", "ruleset")
+    assert f"table {table} " not in run("nft", "list", "ruleset")

@@ -627,3 +627,16 @@ def test_a_rule_that_drops_a_packet_is_not_explained_by_a_lost_address(node: Eng
         step = made.diagnose("client", OUTSIDE).broken
         assert step is not None
         assert (step.check, step.needed) == (Check.FIREWALL, "a rule that accepts the packet before it")
+
+
+@pytest.mark.parametrize(("hook", "source", "other"), [("PREROUTING", "client", "node"), ("OUTPUT", "node", "client")])
+def test_a_port_is_forwarded_without_the_rules_for_other_packets(
+    node: EngineNode, hook: str, source: str, other: str
+) -> None:
+    with site(node, *BRIDGE) as made:
+        made.run(f"iptables -t nat -F {hook}")
+        for dry_run in (True, False):
+            lost = made.diagnose(source, MAPPED, dry_run=dry_run).broken
+            assert lost is not None
+            assert lost.found.endswith(f"the jump from {hook} to CNI-HOSTPORT-DNAT is gone")
+            assert made.diagnose(other, MAPPED, dry_run=dry_run).broken is None

@@ -43,11 +43,13 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment i
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.rules import port_mapping
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names, port_mapping
 
 # A packet that passes more network namespaces goes round in circles.
 _MOST_HOPS = 16
 _REPAIR = "run cni.node.repair"
+# The chains of iptables that translate packets to the node's own ports: those that arrive, and those of its processes.
+_ARRIVED, _SENT = "PREROUTING", "OUTPUT"
 BRIDGED_RULES = {4: "net/bridge/bridge-nf-call-iptables", 6: "net/bridge/bridge-nf-call-ip6tables"}
 
 
@@ -74,7 +76,7 @@ class Way:
     def from_process(self, place: Place, packet: Packet) -> Walk:
         """Yield the steps of a packet that a process sends, and return where it comes; None if it is lost."""
         if self._answered is None:
-            packet = yield from self._translate(place, packet)
+            packet = yield from self._translate(place, packet, _SENT)
         is_from_loopback = packet.source is not None and packet.source.is_loopback
         # The kernel decides again after a translation, from whatever address.
         answer = place.route(packet.destination, None if is_from_loopback else packet.source)
@@ -112,7 +114,7 @@ class Way:
             passed |= {place.inode}
             yield from self.check_rules(place, is_routed=False)
             received = packet
-            packet = yield from self._translate(place, packet)
+            packet = yield from self._translate(place, packet, _ARRIVED)
             answer = place.route(packet.destination, packet.source, link.ifindex)
             if not answer.kind:
                 yield self._not_routed(place, link, packet, answer)
@@ -185,8 +187,12 @@ class Way:
         addresses = {packet.source, packet.destination, translation.destination if translation else None}
         return (record for record in self._places.records if addresses.intersection(list_addresses(record)))
 
-    def _translate(self, place: Place, packet: Packet) -> t.Generator[Step, None, Packet]:
-        """Yield where the node sends a packet for a port of its own, or an answer, and return the packet after that."""
+    def _translate(self, place: Place, packet: Packet, hook: str) -> t.Generator[Step, None, Packet]:
+        """Yield where the node sends a packet for a port of its own, or an answer, and return the packet after that.
+
+        Args:
+            hook: The chain that translates it.
+        """
         if not place.is_node:
             return packet
         if self._answered is not None:
@@ -200,7 +206,7 @@ class Way:
             yield place.ok(Check.HOST_PORT, f"{packet} is forwarded to {changed}")
             return changed
         mapping = self._find_mapping(place, packet)
-        return (yield from self._map_port(place, packet, *mapping)) if mapping is not None else packet
+        return (yield from self._map_port(place, packet, hook, *mapping)) if mapping is not None else packet
 
     def _find_mapping(self, place: Place, packet: Packet) -> tuple[Record, port_mapping.Mapping] | None:
         """Return the mapping of the node's port to which a packet goes, and whose it is."""
@@ -215,7 +221,7 @@ class Way:
         return None
 
     def _map_port(
-        self, place: Place, packet: Packet, record: Record, mapping: port_mapping.Mapping
+        self, place: Place, packet: Packet, hook: str, record: Record, mapping: port_mapping.Mapping
     ) -> t.Generator[Step, None, Packet]:
         """Yield whether the rules that map a port exist, and return the packet as they forward it."""
         addresses = list_addresses(record)
@@ -223,6 +229,7 @@ class Way:
         others = [str(each) for each in addresses if each != address]
         # A rule that masquerades does not keep the packet from being forwarded.
         lost = [each for each in self._list_lost_mapping(record) if "masquerade" not in each]
+        others += [f"from {other} " for other in firewall_names.PORTS_HOOKS if other != hook]
         drift = [each for each in lost if not any(other in each for other in others)]
         where = f"port {packet.port}/{packet.protocol} is mapped to {record.attachment.container_id}"
         if drift or self._translation is not None:

@@ -60,15 +60,8 @@ def path_of(directory: str, name: str) -> str:
 
 
 def is_namespace(path: str) -> bool:
-    """Return whether a path leads to a network namespace."""
-    try:
-        descriptor = os.open(path, _OPEN_FLAGS)
-    except OSError:
-        return False
-    try:
-        return _is_network_namespace(descriptor)
-    finally:
-        os.close(descriptor)
+    """Return whether a path leads to a network namespace; errors as `is_foreign`."""
+    return is_foreign(path, allow_own=True)
 
 
 def is_own(path: str) -> bool:

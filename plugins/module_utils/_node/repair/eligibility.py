@@ -48,9 +48,9 @@ def _reason_by_netns(record: Record) -> str:
         return "its network namespace is gone"
     if record.netns_identity not in ("", identity):
         return "its network namespace has been replaced"
-    if not netns.is_namespace(path):
-        return f"{path} is not a network namespace"
     try:
+        if not netns.is_namespace(path):
+            return f"{path} is not a network namespace"
         netns.require_foreign(path)
     except CniError as exc:
         return exc.msg

@@ -47,10 +47,11 @@ def test_this_process_is_in_a_network_namespace() -> None:
     assert netns.is_namespace(OWN) is True
 
 
-def test_a_namespace_that_cannot_be_opened_for_now_is_not_gone() -> None:
+@pytest.mark.parametrize("question", [netns.is_namespace, netns.is_foreign, netns.require_foreign])
+def test_a_namespace_that_cannot_be_opened_for_now_is_not_gone(question: t.Callable[[str], object]) -> None:
     with no_more_files():
-        error = error_of(netns.is_foreign, "/run/netns/blue")
-    assert error.code == Code.IO_FAILURE
+        error = error_of(question, OWN)
+    assert (error.code, error.msg) == (Code.IO_FAILURE, f"cannot open {OWN}: Too many open files")
 
 
 def test_a_link_to_a_namespace_is_a_namespace(tmp_path: pathlib.Path) -> None:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
@@ -24,7 +25,8 @@ R = t.TypeVar("R")
 def run_shares(shares: t.Sequence[S], run: t.Callable[[S], R]) -> list[R | CniError]:
     """Run the first share in this process and each other one in a child process, which ends with this process.
 
-    Threads of this process do not exist in the children, so none may be running.
+    Threads of this process do not exist in the children, so none may be running. If the system has no room for another
+    process, the remaining shares run in this process as well.
 
     Args:
         run: Runs a share. Its result is pickled.
@@ -32,9 +34,13 @@ def run_shares(shares: t.Sequence[S], run: t.Callable[[S], R]) -> list[R | CniEr
     Returns:
         The result of each share, or the error of one that has none.
     """
-    children = [_Child(run, share) for share in shares[1:]]
+    children: list[_Child[S, R]] = []
     try:
-        return [run(shares[0]), *(child.result() for child in children)]
+        with contextlib.suppress(OSError):
+            for share in shares[1:]:
+                children.append(_Child(run, share))
+        first, *last = map(run, (shares[0], *shares[1 + len(children) :]))
+        return [first, *(child.result() for child in children), *last]
     finally:
         for child in children:
             child.end()
@@ -45,7 +51,12 @@ class _Child(t.Generic[S, R]):
 
     def __init__(self, run: t.Callable[[S], R], share: S) -> None:
         reader, writer = os.pipe()
-        self._pid = os.fork()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            os.close(reader)
+            os.close(writer)
+            raise
         if self._pid == 0:
             _run_in_child(run, share, writer)
         os.close(writer)

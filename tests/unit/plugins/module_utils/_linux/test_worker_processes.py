@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -43,6 +44,24 @@ def test_a_process_that_is_killed_is_an_error_of_its_share_alone() -> None:
     assert (first, last) == ("first", "last")
     assert isinstance(killed, CniError)
     assert (killed.code, killed.msg) == (Code.INTERNAL, "a process of this run ended early: SIGKILL")
+
+
+def test_shares_for_which_there_is_no_further_process_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    fork = os.fork
+
+    def fork_once() -> int:
+        monkeypatch.setattr(os, "fork", refuse)
+        return fork()
+
+    def refuse() -> int:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(os, "fork", fork_once)
+    files = os.listdir("/proc/self/fd")
+    own = os.getpid()
+    shares = run_shares(["a", "b", "c", "d"], lambda share: f"{share} {'here' if os.getpid() == own else 'elsewhere'}")
+    assert shares == ["a here", "b elsewhere", "c here", "d here"]
+    assert os.listdir("/proc/self/fd") == files
 
 
 def test_an_unexpected_exception_in_a_process_is_the_error_of_its_share() -> None:

@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, kind
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -170,8 +170,8 @@ def _decode(value: t.Any) -> t.Any:
     if stripped[:1] not in ("[", "{"):
         return stripped
     try:
-        return json.loads(stripped)
-    except ValueError:
+        return json_text.decode(stripped.encode(), "it")
+    except (CniError, UnicodeEncodeError):
         return value
 
 

@@ -120,6 +120,7 @@ COMPLETED: dict[str, tuple[t.Any, t.Any]] = {
             "ips": "10.1.0.5",
         },
     ),
+    "JSON that is nested too deeply": ({"ips": "[" * 100_000}, {"ips": "[" * 100_000}),
     "what is not well known": ({"vendor": {"hostPort": "5"}}, {"vendor": {"hostPort": "5"}}),
 }
 

@@ -39,6 +39,18 @@ def test_gc_tolerates_namespaces_and_links_that_disappear(node: EngineNode) -> N
             ifb.targets()
 
 
+@pytest.mark.parametrize("qdisc", ["ingress", "clsact"])
+def test_links_to_which_others_redirect_traffic_are_found(node: EngineNode, qdisc: str) -> None:
+    for name, target in (("it's", "bwp0"), ('quo"te\\', "bwp1"), ("c\xc2\x85d", "bwp0")):
+        subprocess.run(["ip", "link", "add", name, "type", "veth"], check=True)
+        subprocess.run(["ip", "link", "add", target, "type", "ifb"], check=False)
+        subprocess.run(["tc", "qdisc", "add", "dev", name, qdisc], check=True)
+        redirect = ["u32", "match", "u32", "0", "0", "action", "mirred", "egress", "redirect", "dev", target]
+        subprocess.run(["tc", "filter", "add", "dev", name, "ingress", *redirect], check=True)
+    subprocess.run(["ip", "link", "add", "bwp2", "type", "ifb"], check=True)
+    assert ifb.targets() == {"bwp0", "bwp1"}
+
+
 def test_a_namespace_under_a_covered_mount_is_reached_by_its_process(node: EngineNode, blue: Namespace) -> None:
     number = os.stat(blue.path).st_ino
     with subprocess.Popen(blue.argv("sleep", "60")) as process:

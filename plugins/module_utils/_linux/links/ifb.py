@@ -9,19 +9,12 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.links import link_change, qdiscs, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
 
 _KIND = "ifb"
-_OUTPUT_LIMIT = 64 * 1024 * 1024
-# The name of a link may contain any character except spaces and line breaks.
-_REDIRECTS = re.compile(r"mirred \(Egress Redirect to device ([^ \n]+)\)")
-_INGRESS = re.compile(r"^qdisc (?:ingress|clsact) [^ \n]+ dev ([^ \n]+)", re.MULTILINE)
 
 
 def names() -> list[str]:
@@ -33,17 +26,14 @@ def names() -> list[str]:
     return [link.name for link in rtnetlink.links() if link.kind == _KIND]
 
 
-def targets() -> set[str] | None:
-    """Return the links to which others redirect their ingress traffic; None if tc is not installed.
+def targets() -> set[str]:
+    """Return the names of the links to which others redirect what they receive.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    path = program.find("tc")
-    if not path:
-        return None
-    listings = [_list_filters(path, name) for name in sorted(_list_receivers(path))]
-    return {target for text in listings for target in _REDIRECTS.findall(text)}
+    present = {link.ifindex: link.name for link in rtnetlink.links()}
+    return {present[target] for ifindex in present for target in qdiscs.redirects(ifindex) if target in present}
 
 
 def remove(name: str) -> None:
@@ -78,24 +68,3 @@ def release(link: Link, ends: t.Iterable[Link], others: t.Iterable[Link]) -> Non
             qdiscs.stop_redirection(end.ifindex)
     if not is_target(link, others):
         link_change.remove(link.ifindex, link.name)
-
-
-def _list_receivers(path: str) -> set[str]:
-    """Return the links with an ingress qdisc.
-
-    The JSON output of some releases of tc has wrong names.
-    """
-    return set(_INGRESS.findall(program.output([path, "qdisc", "show"], limit=_OUTPUT_LIMIT)))
-
-
-def _list_filters(path: str, name: str) -> str:
-    """Return the ingress filters of a link; an empty string if it no longer exists.
-
-    Some releases of tc cannot print the filters that plugins create as JSON.
-    """
-    try:
-        return program.output([path, "filter", "show", "dev", name, "ingress"])
-    except CniError:
-        if name in _list_receivers(path):
-            raise
-        return ""

@@ -26,10 +26,13 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink impo
 _RTM_DELQDISC, _RTM_GETQDISC, _RTM_GETTFILTER = 37, 38, 46
 _TCA_KIND, _TCA_OPTIONS = 1, 2
 _TCA_TBF_PARMS, _TCA_TBF_RATE64 = 1, 4
-_TCA_U32_ACT, _TCA_ACT_KIND, _TCA_ACT_OPTIONS, _TCA_MIRRED_PARMS = 7, 1, 2, 2
+_TCA_ACT_KIND, _TCA_ACT_OPTIONS, _TCA_MIRRED_PARMS = 1, 2, 2
+# The attribute with the actions, by the kind of a filter.
+_ACTIONS = {"basic": 3, "bpf": 1, "cgroup": 1, "flow": 9, "flower": 3, "fw": 4, "matchall": 2, "route": 6, "u32": 7}
 _EGRESS_REDIRECT = 1
 _TC_H_ROOT = 0xFFFFFFFF
-_INGRESS, _INGRESS_PARENT = 0xFFFF0000, 0xFFFFFFF1
+# The qdisc ingress or clsact, and its filters for what the link receives.
+_INGRESS_PARENT, _INGRESS = 0xFFFFFFF1, 0xFFFFFFF2
 _MESSAGE = struct.Struct("=BxxxiIII")
 # Offsets in struct tc_tbf_qopt, and in struct tc_mirred.
 _RATE_AT, _BUFFER_AT = 8, 28
@@ -78,7 +81,7 @@ def token_buckets() -> dict[int, TokenBucket]:
 
 
 def redirects(ifindex: int) -> set[int]:
-    """Return the indexes of the links to which all that a link receives is redirected.
+    """Return the indexes of the links to which filters redirect what a link receives; none if there is no such link.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -136,10 +139,9 @@ def _token_bucket(answer: bytes, start: int, end: int) -> tuple[int, TokenBucket
 
 def _redirects(answer: bytes, start: int, end: int) -> set[int]:
     places = attributes(answer, start + _MESSAGE.size, end)
-    if _TCA_OPTIONS not in places or text(answer, places[_TCA_KIND]) != "u32":
-        return set()
-    options = attributes(answer, *places[_TCA_OPTIONS])
-    actions = attributes(answer, *options[_TCA_U32_ACT]) if _TCA_U32_ACT in options else {}
+    options = attributes(answer, *places[_TCA_OPTIONS]) if _TCA_OPTIONS in places else {}
+    kind = _ACTIONS.get(text(answer, places[_TCA_KIND]), 0)
+    actions = attributes(answer, *options[kind]) if kind in options else {}
     targets = (_target(answer, attributes(answer, *place)) for place in actions.values())
     return {target for target in targets if target}
 

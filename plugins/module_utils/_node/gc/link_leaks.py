@@ -55,13 +55,11 @@ class IfbLinkFinder(FinderBase):
         return reason or owners.add_in_progress or self._reason_by_traffic(suspect.leak.subject)
 
     def _reason_by_traffic(self, name: str) -> str:
-        if self._targets is None:
-            return "tc is not installed, so it is unknown whether a link redirects traffic to it"
         return "a link of the node redirects traffic to it" if name in self._targets else ""
 
     @functools.cached_property
-    def _targets(self) -> set[str] | None:
-        """The links to which other links redirect traffic, or None without tc.
+    def _targets(self) -> set[str]:
+        """The links to which other links redirect traffic.
 
         They are listed after the ADDs in progress, so that they include the link of an ADD that has just ended.
         """

@@ -17,17 +17,13 @@ from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import traffic_control
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ExpectedLease
-from ansible_collections.cni.node.plugins.module_utils._reference.state.writing import (
-    NamespaceRepair,
-    in_order,
-    needs_no_library,
-)
+from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ExpectedLease, Ifb, Rate
+from ansible_collections.cni.node.plugins.module_utils._reference.state.writing import in_order, write_all
 
 
 def can_write(difference: Difference) -> bool:
     """Return whether a difference needs no library, or the library is there."""
-    return needs_no_library(difference) or traffic_control.is_available()
+    return not isinstance(difference.resource, (Ifb, Rate)) or traffic_control.is_available()
 
 
 def repair(record: Record, differences: t.Sequence[Difference]) -> list[CniError]:
@@ -39,16 +35,15 @@ def repair(record: Record, differences: t.Sequence[Difference]) -> list[CniError
         differences: The differences that were found a moment ago.
     """
     ordered = in_order(differences)
-    on_node = NamespaceRepair([difference for difference in ordered if not difference.inside])
-    inside = NamespaceRepair([difference for difference in ordered if difference.inside])
-    on_node.run()
-    if inside.differences:
+    inside = [difference for difference in ordered if difference.inside]
+    errors = write_all([difference for difference in ordered if not difference.inside])
+    if inside:
         path = record.attachment.netns
         try:
-            netns.run_inside(path, inside.run)
+            errors += netns.run_inside(path, lambda: write_all(inside))
         except OSError as exc:
-            inside.errors.append(io_error("enter", path, exc))
-    return on_node.errors + inside.errors
+            errors.append(io_error("enter", path, exc))
+    return errors
 
 
 def free_leases(record: Record, differences: t.Iterable[Difference]) -> None:

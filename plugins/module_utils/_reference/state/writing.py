@@ -30,33 +30,21 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state.node imp
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 
 
-class NamespaceRepair:
-    """Writes the differences of one network namespace: that of the thread that calls `run`.
-
-    Attributes:
-        errors: An error for each difference that could not be written.
-    """
-
-    def __init__(self, differences: t.Sequence[Difference]) -> None:
-        self.differences = differences
-        self.errors: list[CniError] = []
-
-    def run(self) -> None:
-        """Write all differences; one that fails does not keep the others from being written."""
-        try:
-            with kernel_writer.connect() as writer:
-                self._write_all(writer)
-        except CniError as exc:  # there is no writer
-            self.errors += [exc.within(difference.message) for difference in self.differences]
-
-    def _write_all(self, writer: KernelWriter) -> None:
-        for difference in self.differences:
-            try:
-                if not difference.is_repairable:
-                    raise CniError(Code.LIMITED_CONNECTIVITY, "it cannot be repaired without ADD")
-                _write(writer, difference)
-            except Exception as exc:  # such as a number of a record that no message of the kernel has room for
-                self.errors.append(as_error(exc).within(difference.message))
+def write_all(differences: t.Sequence[Difference]) -> list[CniError]:
+    """Write differences of this thread's network namespace; return an error for each that could not be written."""
+    errors = []
+    try:
+        with kernel_writer.connect() as writer:
+            for difference in differences:
+                try:
+                    if not difference.is_repairable:
+                        raise CniError(Code.LIMITED_CONNECTIVITY, "it cannot be repaired without ADD")
+                    _write(writer, difference)
+                except Exception as exc:  # such as a number of a record that no message of the kernel has room for
+                    errors.append(as_error(exc).within(difference.message))
+    except CniError as exc:  # there is no writer
+        return [exc.within(difference.message) for difference in differences]
+    return errors
 
 
 def make_on_node(state: State, host_end: Link) -> None:
@@ -87,11 +75,6 @@ def in_order(differences: t.Iterable[Difference]) -> list[Difference]:
 
 def _write(writer: KernelWriter, difference: Difference) -> None:
     _WRITERS[type(difference.resource)](writer, difference, difference.resource)
-
-
-def needs_no_library(difference: Difference) -> bool:
-    """Return whether a difference is written without pyroute2."""
-    return not isinstance(difference.resource, (resources.Ifb, resources.Rate))
 
 
 def _write_setting(writer: KernelWriter, dummy: Difference, setting: resources.Sysctl) -> None:

@@ -26,8 +26,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.qdiscs impor
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import Route
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.iptables import Table
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory
-from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
     FIREWALLD,
@@ -36,6 +34,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
     FirewallPart,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.iptables_rules import IptablesView
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.rules.nftables_rules import NftablesView
@@ -46,10 +45,12 @@ T = t.TypeVar("T")
 _Key = tuple[t.Any, ...]
 
 
-class NodeView:
+class NodeView(Node):
     """Reads each part of the node when it is needed for the first time, for all attachments of a run.
 
-    What is missing in a view may exist by now: `LiveNode` asks the kernel again, and a new view sees what has been written since.
+    The filters of a link and its leases are read each time: the kernel lists the former for one link only, and a directory may
+    have thousands of leases of other attachments. What is missing in a view may exist by now: `Node` asks the kernel again, and
+    a new view sees what has been written since.
 
     Attributes:
         lease_dir: Default of ``dataDir`` of host-local.
@@ -95,15 +96,8 @@ class NodeView:
     def token_bucket(self, ifindex: int) -> TokenBucket | None:
         return self._once("token buckets", qdiscs.token_buckets).get(ifindex)
 
-    def redirects(self, ifindex: int) -> t.Collection[int]:
-        return qdiscs.redirects(ifindex)  # the kernel lists them for one link only
-
     def setting(self, path: str) -> str | None:
         return self._once(path, lambda: sysctl.read_at(path))
-
-    def lease(self, directory: str, address: str) -> Lease | None:
-        # A directory may have thousands of leases of other attachments.
-        return lease_directory.find(directory, address)
 
     def iptables(self, family: int, table: str, since: float = 0.0) -> IptablesView | None:
         """Return a table of iptables that was read at a time or later; None if the node cannot list it."""

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import r
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import compare
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import ExpectedRoute, Resource
 
 Config = t.TypeVar("Config")
@@ -69,4 +69,4 @@ class ChainedPlugin(DescribedPlugin[Config]):
         if not state:
             return
         with sandbox.open_sandbox(request.attachment):
-            refuse_faults(compare(state, request.attachment.netns, LiveNode()).messages)
+            refuse_faults(compare(state, request.attachment.netns, Node()).messages)

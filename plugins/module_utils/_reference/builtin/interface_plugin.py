@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.state import f
 from ansible_collections.cni.node.plugins.module_utils._reference.state.comparison import compare
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
     ANY_TABLE,
     ExpectedRoute,
@@ -39,7 +39,7 @@ class InterfacePlugin(DescribedPlugin[Config]):
     def check(self, request: PluginRequest) -> None:
         addressing.run_ipam(request)
         with sandbox.open_sandbox(request.attachment):
-            drift = compare(self._expected_state(request), request.attachment.netns, LiveNode())
+            drift = compare(self._expected_state(request), request.attachment.netns, Node())
             differences = [each for each in drift.differences if not each.follows]
             moved = _list_moved_routes(request, differences)
         refuse_faults([each.message for each in differences if each.resource not in moved])

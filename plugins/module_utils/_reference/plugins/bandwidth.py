@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, own_links, writing
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Ifb, Rate, Resource, State
 
 # In bits. pyroute2 cannot express the time in which a lower rate sends a packet, or a higher rate.
@@ -103,7 +103,7 @@ def _read_limit(keys: Keys, direction: str) -> tuple[int, int]:
 
 def _require_same_limit(request: PluginRequest, state: State) -> None:
     """Raise an error if the limit of what another interface of the container sends would be changed."""
-    node, attachment = LiveNode(), request.attachment
+    node, attachment = Node(), request.attachment
     for name in (resource.name for resource in state if isinstance(resource, Ifb)):
         link = ifb.find(name)
         if link is None or not ifb.is_target(link, _find_other_ends(request)):

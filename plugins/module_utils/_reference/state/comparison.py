@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink im
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import ContainerComparison
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode, Node
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 
 
@@ -49,16 +49,16 @@ class LinkDrift(t.NamedTuple):
 
     def compare_again(self, netns: str, node: Node) -> LinkDrift:
         """Return the drift that the same state has now, as `compare` does with a view that is younger than the state."""
-        return compare(self.state, netns, node, looks_again=False)
+        return compare(self.state, netns, node)
 
 
-def compare(state: State, netns: str, node: Node, *, looks_again: bool = True) -> LinkDrift:
+def compare(state: State, netns: str, node: Node, *, looks_again: bool = False) -> LinkDrift:
     """Compare the kernel with a state.
 
     Args:
         netns: Path of the container's network namespace.
         node: What the node has.
-        looks_again: Whether what is missing in a snapshot, which may be older than the state, is looked for again.
+        looks_again: Whether what is missing in a view, which may be older than the state, is looked for again.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -66,8 +66,8 @@ def compare(state: State, netns: str, node: Node, *, looks_again: bool = True) -
     view = _container_view(state, netns)
     inside = _container_differences(state, netns, view)
     on_node = list(host.find(state, node, view.links, netns))
-    if on_node and looks_again and not isinstance(node, LiveNode):
-        on_node = list(host.find(state, LiveNode(), view.links, netns))
+    if on_node and looks_again:
+        on_node = list(host.find(state, Node(), view.links, netns))
     return LinkDrift(_messages(inside), _messages(on_node), (*inside, *on_node), state)
 
 

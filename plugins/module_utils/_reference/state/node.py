@@ -22,63 +22,41 @@ from ansible_collections.cni.node.plugins.module_utils._reference.addresses impo
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 
 
-class Node(t.Protocol):
-    """Answers questions about the node. All raise ``IO_FAILURE`` if the kernel or a file cannot be read."""
+class Node:
+    """Asks the kernel each time. All methods raise ``IO_FAILURE`` if the kernel or a file cannot be read."""
 
     def link(self, name: str) -> Link | None:
         """Return a link, or None if it does not exist."""
-
-    def link_by_index(self, ifindex: int) -> Link | None:
-        """Return the link with an index, or None."""
-
-    def vlans(self, ifindex: int) -> PortVlans:
-        """Return the VLANs of a port of a bridge."""
-
-    def addresses(self, ifindex: int) -> t.Collection[IpInterface]:
-        """Return the addresses of a link."""
-
-    def routes(self, ifindex: int) -> t.Collection[Route]:
-        """Return the routes through a link."""
-
-    def token_bucket(self, ifindex: int) -> TokenBucket | None:
-        """Return the limit of a link's rate, or None."""
-
-    def redirects(self, ifindex: int) -> t.Collection[int]:
-        """Return the links to which a link redirects what it receives."""
-
-    def setting(self, path: str) -> str | None:
-        """Return a setting below ``/proc/sys``, or None if the kernel has none."""
-
-    def lease(self, directory: str, address: str) -> Lease | None:
-        """Return the lease of an address in the directory of a network, or None."""
-
-
-class LiveNode:
-    """Asks the kernel each time."""
-
-    def link(self, name: str) -> Link | None:
         return rtnetlink.link(name)
 
     def link_by_index(self, ifindex: int) -> Link | None:
+        """Return the link with an index, or None."""
         return rtnetlink.link_by_index(ifindex)
 
     def vlans(self, ifindex: int) -> PortVlans:
+        """Return the VLANs of a port of a bridge."""
         return bridge_vlans.read().get(ifindex, PortVlans())
 
     def addresses(self, ifindex: int) -> t.Collection[IpInterface]:
+        """Return the addresses of a link."""
         return [address.interface for address in rtnetlink.addresses(ifindex)]
 
     def routes(self, ifindex: int) -> t.Collection[Route]:
+        """Return the routes through a link."""
         return rtnetlink.routes(ifindex)
 
     def token_bucket(self, ifindex: int) -> TokenBucket | None:
+        """Return the limit of a link's rate, or None."""
         return qdiscs.token_buckets().get(ifindex)
 
     def redirects(self, ifindex: int) -> t.Collection[int]:
+        """Return the links to which a link redirects what it receives."""
         return qdiscs.redirects(ifindex)
 
     def setting(self, path: str) -> str | None:
+        """Return a setting below ``/proc/sys``, or None if the kernel has none."""
         return sysctl.read_at(path)
 
     def lease(self, directory: str, address: str) -> Lease | None:
+        """Return the lease of an address in the directory of a network, or None."""
         return lease_directory.find(directory, address)

@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.addresses impo
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, links, own_links, resources
 from ansible_collections.cni.node.plugins.module_utils._reference.state.container import is_route
 from ansible_collections.cni.node.plugins.module_utils._reference.state.difference import Difference
-from ansible_collections.cni.node.plugins.module_utils._reference.state.node import LiveNode
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import State
 
 
@@ -56,7 +56,7 @@ def make_on_node(state: State, host_end: Link) -> None:
     Raises:
         CniError: Another link has the name of one of the state; the kernel refuses; pyroute2 is missing.
     """
-    for difference in host.find(state, LiveNode()):
+    for difference in host.find(state, Node()):
         if not difference.is_repairable:
             raise CniError(Code.LIMITED_CONNECTIVITY, difference.message, "remove or rename that link")
     wanted = []

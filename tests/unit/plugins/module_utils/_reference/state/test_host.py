@@ -20,6 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink im
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease
 from ansible_collections.cni.node.plugins.module_utils._reference.state import host, resources
+from ansible_collections.cni.node.plugins.module_utils._reference.state.node import Node
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.test_attachment_drift_links import (
     BLUE,
     CNI0,
@@ -29,7 +30,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._reference.tes
 GATEWAY = ipaddress.ip_interface("10.1.0.1/16")
 
 
-class FakeSnapshot:
+class FakeSnapshot(Node):
     """A node with these links, addresses and limits, and a lease. All ports have the same VLANs."""
 
     def __init__(

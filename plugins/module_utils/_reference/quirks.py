@@ -21,42 +21,22 @@ from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type im
 _Condition = t.Callable[[Record, PluginConfiguration], bool]
 
 
-def _always(record: Record, plugin: PluginConfiguration) -> bool:
-    return True
-
-
-def _has_no_ipv4_address(record: Record, plugin: PluginConfiguration) -> bool:
-    return all(":" in address for address in _addresses(record))
-
-
-def _has_no_ipv6_address(record: Record, plugin: PluginConfiguration) -> bool:
-    return not any(":" in address for address in _addresses(record))
-
-
-def _has_no_ipam(record: Record, plugin: PluginConfiguration) -> bool:
-    return not plugin.delegated_type
-
-
-def _has_moved_routes(record: Record, plugin: PluginConfiguration) -> bool:
-    return any(catalogue.find_plugin_type(other.type).moves_routes for other in record.network().plugins)
-
-
-def _has_ipv4_host_address(record: Record, plugin: PluginConfiguration) -> bool:
-    return any(address.endswith("/32") and ":" not in address for address in _addresses(record))
-
-
 def _addresses(record: Record) -> list[str]:
     result = record.result.to("1.0.0").keys if record.result else {}
     return [ip["address"] for ip in result.get("ips") or ()]
 
 
 CONDITIONS: t.Final[t.Mapping[str, _Condition]] = {
-    plugin_type.ALWAYS: _always,
-    plugin_type.NO_IPV4_ADDRESS: _has_no_ipv4_address,
-    plugin_type.NO_IPV6_ADDRESS: _has_no_ipv6_address,
-    plugin_type.NO_IPAM: _has_no_ipam,
-    plugin_type.ROUTES_MOVED: _has_moved_routes,
-    plugin_type.IPV4_HOST_ADDRESS: _has_ipv4_host_address,
+    plugin_type.ALWAYS: lambda dummy, plugin: True,
+    plugin_type.NO_IPV4_ADDRESS: lambda record, dummy: all(":" in address for address in _addresses(record)),
+    plugin_type.NO_IPV6_ADDRESS: lambda record, dummy: not any(":" in address for address in _addresses(record)),
+    plugin_type.NO_IPAM: lambda dummy, plugin: not plugin.delegated_type,
+    plugin_type.ROUTES_MOVED: lambda record, dummy: any(
+        catalogue.find_plugin_type(plugin.type).moves_routes for plugin in record.network().plugins
+    ),
+    plugin_type.IPV4_HOST_ADDRESS: lambda record, dummy: any(
+        address.endswith("/32") and ":" not in address for address in _addresses(record)
+    ),
 }
 
 # Errors of plugins that reject a version, a configuration, arguments or values before they do anything.

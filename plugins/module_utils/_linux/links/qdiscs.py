@@ -15,6 +15,7 @@ import struct
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.links.netlink import (
     Connection,
     attributes,
@@ -112,12 +113,8 @@ OTHER_LIMIT = TokenBucket(0, 0)
 
 
 def _list(kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None]) -> tuple[T, ...]:
-    try:
-        with Connection() as connection:
-            return list_entries(connection, kind, body, decode)
-    except (OSError, LookupError, ValueError, struct.error) as exc:
-        error = exc if isinstance(exc, OSError) else OSError(0, f"the kernel's answer cannot be read ({exc})")
-        raise io_error("get the queueing disciplines of", "the network namespace", error) from exc
+    with rtnetlink.wrap_errors("the queueing disciplines of", "the network namespace"), Connection() as connection:
+        return list_entries(connection, kind, body, decode)
 
 
 def _token_bucket(answer: bytes, start: int, end: int) -> tuple[int, TokenBucket] | None:

@@ -13,7 +13,8 @@ import subprocess
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
-from ansible_collections.cni.node.plugins.module_utils._linux.links import ifb, veth
+from ansible_collections.cni.node.plugins.module_utils._linux.links import ifb, rtnetlink, veth
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import UNKNOWN_NETNS
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.until import until
@@ -49,6 +50,15 @@ def test_links_to_which_others_redirect_traffic_are_found(node: EngineNode, qdis
         subprocess.run(["tc", "filter", "add", "dev", name, "ingress", *redirect], check=True)
     subprocess.run(["ip", "link", "add", "bwp2", "type", "ifb"], check=True)
     assert ifb.targets() == {"bwp0", "bwp1"}
+
+
+def test_a_namespace_may_get_its_number_from_another_process(
+    node: EngineNode, blue: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = rtnetlink.assign_netns_id(str(blue.path))
+    read, before = rtnetlink.netns_id, iter([UNKNOWN_NETNS])
+    monkeypatch.setattr(rtnetlink, "netns_id", lambda path: next(before, None) or read(path))
+    assert rtnetlink.assign_netns_id(str(blue.path)) == number
 
 
 def test_a_namespace_under_a_covered_mount_is_reached_by_its_process(node: EngineNode, blue: Namespace) -> None:

@@ -215,6 +215,8 @@ def assign_netns_id(path: str) -> int:
             wanted = attribute(_NETNSA_NSID, _ANY_NUMBER) + attribute(_NETNSA_FD, _NUMBER.pack(descriptor))
             with connect("") as connection:
                 connection.change(_RTM_NEWNSID, bytes(_FAMILY_ONLY) + wanted)
+        except FileExistsError:  # another process, or the kernel for a listing, has just given it a number
+            pass
         finally:
             os.close(descriptor)
     return netns_id(path)

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -80,12 +81,7 @@ def compare(part: FirewallPart, view: NodeView, since: float = 0.0) -> PartDrift
     drift = _compare_backends(part, view, since)
     if drift and drift.missing and view.find_error(part):
         return None  # a backend that could not be listed may have them
-    if not part.sources or (drift and not drift.lacks_all_own) or not view.has_firewalld:
-        return drift
-    present = view.sources(since)
-    if present is None:
-        return None
-    return PartDrift(part, FIREWALLD, _list_lost(part, present))
+    return _compare_zones(drift, part, view, since)
 
 
 def require_comparison(part: FirewallPart, view: NodeView) -> PartDrift:
@@ -100,13 +96,9 @@ def require_comparison(part: FirewallPart, view: NodeView) -> PartDrift:
     is_choice_open = drift is not None and bool(drift.missing) and drift.backend == NFTABLES and not part.backend
     if is_choice_open and error is not None and not program.is_unsupported(error):
         raise error
-    if part.sources and (drift is None or drift.lacks_all_own) and view.has_firewalld:
-        present = view.sources()
-        if present is None:
-            raise view.find_error(part) or missing_program(part)
-        return PartDrift(part, FIREWALLD, _list_lost(part, present))
+    drift = _compare_zones(drift, part, view, 0.0)
     if drift is None:
-        raise error or missing_program(part)
+        raise view.find_error(part) or missing_program(part)
     return drift
 
 
@@ -122,18 +114,28 @@ def missing_program(part: FirewallPart) -> CniError:
     )
 
 
-def _list_lost(part: FirewallPart, present: t.Container[str]) -> tuple[MissingRule, ...]:
-    return tuple((each, each.lost) for each in part.sources if each.source not in present)
+def _compare_zones(drift: PartDrift | None, part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
+    """Return the drift of the zones if firewalld may have been asked, else that of the backends; None if it is not known."""
+    if not part.sources or (drift and not drift.lacks_all_own) or not view.has_firewalld:
+        return drift
+    present = view.sources(since)
+    if present is None:
+        return None
+    return PartDrift(part, FIREWALLD, tuple((each, each.lost) for each in part.sources if each.source not in present))
 
 
 def _compare_backends(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
-    comparisons = [_compare_iptables, _compare_legacy] if part.iptables else []
-    comparisons += [_compare_nftables] if part.nftables else []
+    """Return the drift of the first backend that lacks nothing, or else that of the first one that can be listed."""
+    tables = (view.iptables, view.legacy) if part.iptables else ()
+    comparisons: list[t.Callable[[], PartDrift | None]] = [
+        functools.partial(_compare_iptables, part, read, since) for read in tables
+    ]
+    comparisons += [functools.partial(_compare_nftables, part, view, since)] if part.nftables else []
     if part.backend == NFTABLES:
         comparisons.reverse()
     first_drift = None
     for compare_backend in comparisons:
-        drift = compare_backend(part, view, since)
+        drift = compare_backend()
         if drift and not drift.missing:
             return drift
         first_drift = first_drift or drift
@@ -142,15 +144,7 @@ def _compare_backends(part: FirewallPart, view: NodeView, since: float) -> PartD
     return first_drift
 
 
-def _compare_iptables(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
-    return _compare_tables(part, view.iptables, since)
-
-
-def _compare_legacy(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
-    return _compare_tables(part, view.legacy, since)
-
-
-def _compare_tables(
+def _compare_iptables(
     part: FirewallPart, read: t.Callable[[int, str, float], IptablesView | None], since: float
 ) -> PartDrift | None:
     rules = read(part.family, part.iptables[0].table, since)

@@ -91,15 +91,24 @@ def require_comparison(part: FirewallPart, view: NodeView) -> PartDrift:
         CniError: The backend of the part cannot be listed, or lacks a program.
     """
     drift = _compare_backends(part, view, 0.0)
-    error = view.find_error(part)
-    # The plugin's choice is iptables. Other backends that cannot be listed do not matter: nothing is written to them.
-    is_choice_open = drift is not None and bool(drift.missing) and drift.backend == NFTABLES and not part.backend
-    if is_choice_open and error is not None and not program.is_unsupported(error):
-        raise error
+    if drift is not None and drift.missing and not part.backend:
+        _require_choice(drift, view)
     drift = _compare_zones(drift, part, view, 0.0)
     if drift is None:
         raise view.find_error(part) or missing_program(part)
     return drift
+
+
+def _require_choice(drift: PartDrift, view: NodeView) -> None:
+    """Raise the error with which iptables could not be listed, which plugins choose if no backend is configured.
+
+    Where the kernel does not support it, rules are written to nftables, but never to the legacy tables.
+    """
+    part = drift.part
+    if part.iptables and view.iptables(part.family, part.iptables[0].table) is None:
+        error = view.find_error(part)
+        if error is not None and (drift.backend == IPTABLES or not program.is_unsupported(error)):
+            raise error
 
 
 def missing_program(part: FirewallPart) -> CniError:

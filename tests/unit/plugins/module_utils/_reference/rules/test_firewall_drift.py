@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import pathlib
@@ -20,10 +21,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables
 from ansible_collections.cni.node.plugins.module_utils._reference.expected_state import RecordedRequests
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rule_drift import find_drift
-from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names, firewall_repair
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.masquerading import describe_all_masquerading
 
 EMPTY = "*nat\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n"
 LOST = "the masquerade rule of 10.1.0.2 is gone"
@@ -194,3 +197,14 @@ def test_an_unspecified_host_ip_counts_as_missing(firewall: Firewall) -> None:
 def test_unusual_port_mappings_are_not_compared(firewall: Firewall, ports: t.Any) -> None:
     firewall.prints(EMPTY)
     assert firewall.lost(MAPPED, ports=ports) is None
+
+
+def test_nothing_is_written_where_only_the_legacy_rules_can_be_listed(
+    firewall: Firewall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = ipaddress.ip_interface("10.1.0.2/16")
+    parts = describe_all_masquerading(Attachment("net", "blue", "eth0"), [address], "")
+    monkeypatch.setattr(iptables, "legacy_table", lambda *dummy: iptables.Table({"POSTROUTING": []}, {}))
+    firewall.prints("", status=1)
+    ((part, error),) = firewall_repair.write_missing(parts)
+    assert (part, error.msg) == (parts[0], "iptables-save -t nat failed")

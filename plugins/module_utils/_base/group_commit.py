@@ -26,7 +26,7 @@ class _Entry(t.Generic[T]):
     def __init__(self, item: T) -> None:
         self.item = item
         self.is_done = False
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
 
 class GroupCommit(t.Generic[T]):
@@ -49,7 +49,7 @@ class GroupCommit(t.Generic[T]):
         """Commit an item, with those of other threads; return when it is committed.
 
         Raises:
-            Exception: The error of this item.
+            BaseException: The error of this item, or the interruption of its commit.
         """
         entry, workers = _Entry(item), current_workers()
         with lend(for_commit=True):
@@ -59,8 +59,15 @@ class GroupCommit(t.Generic[T]):
 
     def _submit(self, entry: _Entry[T], workers: Workers | None) -> None:
         with self._condition:
-            self._waiting.append(entry)
-            self._condition.wait_for(lambda: entry.is_done or not self._is_committing)
+            try:
+                self._waiting.append(entry)
+                self._condition.wait_for(lambda: entry.is_done or not self._is_committing)
+            except BaseException:  # an interruption, after which the caller undoes what it has done
+                if entry in self._waiting:
+                    self._waiting.remove(entry)
+                else:
+                    self._condition.wait_for(lambda: entry.is_done)
+                raise
             if entry.is_done:
                 return
             self._is_committing = True
@@ -73,17 +80,16 @@ class GroupCommit(t.Generic[T]):
             self._commit_group(group)
 
     def _commit_group(self, group: t.Sequence[_Entry[T]]) -> None:
-        errors: t.Mapping[int, Exception] = {}
+        errors: t.Mapping[int, BaseException]
         try:
             errors = self._commit([entry.item for entry in group])
-        except Exception as exc:
+        except BaseException as exc:  # also an interruption, which `submit` raises in each thread
             errors = dict.fromkeys(range(len(group)), exc)
-        finally:
-            with self._condition:
-                for number, entry in enumerate(group):
-                    entry.is_done, entry.error = True, errors.get(number)
-                self._is_committing = False
-                self._condition.notify_all()
+        with self._condition:
+            for number, entry in enumerate(group):
+                entry.is_done, entry.error = True, errors.get(number)
+            self._is_committing = False
+            self._condition.notify_all()
 
 
 def divide(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import signal
 import threading
 import typing as t
 
@@ -30,6 +31,8 @@ class SlowDisk:
         assert self.goes_on.wait(10)
         if "breaks the disk" in items:
             raise OSError("the disk is broken")
+        if "interrupts the commit" in items:
+            raise KeyboardInterrupt
         return {number: ValueError(item) for number, item in enumerate(items) if item.startswith("bad")}
 
     def wait_for_a_commit(self) -> None:
@@ -72,6 +75,30 @@ def test_a_failed_commit_fails_its_group_but_no_later_group(disk: SlowDisk) -> N
     futures = submit_during_commit(disk, "breaks the disk", "a")
     assert [isinstance(future.exception(), OSError) for future in futures.values()] == [False, True, True]
     GroupCommit(disk.commit).submit("later")
+
+
+def test_no_job_of_an_interrupted_commit_succeeds(disk: SlowDisk) -> None:
+    futures = submit_during_commit(disk, "interrupts the commit", "a")
+    assert [isinstance(future.exception(), KeyboardInterrupt) for future in futures.values()] == [False, True, True]
+    GroupCommit(disk.commit).submit("later")
+
+
+def test_an_item_is_not_committed_after_its_thread_was_interrupted(disk: SlowDisk) -> None:
+    commits, waiting = GroupCommit(disk.commit), threading.get_ident()
+
+    def interrupt_the_second() -> None:
+        until(lambda: commits._waiting or None)
+        signal.pthread_kill(waiting, signal.SIGINT)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        pool.submit(commits.submit, "first")
+        until(lambda: disk.groups == [["first"]])
+        pool.submit(interrupt_the_second)
+        with pytest.raises(KeyboardInterrupt):
+            commits.submit("second")
+        disk.goes_on.set()
+        commits.submit("third")
+    assert disk.groups == [["first"], ["third"]]
 
 
 def run(places: int, jobs: t.Iterable[t.Callable[[], None]], most: int = 64) -> None:

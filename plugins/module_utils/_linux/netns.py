@@ -208,19 +208,28 @@ def run_in(descriptor: int, operation: t.Callable[[], T]) -> T:
         OSError: As `run_inside`.
     """
     home = os.open(CURRENT, _OPEN_FLAGS)
+    # An interruption may come from the system call after the kernel has done it.
+    may_be_away = True
     try:
-        syscall.set_network_namespace(descriptor)
         try:
-            return operation()
-        finally:
-            _return_to(home)
+            syscall.set_network_namespace(descriptor)
+        except OSError:
+            may_be_away = False
+            raise
+        return operation()
     finally:
+        if may_be_away:
+            _return_to(home)
         os.close(home)
 
 
 def _return_to(home: int) -> None:
     try:
-        syscall.set_network_namespace(home)
+        try:
+            syscall.set_network_namespace(home)
+        except KeyboardInterrupt:
+            syscall.set_network_namespace(home)
+            raise
     except OSError as exc:
         # Whatever this thread did next, it would do to the wrong namespace. Every run can be ended at any time.
         os.write(2, f"cni.node: cannot return to the node's network namespace: {exc}; the run ends\n".encode())

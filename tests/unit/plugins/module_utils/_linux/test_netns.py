@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, syscall
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.tests.support.descriptors import no_more_files
 from ansible_collections.cni.node.tests.support.error_of import error_of
@@ -99,3 +99,31 @@ def test_exceptions_of_the_other_thread_arrive_unchanged(error: Exception) -> No
     with pytest.raises(type(error)) as caught:
         netns.run_in_new_thread(fail)
     assert caught.value is error
+
+
+@pytest.mark.parametrize("at", ["entering", "returning"])
+def test_a_thread_returns_after_an_interruption_in_a_system_call(monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    calls: list[str] = []
+
+    def interrupt_once(descriptor: int) -> None:
+        calls.append("entering" if descriptor == there else "returning")
+        if calls.count(at) == 1 and calls[-1] == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(syscall, "set_network_namespace", interrupt_once)
+    with netns.open_current() as there, pytest.raises(KeyboardInterrupt):
+        netns.run_in(there, lambda: None)
+    assert calls == ["entering", *["returning"] * (1 if at == "entering" else 2)]
+
+
+def test_a_thread_that_could_not_enter_a_namespace_does_not_return(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def refuse(descriptor: int) -> None:
+        calls.append(descriptor)
+        raise PermissionError
+
+    monkeypatch.setattr(syscall, "set_network_namespace", refuse)
+    with netns.open_current() as there, pytest.raises(PermissionError):
+        netns.run_in(there, lambda: None)
+    assert calls == [there]

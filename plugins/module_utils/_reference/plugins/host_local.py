@@ -111,6 +111,7 @@ class _Allocation:
     def __init__(self, directory: LeaseDirectory, request: PluginRequest) -> None:
         self._directory = directory
         self._container_id, self._ifname = request.attachment.key[1:]
+        self._reserved: list[str] = []
 
     def run(self, sets: t.Sequence[RangeSet], requested: t.Sequence[IpAddress]) -> list[JsonObject]:
         """Return an address of each range set; free them all if one cannot be assigned."""
@@ -126,7 +127,7 @@ class _Allocation:
             if waiting:
                 raise refuse(f"no range set has the requested addresses {', '.join(map(str, waiting))}")
         except CniError:
-            self._free(ips)
+            self._free_reserved()
             raise
         return ips
 
@@ -161,12 +162,13 @@ class _Allocation:
         """Reserve an address, and return whether it was free."""
         if not self._directory.reserve(str(address), self._container_id, self._ifname):
             return False
+        self._reserved.append(str(address))
         self._directory.set_last_reserved(number, str(address))
         return True
 
-    def _free(self, ips: t.Iterable[JsonObject]) -> None:
-        for ip in ips:
-            lease = self._directory.find(ip["address"].partition("/")[0])
+    def _free_reserved(self) -> None:
+        for address in self._reserved:
+            lease = self._directory.find(address)
             if lease is not None and lease.is_of(self._container_id, self._ifname):
                 self._directory.free(lease)
 

@@ -126,6 +126,12 @@ def test_an_add_that_fails_in_a_later_range_set_keeps_no_lease(pools: Pools) -> 
     assert pools.owners() == before
 
 
+def test_an_add_that_cannot_note_its_last_address_keeps_no_lease(pools: Pools, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "dbnet" / "last_reserved_ip.1").mkdir(parents=True)
+    assert error_of(pools.add, ipam=BOTH).code == Code.IO_FAILURE
+    assert pools.owners() == {}
+
+
 REQUESTS: dict[str, JsonObject] = {
     "CNI_ARGS": {"cni_args": {"IP": "10.1.0.3"}},
     "CNI_ARGS with a length": {"cni_args": {"IP": "10.1.0.3/29"}},

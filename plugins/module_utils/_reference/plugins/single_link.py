@@ -145,13 +145,9 @@ class _OnMaster(SingleLink):
                 writer.create_link(first_name, self.name, data, mtu=mtu, mac=mac, parent=parent, netns=descriptor)
 
         def rename(writer: KernelWriter) -> None:
-            ifindex = sandbox.require_link(first_name).ifindex
-            try:
-                writer.rename(ifindex, attachment.ifname)
-            except CniError:
-                writer.remove_link(ifindex)
-                raise
+            writer.rename(sandbox.require_link(first_name).ifindex, attachment.ifname)
 
+        undo.add(lambda: sandbox.remove_link(attachment._replace(ifname=first_name)))
         if netns:
             sandbox.run_inside(attachment, create)
         else:

@@ -15,6 +15,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import NoExecutor, Parameters
+from ansible_collections.cni.node.plugins.module_utils._linux.links import kernel_writer
+from ansible_collections.cni.node.plugins.module_utils._linux.links.kernel_writer import KernelWriter
+from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import ALWAYS, BuiltinExecutor
 from ansible_collections.cni.node.tests.support import state
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, links
 
@@ -306,3 +311,30 @@ def test_cni_netns_override_allows_the_plugins_own_namespace(executables: Execut
 def test_another_cni_netns_override_allows_nothing(executables: Executables, value: str) -> None:
     own = {"CNI_NETNS": "/proc/self/ns/net", "CNI_NETNS_OVERRIDE": value}
     assert "is the node's own network namespace" in executables.refusal("ADD", BRIDGE, **own)["msg"]
+
+
+def test_the_gateway_of_a_vlan_that_an_add_has_left_half_made_is_completed(
+    blue: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports: list[int] = []
+    # This kernel may be without VLANs of bridges.
+    monkeypatch.setattr(kernel_writer, "vlan_filtering_data", bytes)
+    monkeypatch.setattr(KernelWriter, "remove_vlan", lambda *dummy: None)
+    monkeypatch.setattr(KernelWriter, "add_vlan", lambda self, ifindex, vlan, is_access: ports.append(ifindex))
+    executor = BuiltinExecutor(NoExecutor(), ALWAYS)
+    keys = {**BRIDGE, "cniVersion": "1.0.0", "name": "net", "vlan": 5, "isGateway": True}
+
+    def run(command: str) -> None:
+        attachment = Attachment("net", "blue", "eth0", str(blue.path))
+        executor.execute("bridge", json.dumps(keys).encode(), Parameters(command, attachment))
+
+    run("ADD")
+    run("DEL")
+    subprocess.run(["ip", "link", "set", "cni0.5", "down"], check=True)
+    ports.clear()
+    run("ADD")
+    assert "UP" in links()["cni0.5"]["flags"]
+    assert links()[links()["cni0.5"]["link"]]["ifindex"] in ports
+    run("DEL")
+    run("ADD")
+    assert len(ports) == 3

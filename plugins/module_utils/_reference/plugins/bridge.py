@@ -39,7 +39,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.interface_plugin import InterfacePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.rules import RulePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
-from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 from ansible_collections.cni.node.plugins.module_utils._reference.plugins.bridge_config import BridgeConfig, read_config
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
     FirewallPart,
@@ -47,7 +46,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.masquerading import describe_all_masquerading
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.spoof_checking import describe_spoof_checking
-from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces, writing
+from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces, own_links, writing
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import (
     ExpectedAddress,
@@ -184,22 +183,20 @@ class _Addition:
         """Return the link with the addresses of a VLAN's gateways, which is one end of a veth pair; create it if needed."""
         name = self._config.vlan_gateway
         link = rtnetlink.link(name)
-        if link is not None:
+        if link is None:
+            try:
+                self._writer.create_veth(veth_pair.random_name(), name, mtu=bridge.mtu, master=bridge.ifindex)
+            except CniError:
+                if rtnetlink.link(name) is None:  # otherwise, the ADD of another container has just created it
+                    raise
+            link = sandbox.require_link(name)
+        port = own_links.find_peer(link, rtnetlink.link_by_index(link.peer))
+        if link.is_up or port is None:
             return link
-        port = veth_pair.random_name()
-        try:
-            self._writer.create_veth(port, name, mtu=bridge.mtu, master=bridge.ifindex)
-        except CniError:
-            # The ADD of another container may have just created it, and not have set it up yet.
-            link = rtnetlink.link(name)
-            other_end = rtnetlink.link_by_index(link.peer) if link and link.kind == VETH else None
-            if other_end is None:
-                raise
-            port = other_end.name
-        router_advertisements.ignore(port)
-        index = sandbox.require_link(port).ifindex
-        writing.set_port(self._writer, index, self._config.describe_gateway_port(port), bridge)
-        self._writer.set_up(sandbox.require_link(name).ifindex)
+        # New, or left so by an ADD that failed, was killed, or has not set it up yet.
+        router_advertisements.ignore(port.name)
+        writing.set_port(self._writer, port.ifindex, self._config.describe_gateway_port(port.name), bridge)
+        self._writer.set_up(link.ifindex)
         return sandbox.require_link(name)
 
 

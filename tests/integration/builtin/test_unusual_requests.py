@@ -14,6 +14,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import NoExecutor, Parameters
@@ -338,3 +339,22 @@ def test_the_gateway_of_a_vlan_that_an_add_has_left_half_made_is_completed(
     run("DEL")
     run("ADD")
     assert len(ports) == 3
+
+
+def test_a_bridge_keeps_its_mac_although_the_first_add_could_not_set_it(
+    blue: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor, macs = BuiltinExecutor(NoExecutor(), ALWAYS), list[str]()
+    request = json.dumps({**BRIDGE, "cniVersion": "1.0.0", "name": "net", "isGateway": True}).encode()
+    parameters = Parameters("ADD", Attachment("net", "blue", "eth0", str(blue.path)))
+
+    def set_mac(writer: KernelWriter, ifindex: int, mac: str) -> None:
+        macs.append(mac)
+        if len(macs) == 1:
+            raise CniError(Code.IO_FAILURE, "no")
+
+    monkeypatch.setattr(KernelWriter, "set_mac", set_mac)
+    with pytest.raises(CniError):
+        executor.execute("bridge", request, parameters)
+    executor.execute("bridge", request, parameters)
+    assert len(macs) == 2

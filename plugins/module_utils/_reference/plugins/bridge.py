@@ -225,9 +225,10 @@ def _ensure_address(writer: KernelWriter, link: Link, wanted: IpInterface, force
             advice = 'set "forceAddress": true to replace it'
             raise refuse(f"{link.name} has the address {other}, not {wanted}", advice)
         writer.remove_address(link.ifindex, other)
-    writer.add_address(link.ifindex, wanted, finds_duplicates=True)
-    # Otherwise its MAC, which containers know as that of their gateway, would change with its ports.
+    # Otherwise its MAC, which containers know as that of their gateway, would change with its ports. The address comes last, as
+    # the next ADD takes a link that has it for complete.
     writer.set_mac(link.ifindex, link.mac)
+    writer.add_address(link.ifindex, wanted, finds_duplicates=True)
 
 
 def _complete_gateways(given: Addressing, attachment: Attachment, *, is_default: bool) -> None:

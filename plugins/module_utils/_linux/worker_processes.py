@@ -51,6 +51,7 @@ class _Child(t.Generic[S, R]):
 
     def __init__(self, run: t.Callable[[S], R], share: S) -> None:
         reader, writer = os.pipe()
+        parent = os.getpid()
         try:
             self._pid = os.fork()
         except OSError:
@@ -58,7 +59,7 @@ class _Child(t.Generic[S, R]):
             os.close(writer)
             raise
         if self._pid == 0:
-            _run_in_child(run, share, writer)
+            _run_in_child(run, share, writer, parent)
         os.close(writer)
         self._reader = os.fdopen(reader, "rb")
         self._has_ended = False
@@ -88,8 +89,7 @@ class _Child(t.Generic[S, R]):
         return status
 
 
-def _run_in_child(run: t.Callable[[S], R], share: S, writer: int) -> t.NoReturn:
-    parent = os.getppid()
+def _run_in_child(run: t.Callable[[S], R], share: S, writer: int, parent: int) -> t.NoReturn:
     status = 1
     try:
         syscall.end_with_parent()

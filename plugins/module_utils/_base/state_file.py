@@ -131,4 +131,4 @@ def require_shape(value: t.Any, shape: Shape, place: str = "") -> None:
 
 def _has_type(value: t.Any, kind: type) -> bool:
     """Return whether a value has a type; a boolean is no integer, and an integer is a number, too."""
-    return type(value) is kind or (kind is float and type(value) is int)
+    return isinstance(value, (int, float) if kind is float else kind) and isinstance(value, bool) is (kind is bool)

@@ -115,7 +115,7 @@ def require_foreign(path: str, *, allow_own: bool = False) -> None:
         allow_own: Accept the node's own.
 
     Raises:
-        CniError: ``INVALID_ENVIRONMENT``.
+        CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` as `is_foreign`.
     """
     try:
         status = os.stat(path)

@@ -28,8 +28,21 @@ _RTM_DELQDISC, _RTM_GETQDISC, _RTM_GETTFILTER = 37, 38, 46
 _TCA_KIND, _TCA_OPTIONS = 1, 2
 _TCA_TBF_PARMS, _TCA_TBF_RATE64 = 1, 4
 _TCA_ACT_KIND, _TCA_ACT_OPTIONS, _TCA_MIRRED_PARMS = 1, 2, 2
-# The attribute with the actions, by the kind of a filter.
-_ACTIONS = {"basic": 3, "bpf": 1, "cgroup": 1, "flow": 9, "flower": 3, "fw": 4, "matchall": 2, "route": 6, "u32": 7}
+# The attribute with the actions, by the kind of a filter; rsvp and tcindex are those of kernels before 6.3.
+_ACTIONS = {
+    "basic": 3,
+    "bpf": 1,
+    "cgroup": 1,
+    "flow": 9,
+    "flower": 3,
+    "fw": 4,
+    "matchall": 2,
+    "route": 6,
+    "rsvp": 6,
+    "rsvp6": 6,
+    "tcindex": 7,
+    "u32": 7,
+}
 _EGRESS_REDIRECT = 1
 _TC_H_ROOT = 0xFFFFFFFF
 # The qdisc ingress or clsact, and its filters for what the link receives.

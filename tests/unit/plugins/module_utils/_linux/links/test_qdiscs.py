@@ -18,6 +18,8 @@ KIND, OPTIONS = 1, 2
 EGRESS_REDIRECT, EGRESS_MIRROR = 1, 2
 # The kinds of filters, and their attribute with the actions: linux/pkt_cls.h.
 FILTERS = {"u32": 7, "matchall": 2, "flower": 3, "basic": 3, "bpf": 1, "fw": 4, "cgroup": 1, "flow": 9, "route": 6}
+# Kernels before 6.3 have these, too.
+FILTERS |= {"rsvp": 6, "rsvp6": 6, "tcindex": 7}
 
 
 def _action(kind: str, direction: int, ifindex: int) -> bytes:

@@ -59,7 +59,11 @@ class AnyCaseObject(JsonObject):
         return {name.lower(): name for name, value in self.items() if value is not None}
 
     def get(self, key: str, default: t.Any = None) -> t.Any:
-        return super().get(self.find_key(key), default)
+        value = super().get(key)
+        if value is not None:
+            return value
+        other = self._by_lower_case.get(key.lower())
+        return super().get(key, default) if other is None else super().get(other)
 
     def __contains__(self, key: object) -> bool:
         return super().__contains__(self.find_key(str(key)))

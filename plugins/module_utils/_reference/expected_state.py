@@ -217,8 +217,8 @@ def _add(state: dict[t.Hashable, Resource], changes: t.Iterable[Resource]) -> No
         key = _identity(change)
         former = state.get(key)
         if isinstance(former, ExpectedLink) and isinstance(change, ExpectedLink):
-            defaults, values = ExpectedLink._field_defaults, change._asdict().items()
-            change = former._replace(**{name: each for name, each in values if each != defaults.get(name, each)})
+            properties = zip(former, change, ExpectedLink("", change.inside))
+            change = ExpectedLink._make(old if new == default else new for old, new, default in properties)
         state[key] = change
 
 

@@ -56,8 +56,10 @@ def _find_stranger(
     expected: resources.Resource, node: Node, inside: t.Mapping[str, Link] | None, netns: str
 ) -> t.Iterator[Difference]:
     """Yield a difference if another link of the node has the name of one that the attachment has."""
+    if not isinstance(expected, _NAMED):
+        return
     kind = _expected_kind(expected)
-    link = node.link(expected.name) if kind and isinstance(expected, _NAMED) else None
+    link = node.link(expected.name) if kind else None
     if link is None:
         return
     if link.kind != kind:
@@ -71,11 +73,11 @@ def _find_stranger(
         yield Difference(expected, what, False, link)
 
 
-def _expected_kind(expected: resources.Resource) -> str:
+def _expected_kind(expected: resources.ExpectedLink | resources.Bridge | resources.Ifb) -> str:
     """Return the kind that a link of the node must have; an empty string if it may have any."""
     if isinstance(expected, resources.ExpectedLink):
         return expected.kind
-    return {resources.Bridge: BRIDGE, resources.Ifb: IFB}.get(type(expected), "")
+    return BRIDGE if isinstance(expected, resources.Bridge) else IFB
 
 
 def _compare_bridge(expected: resources.Bridge, node: Node) -> t.Iterator[Difference]:

@@ -124,6 +124,7 @@ from ansible.errors import AnsibleFilterError
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.plugin_utils._host_results import require_names
 
 
 def node_subnets(
@@ -142,7 +143,8 @@ def node_subnets(
     from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import make_partition
     from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import node_subnets as parts_of
 
-    names = _names(hosts, "hosts")
+    names = require_names("node_subnets", "hosts", hosts)
+    taken = require_names("node_subnets", "reserved", reserved or [])
     known = {} if assigned is None else assigned
     if not isinstance(known, collections.abc.Mapping):
         raise AnsibleFilterError(
@@ -154,9 +156,7 @@ def node_subnets(
         raise AnsibleFilterError(f"node_subnets: prefix: {prefix!r}; expected: a number") from None
     own = {str(host): part for host, part in known.items()}
     try:
-        partition = make_partition(
-            str(cluster), length, shared=_flag(shared, "shared"), reserved=_names(reserved or [], "reserved")
-        )
+        partition = make_partition(str(cluster), length, shared=_flag(shared, "shared"), reserved=taken)
         if file:
             parts = AssignmentsFile(str(file)).update(
                 str(partition.full_range),
@@ -168,12 +168,6 @@ def node_subnets(
         return {host: partition.make_range(part) if partition.shared else part for host, part in parts.items()}
     except CniError as exc:
         raise AnsibleFilterError(f"node_subnets: {exc}") from None
-
-
-def _names(value: object, what: str) -> list[str]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
-        raise AnsibleFilterError(f"node_subnets: {what}: {value!r}; expected: a list of names")
-    return [str(name) for name in value]
 
 
 def _flag(value: object, what: str) -> bool:

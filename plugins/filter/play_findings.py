@@ -95,6 +95,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.cni.node.plugins.plugin_utils._host_results import require_hosts, require_names
 from ansible_collections.cni.node.plugins.plugin_utils._play_variables import PlayVariables, are_equal
 
 Findings = dict[str, list[str]]
@@ -125,29 +126,22 @@ def play_findings(
     given_on: str = "",
     compared: bool = True,
 ) -> Findings:
-    if not isinstance(hostvars, collections.abc.Mapping):
-        raise AnsibleFilterError("play_findings: expected a dictionary of host names to variables, such as hostvars")
-    play_hosts, other_nodes = _names(hosts, "hosts"), _names(nodes or [], "nodes")
+    variables_of, play_hosts = require_hosts("play_findings", hostvars, hosts)
+    other_nodes = require_names("play_findings", "nodes", nodes or [])
     if given is not None and not isinstance(given, collections.abc.Mapping):
         raise AnsibleFilterError("play_findings: given: expected a dictionary of variables")
     others = (play_hosts, other_nodes, given, given_on, names, compared)
     for kept in _kept:
         if kept.is_for(hostvars, others):
             return kept.findings
-    task_names = dict.fromkeys(_names(names or [], "names"))
-    variables = PlayVariables(hostvars, play_hosts, {**task_names, **(given or {})}, str(given_on))
+    task_names = dict.fromkeys(require_names("play_findings", "names", names or []))
+    variables = PlayVariables(variables_of, play_hosts, {**task_names, **(given or {})}, str(given_on))
     errors = variables.errors()
     colliding, warnings = variables.collisions(sorted({*play_hosts, *other_nodes})) if compared else ([], [])
     findings = {"errors": errors or colliding, "warnings": warnings}
     if multiprocessing.parent_process() is not None:
         _kept[:] = [_Kept(hostvars, others, findings)]
     return findings
-
-
-def _names(value: object, what: str) -> list[str]:
-    if not isinstance(value, (list, tuple)):
-        raise AnsibleFilterError(f"play_findings: {what}: expected a list of names")
-    return [str(name) for name in value]
 
 
 class FilterModule:

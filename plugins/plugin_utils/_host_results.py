@@ -5,7 +5,7 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The input of filters that combine variables of several hosts."""
+"""The hosts that filters get, and their variables."""
 
 from __future__ import annotations
 
@@ -26,6 +26,19 @@ def require_hosts(name: str, hostvars: object, hosts: object) -> tuple[t.Mapping
     """
     if not isinstance(hostvars, collections.abc.Mapping):
         raise AnsibleFilterError(f"{name}: expected a dictionary of host names to variables, such as hostvars")
-    if isinstance(hosts, (str, bytes, collections.abc.Mapping)) or not isinstance(hosts, collections.abc.Iterable):
-        raise AnsibleFilterError(f"{name}: hosts: expected a list of host names")
-    return hostvars, list(map(str, hosts))
+    return hostvars, require_names(name, "hosts", hosts)
+
+
+def require_names(name: str, option: str, value: object) -> list[str]:
+    """Return the names that are given for an option of a filter.
+
+    Raises:
+        AnsibleFilterError: The value is not a list of names.
+    """
+    is_list = isinstance(value, collections.abc.Iterable) and not isinstance(
+        value, (str, bytes, collections.abc.Mapping)
+    )
+    names = list(t.cast("t.Iterable[object]", value)) if is_list else [None]
+    if not all(isinstance(each, str) for each in names):
+        raise AnsibleFilterError(f"{name}: {option}: {value!r}; expected: a list of names")
+    return list(map(str, names))

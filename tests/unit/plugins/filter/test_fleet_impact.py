@@ -123,7 +123,9 @@ def test_the_summary_names_at_most_twenty_nodes() -> None:
 
 @pytest.mark.parametrize(("hostvars", "hosts"), [(None, []), ([], []), ({}, "one"), ({}, {}), ({}, None)], ids=str)
 def test_arguments_of_another_type_are_refused(hostvars: object, hosts: object) -> None:
-    with pytest.raises(AnsibleFilterError, match=r"fleet_impact: (hosts: )?expected a "):
+    with pytest.raises(
+        AnsibleFilterError, match=r"fleet_impact: (hosts: .+; expected: a list of names|expected a dictionary)"
+    ):
         fleet_impact(hostvars, hosts, "predicted")
 
 

@@ -226,7 +226,9 @@ def test_an_unrendered_template_is_not_compared_as_a_value() -> None:
     assert (findings["errors"], [warning[:9] for warning in findings["warnings"]]) == ([], ["one: its "])
 
 
-@pytest.mark.parametrize("arguments", [(None, []), ({}, "one"), ({}, [], "two"), ({}, [], [], "x")], ids=str)
+@pytest.mark.parametrize(
+    "arguments", [(None, []), ({}, "one"), ({}, [None]), ({}, [], "two"), ({}, [], [], "x")], ids=str
+)
 def test_arguments_of_another_form_are_refused(arguments: tuple[t.Any, ...]) -> None:
     with pytest.raises(AnsibleFilterError, match="play_findings: "):
         play_findings(*arguments)

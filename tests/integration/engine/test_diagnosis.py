@@ -629,14 +629,100 @@ def test_a_rule_that_drops_a_packet_is_not_explained_by_a_lost_address(node: Eng
         assert (step.check, step.needed) == (Check.FIREWALL, "a rule that accepts the packet before it")
 
 
+IN_NFTABLES = (BRIDGE[0], {**reference_networks.PORTMAP, "backend": "nftables"})
+_JUMP, _NFT_JUMP = "CNI-HOSTPORT-DNAT", "the chain hostports of ip cni_hostport"
+
+
 @pytest.mark.parametrize(("hook", "source", "other"), [("PREROUTING", "client", "node"), ("OUTPUT", "node", "client")])
+@pytest.mark.parametrize("plugins", [BRIDGE, IN_NFTABLES], ids=["iptables", "nftables"])
 def test_a_port_is_forwarded_without_the_rules_for_other_packets(
-    node: EngineNode, hook: str, source: str, other: str
+    node: EngineNode, plugins: t.Sequence[JsonObject], hook: str, source: str, other: str
 ) -> None:
-    with site(node, *BRIDGE) as made:
-        made.run(f"iptables -t nat -F {hook}")
+    with site(node, *plugins) as made:
+        is_nftables = plugins is IN_NFTABLES
+        made.run(f"nft flush chain ip cni_hostport {hook.lower()}" if is_nftables else f"iptables -t nat -F {hook}")
+        jump = f"{hook.lower()} to {_NFT_JUMP}" if is_nftables else f"{hook} to {_JUMP}"
         for dry_run in (True, False):
             lost = made.diagnose(source, MAPPED, dry_run=dry_run).broken
             assert lost is not None
-            assert lost.found.endswith(f"the jump from {hook} to CNI-HOSTPORT-DNAT is gone")
+            assert lost.found.endswith(f"the jump from {jump} is gone"), lost
             assert made.diagnose(other, MAPPED, dry_run=dry_run).broken is None
+
+
+WITHOUT_ROUTES = reference_networks.host_local(*SUBNETS)
+MASQUERADES_ALL = (
+    reference_networks.bridge(ipam=WITHOUT_ROUTES, isGateway=True),
+    {**reference_networks.PORTMAP, "masqAll": True},
+)
+LOSE_PORT_MASQUERADING = (
+    "iptables -t nat -S POSTROUTING | grep portfwd | sed -n 's/^-A/iptables -t nat -D/p' | sh; "
+    "nft flush chain ip cni_hostport masquerading || true"
+)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "source", "is_bridge_filtered", "loss", "expected"),
+    [
+        (BRIDGE, "client", False, LOSE_PORT_MASQUERADING, Check.MASQUERADE),
+        (BRIDGE, "client", True, LOSE_PORT_MASQUERADING, None),
+        (BRIDGE, "node", False, LOSE_PORT_MASQUERADING, None),
+        (BRIDGE, "web", False, LOSE_PORT_MASQUERADING, Check.MASQUERADE),
+        (PTP, "client", False, LOSE_PORT_MASQUERADING, None),
+        (MASQUERADES_ALL, NEIGHBOUR[4], False, LOSE_PORT_MASQUERADING, Check.MASQUERADE),
+        (MASQUERADES_ALL, NEIGHBOUR[4], False, "true", None),
+        # portmap masquerades only what a container sends to itself there.
+        (IN_NFTABLES, "client", False, "true", Check.WAY_BACK),
+        (IN_NFTABLES, "client", True, LOSE_PORT_MASQUERADING, None),
+        (IN_NFTABLES, "web", False, LOSE_PORT_MASQUERADING, Check.MASQUERADE),
+    ],
+)
+def test_a_lost_masquerade_rule_of_a_mapped_port_is_named_exactly_where_the_answer_needs_it(
+    node: EngineNode,
+    plugins: t.Sequence[JsonObject],
+    source: str,
+    is_bridge_filtered: bool,
+    loss: str,
+    expected: Check | None,
+) -> None:
+    with site(node, *plugins) as made:
+        made.run(f"sysctl -qw net.bridge.bridge-nf-call-iptables={int(is_bridge_filtered)}; {loss}")
+        netns = {"node": "/proc/thread-self/ns/net", NEIGHBOUR[4]: "/run/netns/neighbour"}
+        assert connects(pathlib.Path(netns.get(source, f"/run/netns/{source}"))) is (expected is None)
+        for dry_run in (True, False):
+            step = made.diagnose(source, MAPPED, dry_run=dry_run).broken
+            assert (step.check if step is not None else None) is expected, step
+            assert expected is not Check.MASQUERADE or (step is not None and step.command == "run cni.node.repair")
+
+
+def connects(at: pathlib.Path) -> bool:
+    """Return whether a connection from a network namespace to the mapped port is accepted."""
+    with inside(at):
+        try:
+            socket.create_connection((NODE[4], HOST_PORT), timeout=TIMEOUT).close()
+        except OSError:
+            return False
+        return True
+
+
+@pytest.mark.parametrize(
+    ("commands", "needed"),
+    [
+        (
+            "iptables -t nat -F POSTROUTING; iptables -I FORWARD -s {client} -j DROP",
+            "a rule that accepts the packet before it",
+        ),
+        (
+            "iptables -t nat -F POSTROUTING; iptables -P FORWARD DROP; iptables -F FORWARD",
+            "what the attachment has lost: the jump from FORWARD to CNI-FORWARD is gone",
+        ),
+    ],
+    ids=["masquerade rule", "accepting rule"],
+)
+def test_only_a_lost_rule_that_lets_packets_pass_explains_one_that_drops_them(
+    node: EngineNode, commands: str, needed: str
+) -> None:
+    with site(node, *BRIDGE, reference_networks.FIREWALL) as made:
+        made.run(commands)
+        step = made.diagnose("client", OUTSIDE).broken
+        assert step is not None
+        assert (step.check, step.needed) == (Check.FIREWALL, needed)

@@ -33,6 +33,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step impo
     Step,
     broken,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.translation import UnreplacedSource
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.walk import BRIDGED_RULES, Way, filters_bridges
 
 
@@ -100,13 +101,14 @@ class Examination:
         self._evidence = self._find_evidence(place, packet)
         if self._evidence is not None:
             packet = self._evidence.packet
-        delivery = yield from self._walk(place, packet)
+        way = Way(self._places, self._evidence)
+        delivery = yield from self._walk(way, place, packet)
         if delivery is None:
             return
         if delivery.place is None:
             self.leaving = delivery.packet
         yield from check_delivery(delivery, self._evidence)
-        yield from (step._replace(is_back=True) for step in self._walk_back(place, packet, delivery))
+        yield from self._walk_back(place, packet, delivery, way.unreplaced)
         yield from self._conclude(delivery)
 
     def _packet(self) -> Packet:
@@ -198,8 +200,7 @@ class Examination:
         begin, ending = f"{self._end.port}->", f"/{self._end.protocol}"
         return any(begin in port and port.endswith(ending) for port in record.requested_ports)
 
-    def _walk(self, place: Place | None, packet: Packet) -> t.Generator[Step, None, Delivery | None]:
-        way = Way(self._places, self._evidence)
+    def _walk(self, way: Way, place: Place | None, packet: Packet) -> t.Generator[Step, None, Delivery | None]:
         if place is not None:
             return (yield from way.from_process(place, packet))
         node, link = self._places.node, self._find_arrival(packet)
@@ -209,8 +210,24 @@ class Examination:
         yield node.ok(Check.ROUTE, f"packets from {packet.source} arrive on {link.name}")
         return (yield from way.from_link(node, link, packet))
 
-    def _walk_back(self, place: Place | None, packet: Packet, delivery: Delivery) -> t.Iterator[Step]:
-        """Yield the steps of the answer."""
+    def _walk_back(
+        self, place: Place | None, packet: Packet, delivery: Delivery, unreplaced: UnreplacedSource | None
+    ) -> t.Iterator[Step]:
+        """Yield the steps of the answer.
+
+        A source that was not replaced is broken if the answer is lost, and the answer to the replaced one is not.
+        """
+        needs_other_source = False
+        if unreplaced is not None:
+            expected = delivery._replace(packet=delivery.packet._replace(source=unreplaced.expected))
+            needs_other_source = not any(map(_is_broken, self._follow_answer(place, packet, expected)))
+        for step in self._follow_answer(place, packet, delivery):
+            if unreplaced is not None and needs_other_source and _is_broken(step):
+                yield unreplaced.step
+                return
+            yield step._replace(is_back=True)
+
+    def _follow_answer(self, place: Place | None, packet: Packet, delivery: Delivery) -> t.Iterator[Step]:
         node, answering, delivered = self._places.node, delivery.place, delivery.packet
         if delivery.link is None or delivered.source is None:
             return
@@ -287,3 +304,7 @@ class Examination:
         if self._sent is not None:
             found = f"connection tracking does not have the packet for {target} that was sent"
             yield node.unknown(Check.ANSWER, f"{found}: it did not arrive, or it is not tracked")
+
+
+def _is_broken(step: Step) -> bool:
+    return step.state is State.BROKEN

@@ -36,6 +36,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference import attachm
 from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import AttachmentDrift
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import port_mapping
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_drift import PartDrift
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import MissingRule, Purpose
 from ansible_collections.cni.node.plugins.module_utils._reference.state import own_links
 
 
@@ -111,9 +113,20 @@ class NodePlaces:
             return attachment_drift.compare(record, self._view)
         return AttachmentDrift()
 
-    def list_lost_rules(self, record: Record) -> tuple[str, ...]:
-        """Return the drift of the node's firewall from the record of an attachment."""
-        return self.find_drift(record).rules.messages
+    def compare_rules(self, record: Record, purpose: Purpose, address: IpAddress) -> list[PartDrift]:
+        """Return the comparisons of those rules that serve a purpose for an address of an attachment."""
+        return [
+            each
+            for each in self.find_drift(record).rules.parts
+            if purpose in each.part.purposes
+            and each.part.family == address.version
+            and each.part.address in ("", str(address))
+        ]
+
+    def find_lost_rules(self, record: Record, purpose: Purpose, address: IpAddress) -> list[MissingRule]:
+        """Return the missing ones of the rules that serve a purpose for an address of an attachment."""
+        drifts = self.compare_rules(record, purpose, address)
+        return [missing for drift in drifts for missing in drift.find_missing(purpose)]
 
     def _find(self, place: Place, number: int) -> Place | None:
         """Return the namespace that another one knows by a number."""

@@ -15,6 +15,9 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
 
+# What to do when an attachment has lost something.
+REPAIR = "run cni.node.repair"
+
 
 class State(str, enum.Enum):
     """The state of a step."""

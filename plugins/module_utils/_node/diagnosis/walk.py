@@ -14,20 +14,16 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
-from ansible_collections.cni.node.plugins.module_utils._base.json_text import any_case
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.route_lookup import RouteAnswer
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.delivery import Delivery, find_listeners
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.delivery import Delivery
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.node_places import (
     Container,
     NodePlaces,
     find_bridge,
-    has_flag,
     list_addresses,
     list_ips,
-    list_mappings,
-    list_plugins,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.packet import Packet
 from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.place import Place
@@ -41,15 +37,17 @@ from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.segment i
     is_child,
     require_usable,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import Check, Step
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names, port_mapping
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.step import REPAIR, Check, Step
+from ansible_collections.cni.node.plugins.module_utils._node.diagnosis.translation import (
+    ARRIVED,
+    SENT,
+    AddressTranslation,
+    UnreplacedSource,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import Purpose, main_messages
 
 # A packet that passes more network namespaces goes round in circles.
 _MOST_HOPS = 16
-_REPAIR = "run cni.node.repair"
-# The chains of iptables that translate packets to the node's own ports: those that arrive, and those of its processes.
-_ARRIVED, _SENT = "PREROUTING", "OUTPUT"
 BRIDGED_RULES = {4: "net/bridge/bridge-nf-call-iptables", 6: "net/bridge/bridge-nf-call-ip6tables"}
 
 
@@ -69,14 +67,18 @@ class Way:
     ) -> None:
         self._places, self._evidence, self._answered = places, evidence, answered
         self._is_back = answered is not None
-        self._translation = evidence.translation if evidence is not None else None
+        self._translation = AddressTranslation(places, evidence, answered)
         self._pending: tuple[Step, ...] = ()
-        self._mapped: Record | None = None  # the attachment to whose mapped port the packet goes
+
+    @property
+    def unreplaced(self) -> UnreplacedSource | None:
+        """The source that the packet has kept, although the node should have replaced it; None without such a one."""
+        return self._translation.unreplaced
 
     def from_process(self, place: Place, packet: Packet) -> Walk:
         """Yield the steps of a packet that a process sends, and return where it comes; None if it is lost."""
         if self._answered is None:
-            packet = yield from self._translate(place, packet, _SENT)
+            packet = yield from self._translation.replace_destination(place, packet, SENT)
         is_from_loopback = packet.source is not None and packet.source.is_loopback
         # The kernel decides again after a translation, from whatever address.
         answer = place.route(packet.destination, None if is_from_loopback else packet.source)
@@ -95,7 +97,7 @@ class Way:
         yield place.ok(Check.ROUTE, _describe_route(packet.destination, answer, link))
         yield from self.check_rules(place, None)
         yield from self._check_link_to_container(place, packet, link)
-        packet = yield from self._masquerade(place, link, packet)
+        packet = yield from self._translation.replace_source(place, link, packet)
         end = yield from self._cross(place, link, answer.gateway or packet.destination)
         return (yield from self._go_on(end, packet, frozenset()))
 
@@ -109,12 +111,14 @@ class Way:
                 return None
             if isinstance(end, Outside):
                 yield from self._pending
+                if self.unreplaced is not None:
+                    yield self.unreplaced.step
                 return Delivery(packet, None, passed, end.link)
             place, link = end.place, end.link
             passed |= {place.inode}
             yield from self.check_rules(place, is_routed=False)
             received = packet
-            packet = yield from self._translate(place, packet, _ARRIVED)
+            packet = yield from self._translation.replace_destination(place, packet, ARRIVED)
             answer = place.route(packet.destination, packet.source, link.ifindex)
             if not answer.kind:
                 yield self._not_routed(place, link, packet, answer)
@@ -131,7 +135,7 @@ class Way:
             yield place.ok(Check.ROUTE, _describe_route(packet.destination, answer, out))
             yield from self.check_rules(place, is_routed=True)
             yield from self._check_link_to_container(place, packet, out)
-            packet = yield from self._masquerade(place, out, packet)
+            packet = yield from self._translation.replace_source(place, out, packet)
             next_hop = answer.gateway or packet.destination
             is_translated = packet.destination != received.destination
             stays = out == link and out.kind == BRIDGE and is_translated and filters_bridges(place, next_hop)
@@ -174,115 +178,25 @@ class Way:
     def _describe_drop(self, place: Place, drop: Drop) -> Step:
         needed, command = "a rule that accepts the packet before it", drop.command
         if place.is_node:
-            drift = [message for record in self._list_ends() for message in self._places.list_lost_rules(record)]
-            if drift:
-                needed, command = f"what the attachment has lost: {drift[0]}", _REPAIR
+            missing = [
+                rule
+                for record, address in self._list_ends()
+                for rule in self._places.find_lost_rules(record, Purpose.FORWARDING, address)
+            ]
+            lost = main_messages(missing)
+            if lost:
+                needed, command = f"what the attachment has lost: {lost[0]}", REPAIR
         if drop.is_firewalld:
             needed = "a zone or policy of firewalld that accepts the packet"
         return place.broken(Check.FIREWALL, f"dropped by: {drop.text}", needed, command)
 
-    def _list_ends(self) -> t.Iterator[Record]:
+    def _list_ends(self) -> t.Iterator[tuple[Record, IpAddress]]:
+        """Yield the attachments between which the packet goes, each with its address."""
         evidence = t.cast(Evidence, self._evidence)
         packet, translation = evidence.packet, evidence.translation
         addresses = {packet.source, packet.destination, translation.destination if translation else None}
-        return (record for record in self._places.records if addresses.intersection(list_addresses(record)))
-
-    def _translate(self, place: Place, packet: Packet, hook: str) -> t.Generator[Step, None, Packet]:
-        """Yield where the node sends a packet for a port of its own, or an answer, and return the packet after that.
-
-        Args:
-            hook: The chain that translates it.
-        """
-        if not place.is_node:
-            return packet
-        if self._answered is not None:
-            sent, delivered = self._answered
-            # The source is replaced after the routing decision.
-            back = packet._replace(destination=t.cast(IpAddress, sent.source), port=sent.source_port)
-            return back if packet.destination == delivered.source else packet
-        seen = self._translation
-        if seen is not None and (seen.destination, seen.port) != (packet.destination, packet.port):
-            changed = packet._replace(destination=seen.destination, port=seen.port)
-            yield place.ok(Check.HOST_PORT, f"{packet} is forwarded to {changed}")
-            return changed
-        mapping = self._find_mapping(place, packet)
-        return (yield from self._map_port(place, packet, hook, *mapping)) if mapping is not None else packet
-
-    def _find_mapping(self, place: Place, packet: Packet) -> tuple[Record, port_mapping.Mapping] | None:
-        """Return the mapping of the node's port to which a packet goes, and whose it is."""
-        if not place.has_address(packet.destination) or find_listeners(place, packet):
-            return None
         for record in self._places.records:
-            for mapping in list_mappings(record):
-                is_port = (mapping.host_port, mapping.protocol) == (packet.port, packet.protocol)
-                is_here = mapping.is_of(packet.destination.version) and mapping.host in ("", str(packet.destination))
-                if is_port and is_here:
-                    return record, mapping
-        return None
-
-    def _map_port(
-        self, place: Place, packet: Packet, hook: str, record: Record, mapping: port_mapping.Mapping
-    ) -> t.Generator[Step, None, Packet]:
-        """Yield whether the rules that map a port exist, and return the packet as they forward it."""
-        addresses = list_addresses(record)
-        address = next((each for each in addresses if each.version == packet.destination.version), None)
-        others = [str(each) for each in addresses if each != address]
-        # A rule that masquerades does not keep the packet from being forwarded.
-        lost = [each for each in self._list_lost_mapping(record) if "masquerade" not in each]
-        others += [f"from {other} " for other in firewall_names.PORTS_HOOKS if other != hook]
-        drift = [each for each in lost if not any(other in each for other in others)]
-        where = f"port {packet.port}/{packet.protocol} is mapped to {record.attachment.container_id}"
-        if drift or self._translation is not None:
-            found = f"{where}, but not forwarded: {drift[0] if drift else 'another rule comes before those of portmap'}"
-            yield place.broken(Check.HOST_PORT, found, "the rules of portmap", _REPAIR)
-        if address is None:
-            return packet
-        yield place.unknown(Check.HOST_PORT, f"{where}, and its rules exist; no packet shows that they apply")
-        self._mapped = record
-        return packet._replace(destination=address, port=mapping.container_port)
-
-    def _list_lost_mapping(self, record: Record) -> list[str]:
-        """Return the drift of the rules that map the ports of an attachment."""
-        return [each for each in self._places.list_lost_rules(record) if "port" in each.lower()]
-
-    def _masquerade(self, place: Place, link: Link, packet: Packet) -> t.Generator[Step, None, Packet]:
-        """Yield whether the node replaces the source address of what it forwards, and return the packet after that."""
-        if not place.is_node or packet.source is None:
-            return packet
-        if self._answered is not None:
-            sent, delivered = self._answered
-            is_answer = packet.destination == sent.source and packet.source == delivered.destination
-            return sent.answer if is_answer else packet
-        translation = self._translation
-        if translation is not None and translation.source != packet.source:
-            yield place.ok(Check.MASQUERADE, f"leaves by {link.name} with the address {translation.source}")
-            # That of an echo request has no ports.
-            source_port = translation.source_port or packet.source_port
-            return packet._replace(source=translation.source, source_port=source_port)
-        record, lost, rules = self._find_masquerading(packet)
-        if record is None:
-            return packet
-        if lost or translation is not None:
-            found = lost or f"the address {packet.source} is not replaced, because another rule comes first"
-            yield place.broken(Check.MASQUERADE, found, rules, _REPAIR)
-            return packet
-        if self._evidence is None:
-            yield place.unknown(Check.MASQUERADE, "the masquerade rules exist; no packet shows that they apply")
-            return packet._replace(source=place.route(packet.destination, None).source)
-        return packet
-
-    def _find_masquerading(self, packet: Packet) -> tuple[Record | None, str, str]:
-        """Return an attachment whose rules replace the source of a packet, which of them is lost, and what they are."""
-        if self._mapped is not None and _masquerades_mapped(self._mapped, packet):
-            lost = next((each for each in self._list_lost_mapping(self._mapped) if "masquerade" in each), "")
-            source = t.cast(IpAddress, packet.source)
-            # No container answers to 127.0.0.1, or to its own address. Others may get their answers anyway.
-            if not lost or source.is_loopback or source in list_addresses(self._mapped):
-                return self._mapped, lost, "the rules of portmap"
-        record = next((each for each in self._places.records if _masquerades(each, packet)), None)
-        rules = self._places.list_lost_rules(record) if record is not None else ()
-        lost = next((each for each in rules if "masquerade" in each and str(packet.source) in each), "")
-        return record, lost, "the masquerade rules of ipMasq"
+            yield from ((record, address) for address in list_addresses(record) if address in addresses)
 
     def _no_route(self, place: Place, packet: Packet, answer: RouteAnswer) -> Step:
         behind = next(iter(self._places.containers(packet.destination)), None) if place.is_node else None
@@ -374,7 +288,7 @@ class Way:
             return place.broken(Check.ROUTE, found, f"a route to {packet.destination}")
         drift = self._places.find_drift(record).messages if record is not None else ()
         command = place.command("ip", "route", "add", str(packet.destination), "dev", expected)
-        return place.broken(Check.ROUTE, found, f"a route through {expected}", _REPAIR if drift else command)
+        return place.broken(Check.ROUTE, found, f"a route through {expected}", REPAIR if drift else command)
 
     def _find_container(self, place: Place) -> Container | None:
         for record in self._places.records:
@@ -416,22 +330,3 @@ def _describe_route(destination: IpAddress, answer: RouteAnswer, link: Link) -> 
 
 def _gateways(record: Record, version: int) -> list[str]:
     return [str(gateway) for dummy, gateway in list_ips(record) if gateway is not None and gateway.version == version]
-
-
-def _masquerades(record: Record, packet: Packet) -> bool:
-    """Return whether a network replaces the source address of a packet: ``ipMasq`` does unless it stays in the subnet."""
-    ips = [interface for interface, dummy in list_ips(record)]
-    is_outgoing = any(each.ip == packet.source and packet.destination not in each.network for each in ips)
-    return is_outgoing and has_flag(record, "ipMasq")
-
-
-def _masquerades_mapped(record: Record, packet: Packet) -> bool:
-    """Return whether portmap replaces the source address of a packet for a mapped port, so that the answer passes the node."""
-    mappers = [each for each in list_plugins(record) if catalogue.find_plugin_type(each.type).maps_ports]
-    keys = any_case(mappers[0].keys if mappers else {})
-    if keys.get("snat") is False:
-        return False
-    source = t.cast(IpAddress, packet.source)
-    is_local = source.version == 4 and source.is_loopback
-    is_near = is_local or any(source in interface.network for interface, dummy in list_ips(record))
-    return is_near or keys.get("masqAll") is True

@@ -24,6 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
     IptablesRule,
     MissingRule,
     NftablesRule,
+    Purpose,
     ZoneSource,
     main_messages,
 )
@@ -35,7 +36,7 @@ class PartDrift(t.NamedTuple):
 
     Attributes:
         backend: Where missing rules belong: `IPTABLES`, `NFTABLES` or `FIREWALLD`.
-        missing: The rules that are missing or not reached, each with a message.
+        missing: The rules that are missing or not reached.
     """
 
     part: FirewallPart
@@ -47,28 +48,32 @@ class PartDrift(t.NamedTuple):
         """The messages that drift reports; empty if nothing is missing."""
         return main_messages(self.missing)
 
+    def find_missing(self, purpose: Purpose) -> list[MissingRule]:
+        """Return the missing rules that serve a purpose."""
+        return [each for each in self.missing if each.rule.purpose is purpose]
+
     @property
     def lacks_all_own(self) -> bool:
         """Return whether all rules of iptables that no other container needs are missing."""
-        missing = {rule for rule, dummy in self.missing}
+        missing = {each.rule for each in self.missing}
         return all(rule in missing for rule in self.part.iptables if not rule.is_shared)
 
     @property
     def sources(self) -> tuple[ZoneSource, ...]:
         """The missing sources of zones of firewalld."""
-        return tuple(rule for rule, dummy in self.missing if isinstance(rule, ZoneSource))
+        return tuple(each.rule for each in self.missing if isinstance(each.rule, ZoneSource))
 
     @property
     def commands(self) -> tuple[str, ...]:
         """The missing rules, as commands for people to read."""
         part = self.part
         if self.backend == IPTABLES:
-            rules = [rule for rule, dummy in self.missing if isinstance(rule, IptablesRule)]
+            rules = [each.rule for each in self.missing if isinstance(each.rule, IptablesRule)]
             return tuple(f"{iptables.tool(part.family)} -t {rule.table} {rule.line}" for rule in rules)
         if self.backend == FIREWALLD:
             return tuple(f"firewall-cmd --zone={each.zone} --add-source={each.source}" for each in self.sources)
         place = f"{part.nftables.family} {part.nftables.name}" if part.nftables else ""
-        others = [rule for rule, dummy in self.missing if isinstance(rule, NftablesRule) and rule.text]
+        others = [each.rule for each in self.missing if isinstance(each.rule, NftablesRule) and each.rule.text]
         return tuple(f"nft add rule {place} {rule.chain} {rule.text}" for rule in others)
 
 
@@ -130,7 +135,8 @@ def _compare_zones(drift: PartDrift | None, part: FirewallPart, view: NodeView, 
     present = view.sources(since)
     if present is None:
         return None
-    return PartDrift(part, FIREWALLD, tuple((each, each.lost) for each in part.sources if each.source not in present))
+    missing = tuple(MissingRule(each, each.lost) for each in part.sources if each.source not in present)
+    return PartDrift(part, FIREWALLD, missing)
 
 
 def _compare_backends(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:
@@ -159,7 +165,8 @@ def _compare_iptables(
     rules = read(part.family, part.iptables[0].table, since)
     if rules is None:
         return None
-    return PartDrift(part, IPTABLES, tuple((rule, rule.lost) for rule in rules.find_missing(part.iptables)))
+    missing = rules.find_missing(part.iptables)
+    return PartDrift(part, IPTABLES, tuple(MissingRule(rule, rule.lost, rule.hooks) for rule in missing))
 
 
 def _compare_nftables(part: FirewallPart, view: NodeView, since: float) -> PartDrift | None:

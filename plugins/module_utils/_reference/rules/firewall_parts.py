@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import re
 import typing as t
@@ -20,6 +21,26 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import K
 IPTABLES = "iptables"
 NFTABLES = "nftables"
 FIREWALLD = "firewalld"
+
+
+class Purpose(enum.Enum):
+    """The purpose of a rule.
+
+    Attributes:
+        FORWARDING: It lets the traffic of a container pass.
+        ISOLATION: It keeps packets from one bridge to another.
+        MASQUERADING: It replaces the address of a container in packets that leave its subnet.
+        PORT_MAPPING: It forwards a port of the node.
+        PORT_MASQUERADING: It replaces the source of packets to such a port, so that their answers pass the node.
+        SPOOF_CHECKING: It drops packets of a container with a foreign MAC.
+    """
+
+    FORWARDING = "forwarding"
+    ISOLATION = "isolation"
+    MASQUERADING = "masquerading"
+    PORT_MAPPING = "port mapping"
+    PORT_MASQUERADING = "port masquerading"
+    SPOOF_CHECKING = "spoof checking"
 
 
 class IptablesRule(t.NamedTuple):
@@ -42,6 +63,7 @@ class IptablesRule(t.NamedTuple):
     chain: str
     text: str
     lost: str
+    purpose: Purpose
     is_main: bool = False
     target: str = ""
     is_first: bool = False
@@ -55,6 +77,11 @@ class IptablesRule(t.NamedTuple):
     def line(self) -> str:
         """The rule as iptables-save prints it."""
         return f"-A {self.chain} {self.text}"
+
+    @property
+    def hooks(self) -> tuple[str, ...]:
+        """The hook of the kernel whose packets need this rule; empty for a rule outside of the built-in chains."""
+        return (self.chain.lower(),) if self.chain in _HOOKS else ()
 
 
 class NftablesRule(t.NamedTuple):
@@ -79,6 +106,7 @@ class NftablesRule(t.NamedTuple):
     owner: str
     values: frozenset[str | int]
     lost: str
+    purpose: Purpose
     is_main: bool = False
     any_of: frozenset[str | int] = frozenset()
     none_of: frozenset[str | int] = frozenset()
@@ -113,6 +141,7 @@ class ZoneSource(t.NamedTuple):
     zone: str
     source: str
     lost: str
+    purpose: Purpose = Purpose.FORWARDING
     is_main: bool = True
 
 
@@ -126,6 +155,7 @@ class FirewallPart(t.NamedTuple):
         nftables: The rules in nftables; None if the plugin knows only iptables.
         sources: What the plugin asks of firewalld instead of writing rules, if that is its backend.
         udp_ports: The UDP ports of the node that the rules forward.
+        address: The address of the container; empty if the rules are for all of them.
     """
 
     family: int
@@ -134,6 +164,12 @@ class FirewallPart(t.NamedTuple):
     nftables: NftablesTable | None = None
     sources: tuple[ZoneSource, ...] = ()
     udp_ports: frozenset[int] = frozenset()
+    address: str = ""
+
+    @property
+    def purposes(self) -> frozenset[Purpose]:
+        tables = (self.iptables, self.nftables.rules if self.nftables else (), self.sources)
+        return frozenset(rule.purpose for rules in tables for rule in rules)
 
 
 class ContainerAddress(t.NamedTuple):
@@ -156,13 +192,23 @@ class ContainerAddress(t.NamedTuple):
         return f"{self.address}/{self.bits}"
 
 
-MissingRule = tuple[t.Union[IptablesRule, NftablesRule, ZoneSource], str]
+class MissingRule(t.NamedTuple):
+    """A rule that is missing, or that packets do not reach.
+
+    Attributes:
+        message: What drift reports.
+        hooks: The hooks of the kernel whose packets do not meet it, in lower case; empty for all.
+    """
+
+    rule: IptablesRule | NftablesRule | ZoneSource
+    message: str
+    hooks: tuple[str, ...] = ()
 
 
 def main_messages(missing: t.Sequence[MissingRule]) -> tuple[str, ...]:
     """Return the messages that drift reports for missing rules, each once."""
-    main = [message for rule, message in missing if rule.is_main]
-    return tuple(dict.fromkeys(main or [message for dummy, message in missing]))
+    main = [each.message for each in missing if each.rule.is_main]
+    return tuple(dict.fromkeys(main or [each.message for each in missing]))
 
 
 # What may stand in a command. A chain of iptables has at most 28 bytes, and a zone of firewalld 17 characters.

@@ -24,6 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
     ContainerAddress,
     FirewallPart,
     IptablesRule,
+    Purpose,
     ZoneSource,
     quote,
     read_backend,
@@ -128,18 +129,22 @@ def _zone_sources(addresses: t.Iterable[ContainerAddress], zone: str) -> t.Itera
 def _shared_rules(admin: str) -> t.Iterator[IptablesRule]:
     text = f"-m comment --comment {quote(_RULES)} -j {FORWARD_CHAIN}"
     lost = f"the jump from FORWARD to {FORWARD_CHAIN} is gone"
-    yield IptablesRule("filter", "FORWARD", text, lost, target=FORWARD_CHAIN, is_first=True, is_shared=True)
+    yield IptablesRule(
+        "filter", "FORWARD", text, lost, Purpose.FORWARDING, target=FORWARD_CHAIN, is_first=True, is_shared=True
+    )
     text = f"-m comment --comment {quote('CNI firewall plugin admin overrides')} -j {admin}"
     lost = f"the jump from {FORWARD_CHAIN} to {admin} is gone"
-    yield IptablesRule("filter", FORWARD_CHAIN, text, lost, target=admin, is_first=True, is_shared=True)
+    yield IptablesRule(
+        "filter", FORWARD_CHAIN, text, lost, Purpose.FORWARDING, target=admin, is_first=True, is_shared=True
+    )
 
 
 def address_rules(address: ContainerAddress) -> t.Iterator[IptablesRule]:
     """Yield the two rules of an address."""
     lost = f"a rule that lets the traffic of {address.address} pass is gone"
     text = f"-d {address.host} -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"
-    yield IptablesRule("filter", FORWARD_CHAIN, text, lost, is_main=True)
-    yield IptablesRule("filter", FORWARD_CHAIN, f"-s {address.host} -j ACCEPT", lost, is_main=True)
+    yield IptablesRule("filter", FORWARD_CHAIN, text, lost, Purpose.FORWARDING, is_main=True)
+    yield IptablesRule("filter", FORWARD_CHAIN, f"-s {address.host} -j ACCEPT", lost, Purpose.FORWARDING, is_main=True)
 
 
 def _isolation(bridge: str, policy: str) -> t.Iterator[IptablesRule]:
@@ -149,7 +154,8 @@ def _isolation(bridge: str, policy: str) -> t.Iterator[IptablesRule]:
     lost = f"a rule that isolates the bridge {bridge} is gone"
 
     def rule(chain: str, text: str, target: str = "", *, is_first: bool = True) -> IptablesRule:
-        return IptablesRule("filter", chain, text, lost, target=target, is_first=is_first, is_shared=True)
+        purpose = Purpose.ISOLATION
+        return IptablesRule("filter", chain, text, lost, purpose, target=target, is_first=is_first, is_shared=True)
 
     yield rule("FORWARD", f"{common} {_STAGE_1}", _STAGE_1)
     if policy == _ISOLATED:

@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
     IptablesRule,
     NftablesRule,
     NftablesTable,
+    Purpose,
     container_address,
     quote,
     read_backend,
@@ -31,6 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
 _MULTICAST = {4: "224.0.0.0/4", 6: "ff00::/8"}
 _NFT_CHAIN = "masq_checks"
 _NFT_COMMENT_LENGTH = 128
+_PURPOSE = Purpose.MASQUERADING
 
 
 def read_masquerade_backend(config: Keys) -> str:
@@ -47,7 +49,8 @@ def describe_all_masquerading(
 
 def describe_masquerading(attachment: Attachment, address: ContainerAddress, backend: str) -> FirewallPart:
     """Return the rules that replace a container's source address by the node's, as ``ipMasq`` of bridge and ptp."""
-    return FirewallPart(address.family, backend, _iptables(attachment, address), _nftables(attachment, address))
+    iptables, nftables = _iptables(attachment, address), _nftables(attachment, address)
+    return FirewallPart(address.family, backend, iptables, nftables, address=address.address)
 
 
 def _iptables(attachment: Attachment, address: ContainerAddress) -> tuple[IptablesRule, ...]:
@@ -62,13 +65,16 @@ def _iptables(attachment: Attachment, address: ContainerAddress) -> tuple[Iptabl
             hook,
             f"-s {address.host} {end} {chain}",
             _lost(address),
+            _PURPOSE,
             is_main=True,
             target=chain,
             # Releases before 0.8 match the network.
             older=(f"-s {address.network} {end} {chain}",),
         ),
-        IptablesRule("nat", chain, f"-d {address.network} {end} ACCEPT", lost, is_own_chain=True),
-        IptablesRule("nat", chain, f"! -d {_MULTICAST[address.family]} {end} MASQUERADE", lost, is_own_chain=True),
+        IptablesRule("nat", chain, f"-d {address.network} {end} ACCEPT", lost, _PURPOSE, is_own_chain=True),
+        IptablesRule(
+            "nat", chain, f"! -d {_MULTICAST[address.family]} {end} MASQUERADE", lost, _PURPOSE, is_own_chain=True
+        ),
     )
 
 
@@ -85,6 +91,7 @@ def _nftables(attachment: Attachment, address: ContainerAddress) -> NftablesTabl
         owner,
         frozenset((address.address,)),
         _lost(address),
+        _PURPOSE,
         is_main=True,
         hooks=("postrouting",),
     )

@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux.rules.nftables import NftRule, NftTable
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import (
+    MissingRule,
     NftablesRule,
     NftablesTable,
 )
@@ -34,10 +35,10 @@ class NftablesView:
         """All rules with a comment, which names their owner."""
         return [rule for table in self.tables for rule in table.rules if rule.comment]
 
-    def drift(self, table: NftablesTable) -> list[tuple[NftablesRule, str]]:
-        """Return each rule that is missing or not reached, with a message."""
-        checked = ((rule, self._drift_of(table.family, rule)) for rule in table.rules)
-        return [(rule, message) for rule, message in checked if message]
+    def drift(self, table: NftablesTable) -> list[MissingRule]:
+        """Return the rules that are missing or not reached."""
+        checked = (self._drift_of(table.family, rule) for rule in table.rules)
+        return [missing for missing in checked if missing is not None]
 
     def find(self, family: str, rule: NftablesRule) -> NftRule | None:
         """Return the rule as it is in the kernel, or None."""
@@ -55,17 +56,16 @@ class NftablesView:
     def has_chain(self, family: str, chain: str) -> bool:
         return family in self._tables and chain in self._tables[family].hooks
 
-    def _drift_of(self, family: str, rule: NftablesRule) -> str:
+    def _drift_of(self, family: str, rule: NftablesRule) -> MissingRule | None:
         present = self.find(family, rule)
         if present is None:
-            return rule.lost
-        unreached = [hook for hook in rule.hooks if not self._is_reached(present, hook)]
+            return MissingRule(rule, rule.lost)
+        unreached = tuple(hook for hook in rule.hooks if not self._is_reached(present, hook))
         if not unreached:
-            return ""
-        if rule.chain_matters:
-            return rule.lost
+            return None
         where = f"{present.family} {present.table}"
-        return f"the jump from {unreached[0]} to the chain {present.chain} of {where} is gone"
+        jump = f"the jump from {unreached[0]} to the chain {present.chain} of {where} is gone"
+        return MissingRule(rule, rule.lost if rule.chain_matters else jump, unreached)
 
     def is_framed(self, table: NftablesTable) -> bool:
         """Return whether the kernel reaches the chains of a table's rules."""
@@ -103,7 +103,8 @@ def plan(view: NftablesView, tables: t.Iterable[NftablesTable]) -> list[str]:
     frames: dict[str, None] = {}
     rules: list[str] = []
     for table in tables:
-        missing = [rule for rule, dummy in view.drift(table)]
+        drift = {each.rule for each in view.drift(table)}
+        missing = [rule for rule in table.rules if rule in drift]
         if not missing or not all(rule.text for rule in table.rules):
             continue
         if not view.is_framed(table):

@@ -25,6 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
     IptablesRule,
     NftablesRule,
     NftablesTable,
+    Purpose,
     join_port,
     quote,
     quote_word,
@@ -180,7 +181,9 @@ def describe_port_mapping(
         iptables = tuple(_Iptables(attachment, address, mappings, config).rules())
     if not has_conditions or config.backend == NFTABLES:
         nftables = _nftables(attachment, address, own, config)
-    return FirewallPart(address.family, config.backend, iptables, nftables, udp_ports=udp_ports(own))
+    return FirewallPart(
+        address.family, config.backend, iptables, nftables, udp_ports=udp_ports(own), address=address.address
+    )
 
 
 def udp_ports(mappings: t.Iterable[Mapping]) -> frozenset[int]:
@@ -226,20 +229,21 @@ class _Iptables:
         lost = "the rules to masquerade connections to mapped ports are gone"
         comment = quote("CNI portfwd masquerade mark")
         text = f"-m comment --comment {comment} -j MARK --set-xmark {self._mark}"
-        yield IptablesRule("nat", _SET_MARK, text, lost, is_shared=True)
+        yield IptablesRule("nat", _SET_MARK, text, lost, Purpose.PORT_MASQUERADING, is_shared=True)
         text = f"-m comment --comment {quote('CNI portfwd requiring masquerade')} -j {_MASQUERADE}"
         hook = firewall_names.MASQUERADE_HOOK
-        yield IptablesRule("nat", hook, text, lost, target=_MASQUERADE, is_first=True, is_shared=True)
+        yield IptablesRule(
+            "nat", hook, text, lost, Purpose.PORT_MASQUERADING, target=_MASQUERADE, is_first=True, is_shared=True
+        )
         text = f"-m mark --mark {self._mark} -j MASQUERADE"
-        yield IptablesRule("nat", _MASQUERADE, text, lost, is_shared=True)
+        yield IptablesRule("nat", _MASQUERADE, text, lost, Purpose.PORT_MASQUERADING, is_shared=True)
 
     def _jumps(self) -> t.Iterator[IptablesRule]:
         chain = firewall_names.PORTS_CHAIN
         for hook in firewall_names.PORTS_HOOKS:
             text = f"-m addrtype --dst-type LOCAL -j {chain}"
-            yield IptablesRule(
-                "nat", hook, text, f"the jump from {hook} to {chain} is gone", target=chain, is_shared=True
-            )
+            lost = f"the jump from {hook} to {chain} is gone"
+            yield IptablesRule("nat", hook, text, lost, Purpose.PORT_MAPPING, target=chain, is_shared=True)
 
     def _entrances(self) -> t.Iterator[IptablesRule]:
         """Yield the jumps to the chain of the container, with at most 15 ports each."""
@@ -257,6 +261,7 @@ class _Iptables:
                     f"-p {protocol} -m comment --comment {self._comment} -m multiport --dports {ports}"
                     f"{self._conditions} -j {self._chain}",
                     f"the jump to {shown.describe(self._address)} is gone",
+                    Purpose.PORT_MAPPING,
                     target=self._chain,
                     accepts_more=True,
                     requires_more=bool(self._conditions),
@@ -273,11 +278,12 @@ class _Iptables:
             sources = [f"-s {address.network} "] + ([f"-s {_LOOPBACK}/32 "] if address.family == 4 else [])
             for source in [""] if self._masquerades_all else sources:
                 text, created = f"{source}{match} {target}", "" if self._external_chain else target
-                yield IptablesRule("nat", self._chain, text, lost, target=created, is_own_chain=True)
+                yield IptablesRule(
+                    "nat", self._chain, text, lost, Purpose.PORT_MASQUERADING, target=created, is_own_chain=True
+                )
         text = f"{match} DNAT --to-destination {join_port(address.address, mapping.container_port)}"
-        yield IptablesRule(
-            "nat", self._chain, text, f"{mapping.describe(address)} is gone", is_main=True, is_own_chain=True
-        )
+        lost = f"{mapping.describe(address)} is gone"
+        yield IptablesRule("nat", self._chain, text, lost, Purpose.PORT_MAPPING, is_main=True, is_own_chain=True)
 
 
 def _nftables(
@@ -303,6 +309,7 @@ def _nft_mapping(attachment: Attachment, address: ContainerAddress, mapping: Map
         attachment.container_id,
         frozenset(values),
         f"{mapping.describe(address)} is gone",
+        Purpose.PORT_MAPPING,
         is_main=True,
         any_of=frozenset((mapping.protocol, _PROTOCOL_NUMBERS.get(mapping.protocol, mapping.protocol))),
         hooks=("prerouting", "output"),
@@ -329,6 +336,7 @@ def _nft_masquerading(
             attachment.container_id,
             values,
             lost,
+            Purpose.PORT_MASQUERADING,
             none_of=none_of,
             hooks=("postrouting",),
             chain_matters=True,

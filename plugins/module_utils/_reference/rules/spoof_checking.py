@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall
     FirewallPart,
     NftablesRule,
     NftablesTable,
+    Purpose,
 )
 
 _HOOK_CHAIN = "PREROUTING"
@@ -37,7 +38,8 @@ def describe_spoof_checking(attachment: Attachment, ports: t.Sequence[str], mac:
 
     def rule(place: str, text: str, *values: str, lost: str = incomplete, **more: t.Any) -> NftablesRule:
         written = text if can_write else ""
-        return NftablesRule(place, written, comment, comment, frozenset(values), lost, chain_matters=True, **more)
+        found, purpose = frozenset(values), Purpose.SPOOF_CHECKING
+        return NftablesRule(place, written, comment, comment, found, lost, purpose, chain_matters=True, **more)
 
     unreached = f"the rule that leads to the chain {chain} is gone"
     jump = f'iifname "{ports[1]}" jump {chain}' if can_write else ""

@@ -29,8 +29,19 @@ class Resource(str, enum.Enum):
     INTERFACES = "interfaces"
 
 
-REPAIRED = "repaired: "
+_REPAIRED = "repaired: "
 LIBRARY_HINT = f"without {LIBRARY}, rate limits are not repaired: install the package python3-pyroute2 on the node"
+
+
+class Change(t.NamedTuple):
+    """A repair of one thing, as results show it.
+
+    Attributes:
+        text: A command for a rule.
+    """
+
+    resource: Resource
+    text: str
 
 
 class Target(t.NamedTuple):
@@ -66,10 +77,14 @@ class Target(t.NamedTuple):
         return [each for each in links.differences if each.is_repairable]
 
     @property
-    def commands(self) -> tuple[str, ...]:
-        """The changes, as results show them."""
+    def changes(self) -> tuple[Change, ...]:
+        """The changes that repair it."""
+        links = (f"{_REPAIRED}{each.message}" for each in self.differences if not each.follows)
         rules = dict.fromkeys(command for part in self.lost_parts for command in part.commands)
-        return (*(f"{REPAIRED}{each.message}" for each in self.differences if not each.follows), *rules)
+        return (
+            *(Change(Resource.INTERFACES, text) for text in links),
+            *(Change(Resource.RULES, text) for text in rules),
+        )
 
     def predict(self) -> AttachmentDrift:
         """Return the drift that would remain after a repair."""
@@ -93,6 +108,7 @@ class Repair(t.NamedTuple):
         drift: What was missing or different, as messages.
         left: The drift that remains, or would remain in a dry run.
         changes: What was repaired, or would be in a dry run; rules as commands.
+        resources: The kinds of what was repaired.
         lacks_library: Whether something could be repaired if pyroute2 were installed.
         reason: Why the attachment was left alone, or an empty string.
         error: Why something could not be repaired.
@@ -106,6 +122,7 @@ class Repair(t.NamedTuple):
     drift: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
+    resources: frozenset[Resource] = frozenset()
     lacks_library: bool = False
     reason: str = ""
     error: CniError | None = None

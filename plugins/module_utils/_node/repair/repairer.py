@@ -21,7 +21,12 @@ from ansible_collections.cni.node.plugins.module_utils._node.repair.eligibility 
     reason_by_interface,
     reason_to_skip,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import Repair, Resource, Target
+from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import (
+    Change,
+    Repair,
+    Resource,
+    Target,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import (
     AttachmentDrift,
     compare,
@@ -32,8 +37,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.node_view impo
 # Seconds. No plugin runs between two plugins of another runtime's DEL, for as long as a process needs to start.
 _BETWEEN_PLUGINS = 0.5
 
-_BUSY = "a plugin is running for its container"
-
 IsAttached = t.Callable[[Record], bool]
 
 
@@ -42,6 +45,7 @@ class _Item:
 
     Attributes:
         reason: Why it is left alone, or an empty string.
+        is_busy: Whether the reason is a plugin that is running for its container.
         not_undone: Why a repair of rules or leases could not be undone after a DEL had begun.
     """
 
@@ -51,6 +55,7 @@ class _Item:
         self.errors: list[CniError] = []
         self.rules_error: CniError | None = None
         self.reason = ""
+        self.is_busy = False
         self.not_undone: CniError | None = None
 
 
@@ -90,7 +95,7 @@ class Repairer:
 
     def repair(self, targets: t.Sequence[Target]) -> list[Repair]:
         """Repair attachments; an error of one is part of its result, such as ``TRY_AGAIN`` if another repair does not end."""
-        if self._dry_run or not any(target.commands for target in targets):
+        if self._dry_run or not any(target.changes for target in targets):
             return [_predict(target) for target in targets]
         with contextlib.ExitStack() as stack:
             try:
@@ -103,7 +108,7 @@ class Repairer:
             now = NodeView(self._lease_dir)  # another repair may have ended
             found = [_compare_again(target, now) for target in targets]
             items = [each if isinstance(each, Repair) else _Item(each) for each in found]
-            written = self._write_missing([item for item in items if isinstance(item, _Item) and item.target.commands])
+            written = self._write_missing([item for item in items if isinstance(item, _Item) and item.target.changes])
             foreign = [item for item in written if item.target.lost_parts and not item.record.is_own]
             if foreign:
                 time.sleep(_BETWEEN_PLUGINS)
@@ -117,7 +122,9 @@ class Repairer:
 
         busy = _busy_containers()
         for item in items:
-            item.reason = _reason_to_leave(item.target) or self._reason_by_operation(item.record, busy)
+            item.reason = _reason_to_leave(item.target)
+            if not item.reason:
+                self._note_operation(item, busy)
         items = [item for item in items if not item.reason]
         for item in items:
             _repair_interfaces(item)
@@ -134,7 +141,7 @@ class Repairer:
 
         busy = _busy_containers()
         for item in items:
-            item.reason = self._reason_by_operation(item.record, busy)
+            self._note_operation(item, busy)
         for item in items:
             if item.reason:
                 try:
@@ -144,10 +151,12 @@ class Repairer:
                     item.not_undone = as_error(exc).within("the repair could not be undone")
         return [item for item in items if not item.reason]
 
-    def _reason_by_operation(self, record: Record, busy: t.Container[str]) -> str:
-        if not self._is_attached(record):
-            return "an operation on it has begun"
-        return _BUSY if record.attachment.container_id in busy else ""
+    def _note_operation(self, item: _Item, busy: t.Container[str]) -> None:
+        """Note the operation of any runtime, because of which the attachment is left alone."""
+        if not self._is_attached(item.record):
+            item.reason = "an operation on it has begun"
+        elif item.record.attachment.container_id in busy:
+            item.reason, item.is_busy = "a plugin is running for its container", True
 
 
 def _compare(record: Record, resources: frozenset[Resource], view: NodeView) -> Target | Repair:
@@ -192,7 +201,7 @@ def _free_leases(item: _Item) -> None:
 def _predict(target: Target) -> Repair:
     """Return the result that a repair of everything would have."""
     reason = _reason_to_leave(target)
-    return _leave(target, reason) if reason else _result_of(target, target.predict(), target.commands)
+    return _leave(target, reason) if reason else _result_of(target, target.predict(), target.changes)
 
 
 def _leave(target: Target, reason: str) -> Repair:
@@ -208,26 +217,27 @@ def _defer(target: Target, error: CniError) -> Repair:
 
 def _result(item: _Item, after: NodeView) -> Repair:
     target = item.target
-    if not target.commands:
+    if not target.changes:
         return _predict(target)
     if item.reason:
-        is_deferred = item.reason == _BUSY and not item.record.is_own
+        is_deferred = item.is_busy and not item.record.is_own
         return _leave(target, item.reason)._replace(error=item.not_undone, is_deferred=is_deferred)
     now = _compare_again(target, after)
     if isinstance(now, Repair):
         return now
-    changes = tuple(command for command in target.commands if command not in now.commands)
+    changes = tuple(change for change in target.changes if change not in now.changes)
     error = item.errors[0] if item.errors and now.drift.messages else None
     rules_error = item.rules_error if now.lost_parts else None
     return _result_of(target, now.drift, changes)._replace(error=error, rules_error=rules_error)
 
 
-def _result_of(target: Target, after: AttachmentDrift, changes: tuple[str, ...]) -> Repair:
+def _result_of(target: Target, after: AttachmentDrift, changes: tuple[Change, ...]) -> Repair:
     return Repair(
         target.record,
         target.drift.messages,
         after.messages,
-        changes,
+        tuple(change.text for change in changes),
+        frozenset(change.resource for change in changes),
         target.lacks_library,
         target.drift.rules.unlisted,
         after=after,

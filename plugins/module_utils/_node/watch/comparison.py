@@ -23,7 +23,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnet
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import firewalld
 from ansible_collections.cni.node.plugins.module_utils._node.repair.node_repair import Selection, repair_node
 from ansible_collections.cni.node.plugins.module_utils._node.repair.repair_result import (
-    REPAIRED,
     Repair,
     Resource,
     describe,
@@ -69,13 +68,10 @@ def compare_and_repair(
 
 def _describe_repair(repair: Repair) -> JsonObject:
     attachment = repair.record.attachment
-    links = [change.startswith(REPAIRED) for change in repair.changes]
-    kinds = [Resource.INTERFACES] if any(links) else []
-    kinds += [] if all(links) else [Resource.RULES]
     return {
         "key": attachment.key,
         "own": repair.record.is_own,
-        "resources": [kind.value for kind in kinds],
+        "resources": [kind.value for kind in Resource if kind in repair.resources],
         "lost": repair.repaired,
         "line": describe(repair._replace(error=None)),
     }

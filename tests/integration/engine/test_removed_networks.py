@@ -435,3 +435,63 @@ def test_check_mode_predicts_that_a_table_is_removed_after_the_leaks_in_it(
     done = node.run("gc", **options).succeeded().result
     assert predicted["findings"] == done["findings"]
     assert f"table {table} " not in run("nft", "list", "ruleset")
+
+
+PTP_PLUGINS = (reference_networks.PTP, {**reference_networks.FIREWALL, "ingressPolicy": "same-bridge"})
+PTP_ITEM: JsonObject = {"network": "net", "netns": "blue"}
+
+
+def isolating_rules() -> list[str]:
+    """Return the rules that isolate single links, of both families."""
+    lines = run("iptables-save").splitlines() + run("ip6tables-save").splitlines()
+    return [line for line in lines if line.startswith("-A CNI-ISOLATION") and "-o veth" in line]
+
+
+def attach_by_ptp(node: EngineNode, **options: t.Any) -> None:
+    node.run("conflists", conflists=[{"config": reference_networks.network(*PTP_PLUGINS)}]).succeeded()
+    node.attach(PTP_ITEM, **options)
+
+
+@pytest.mark.parametrize("builtin", ["never", "always"])
+def test_rules_that_isolate_one_container_are_removed_with_it(node: EngineNode, blue: Namespace, builtin: str) -> None:
+    for dummy in range(2):
+        attach_by_ptp(node, builtin=builtin)
+        assert len(isolating_rules()) == 4
+        node.detach(PTP_ITEM, builtin=builtin)
+        assert isolating_rules() == []
+
+
+def test_rules_that_isolate_a_lost_link_are_collected(node: EngineNode, blue: Namespace) -> None:
+    attach_by_ptp(node)
+    live = isolating_rules()
+    names = {line.split()[line.split().index("-o") + 1] for line in live}
+    link("add", "veth00000001", "type", "veth", "peer", "name", "other0")
+    for name in ("veth00000001", "veth00000002"):
+        script = "".join(f"{line.replace(*names, name)}\n" for line in live[:2])
+        run("iptables-restore", "-n", stdin=f"*filter\n{script}COMMIT\n")
+    assert len(isolating_rules()) == 8
+    subject = "iptables filter CNI-ISOLATION-STAGE-1/CNI-ISOLATION-STAGE-2"
+    options: JsonObject = {"min_age": 0}
+    predicted = node.run("gc", **options, _ansible_check_mode=True).succeeded().result
+    done = node.run("gc", **options).succeeded().result
+    assert predicted["findings"] == done["findings"]
+    actions = {finding["subject"]: (finding["kind"], finding["action"]) for finding in done["findings"]}
+    assert actions == {f"{subject}: veth00000001": ("rule", "kept"), f"{subject}: veth00000002": ("rule", "removed")}
+    assert len(isolating_rules()) == 6
+    assert set(live) < set(isolating_rules())
+
+
+def test_check_mode_predicts_that_isolating_chains_go_with_the_rules_of_a_lost_link(
+    node: EngineNode, blue: Namespace
+) -> None:
+    attach_by_ptp(node)
+    rules = [line for line in isolating_rules() if "-o veth" in line][:2]
+    node.detach(PTP_ITEM)
+    run("iptables-restore", "-n", stdin="*filter\n" + "".join(f"{line}\n" for line in rules) + "COMMIT\n")
+    conflists = remove_networks(node)
+    options: JsonObject = {"min_age": 0, "removed_conflists": conflists}
+    predicted = node.run("gc", **options, _ansible_check_mode=True).succeeded().result
+    done = node.run("gc", **options).succeeded().result
+    assert predicted["findings"] == done["findings"]
+    assert isolating_rules() == []
+    assert "CNI-ISOLATION-STAGE-1" not in chains()

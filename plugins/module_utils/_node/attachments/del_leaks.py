@@ -22,6 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables
 from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
@@ -37,12 +38,15 @@ from ansible_collections.cni.node.plugins.module_utils._reference.rules import (
     owned_rules,
     spoof_checks,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.rules.forwarding import ISOLATING_POLICIES
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.owned_rules import ContainerChain
+from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import HOST_END
 
 # Keys of a configuration with which DEL leaks firewall rules.
 _MASQUERADES = "ipMasq"
 _CHECKS_MACS = "macspoofchk"
-_WORDS = (_MASQUERADES, _CHECKS_MACS, saved_values.PLUGIN)
+_ISOLATES = "ingressPolicy"
+_WORDS = (_MASQUERADES, _CHECKS_MACS, _ISOLATES, saved_values.PLUGIN)
 
 _JUMPS: dict[int, Listing] = {
     family: functools.partial(owned_rules.list_jumps, family=family, hooks=(firewall_names.MASQUERADE_HOOK,))
@@ -60,8 +64,9 @@ def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths, *, 
     To remove rules, the plugins (1.9.1 and older) read the addresses from the interface. If the interface is already gone,
     they leak the rules of iptables that masquerade, and the chain that all attachments of the container in the network
     share; both make every later DEL fail. The chain also leaks if the rule that jumps to it was removed by hand. If the
-    network namespace is gone, bridge and ptp run only their IPAM plugin, and leak rules of nftables as well. tuning keeps
-    the file with the values that it could not restore.
+    network namespace is gone, bridge and ptp run only their IPAM plugin, and leak rules of nftables as well. firewall keeps
+    the rules that isolate a link, which with ptp no other attachment has. tuning keeps the file with the values that it could
+    not restore.
 
     Args:
         is_deleted: Whether DEL has succeeded. Otherwise only rules of iptables are removed.
@@ -90,6 +95,10 @@ def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths, *, 
     if is_detached and any(plugin.keys.get(_CHECKS_MACS) is True for plugin in network.plugins):
         listings[spoof_checks.list_owned] = firewall_names.spoof_owner(*key[1:])
         required.add(spoof_checks.list_owned)
+    if is_deleted and any(plugin.keys.get(_ISOLATES) in ISOLATING_POLICIES for plugin in network.plugins):
+        link = next(iter(record.node_interfaces), "")
+        if HOST_END.fullmatch(link) and rtnetlink.link(link) is None:
+            listings[owned_rules.list_isolated_links] = link
     directories = saved_values.directories(network, paths.tuning_dir, is_trusted=record.is_own) if is_deleted else ()
     files = (saved_values.find(directory, *key[1:]) for directory in directories)
     search = _LeakSearch(

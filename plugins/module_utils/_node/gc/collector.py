@@ -47,6 +47,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.records import R
 from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks import (
     FirewallRuleFinder,
     IptablesRuleFinder,
+    IsolationRuleFinder,
     NftMasqueradeFinder,
     NftPortMappingFinder,
     OrphanChainFinder,
@@ -65,6 +66,7 @@ FINDERS: t.Final[tuple[t.Callable[[GcRun], Finder[t.Any]], ...]] = (
     OrphanChainFinder,
     NftPortMappingFinder,
     FirewallRuleFinder,
+    IsolationRuleFinder,
     IfbLinkFinder,
     BridgePortFinder,
     SavedValueFinder,

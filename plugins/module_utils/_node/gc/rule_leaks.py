@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import iptables, nftables
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import FinderBase, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import FinderBase, GcRun, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference.node_view import NodeView
@@ -145,6 +145,33 @@ class FirewallRuleFinder(FinderBase):
         return reason or gc_owners.find_add_in_progress()
 
 
+class IsolationRuleFinder(FinderBase):
+    """Finds rules of the plugin firewall that isolate the node's end of a pair, which is gone."""
+
+    scope = Scope.ALL_NETWORKS
+    kind = Kind.RULE
+
+    def list_all(self, view: NodeView) -> t.Iterable[OwnedItem]:
+        return owned_rules.list_isolated_links(view)
+
+    def traces(self, item: OwnedItem) -> t.Iterable[str]:
+        return (str(item.owner),)
+
+    def owned_names(self, owners: Owners) -> set[t.Hashable]:
+        return {name for record in owners.records for name in record.node_interfaces}
+
+    def reason_to_keep(self, suspect: Suspect[OwnedItem], owners: Owners) -> str:
+        link = _find_existing_link(self._run, {str(item.owner) for item in suspect.items})
+        reason = super().reason_to_keep(suspect, owners) or (link and f"the link {link} exists")
+        return reason or gc_owners.find_add_in_progress()
+
+
+def _find_existing_link(run: GcRun, names: t.AbstractSet[str]) -> str:
+    """Return the first of these links that the node has, or an empty string. Collected links do not count."""
+    links = {name for dummy, name in socket.if_nameindex()} - run.list_collected(Kind.LINK)
+    return next(iter(sorted(links & names)), "")
+
+
 def _reason_by_incomplete_add(owners: Owners) -> str:
     """Return a clause that names a live attachment whose addresses are not known yet, or an empty string."""
     for record in owners.records:
@@ -203,7 +230,6 @@ class SpoofChainFinder(FinderBase):
         return reason or self._existing_link(suspect.items[0].content) or owners.add_in_progress
 
     def _existing_link(self, check: SpoofCheck) -> str:
-        """Return a clause that names the link whose traffic is checked, or an empty string. Collected links do not count."""
-        links = {name for dummy, name in socket.if_nameindex()} - self._run.list_collected(Kind.LINK)
-        names = sorted(links.intersection(map(str, check.words)))
-        return f"the link {names[0]}, whose traffic it checks, exists" if names else ""
+        """Return a clause that names the link whose traffic is checked, or an empty string."""
+        link = _find_existing_link(self._run, set(map(str, check.words)))
+        return link and f"the link {link}, whose traffic it checks, exists"

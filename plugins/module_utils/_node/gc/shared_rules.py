@@ -146,10 +146,10 @@ def _collect_rules(policy: GcPolicy, present: _PresentChains, lost_links: t.Iter
 
 
 def _is_pending(rule: str, traces: t.AbstractSet[str]) -> bool:
-    """Return whether a rule is for a chain or for addresses that are pending removal in a dry run."""
+    """Return whether a rule is for a chain, a link or addresses that are pending removal in a dry run."""
     words = iptables.words(rule)
     addresses = {iptables.value(words, option).partition("/")[0] for option in ("-s", "-d")} - {""}
-    return iptables.value(words, "-j") in traces or (bool(addresses) and addresses <= traces)
+    return iptables.value(words, "-j") in traces or any(own and own <= traces for own in (addresses, _links(rule)))
 
 
 def _groups(networks: t.Iterable[NetworkConfiguration]) -> list[ChainGroup]:

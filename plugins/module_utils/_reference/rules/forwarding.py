@@ -38,7 +38,7 @@ _RULES = "CNI firewall plugin rules"
 _TARGETS = ("ACCEPT", "DROP", "QUEUE", "RETURN")
 _OPEN = "open"
 _ISOLATED = "isolated"
-_ISOLATING_POLICIES = ("same-bridge", _ISOLATED)
+ISOLATING_POLICIES = ("same-bridge", _ISOLATED)
 
 
 class FirewallConfig(t.NamedTuple):
@@ -62,13 +62,13 @@ def read_firewall(config: Keys) -> FirewallConfig:
         CniError: A value cannot be written to the firewall.
     """
     policy = config.text("ingressPolicy")
-    if policy not in ("", _OPEN, *_ISOLATING_POLICIES):
+    if policy not in ("", _OPEN, *ISOLATING_POLICIES):
         raise refuse(f"/ingressPolicy: {policy!r} is unknown", "expected: open, same-bridge or isolated")
     return FirewallConfig(
         read_backend(config, "backend", IPTABLES, FIREWALLD),
         read_admin_chain(config, "iptablesAdminChainName") or ADMIN_CHAIN,
         read_zone(config, "firewalldZone") or _ZONE,
-        policy if policy in _ISOLATING_POLICIES else "",
+        policy if policy in ISOLATING_POLICIES else "",
     )
 
 

@@ -25,11 +25,18 @@ from ansible_collections.cni.node.plugins.module_utils._reference.owned_item imp
 from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.firewall_parts import ContainerAddress
 from ansible_collections.cni.node.plugins.module_utils._reference.rules.forwarding import address_rules
+from ansible_collections.cni.node.plugins.module_utils._reference.state.own_links import HOST_END
 
 NAT = "nat"
 FILTER = "filter"
 
 _DESTINATION = re.compile(r".* --to-destination \[?([0-9a-f.:]+?)\]?:\d+", re.DOTALL)
+_STAGE_1, _STAGE_2 = firewall_names.ISOLATION_CHAINS
+# Releases differ in the policies that the comment names.
+_ISOLATION = re.compile(
+    rf"-A (?:{_STAGE_1} -i (\S+) (?:! )?-o \1|{_STAGE_2} -o \S+)"
+    rf' -m comment --comment "CNI firewall plugin rules \(ingressPolicy: [a-z|-]+\)" -j (?:DROP|{_STAGE_2})'
+)
 _UDP = "udp"
 _FAMILIES = {"ip": 4, "ip6": 6}
 
@@ -58,8 +65,8 @@ class MappedPorts(t.NamedTuple):
     addresses: frozenset[str]
 
 
-class AddressRules(t.NamedTuple):
-    """The two rules that the plugin firewall makes for an address, each as often as it is there."""
+class FilterRules(t.NamedTuple):
+    """Rules that the plugin firewall makes for an address or a link, each as often as it is there."""
 
     family: int
     rules: tuple[str, ...]
@@ -143,7 +150,7 @@ def list_address_rules(view: NodeView) -> t.Iterator[OwnedItem]:
             host = ContainerAddress(str(address), "", family, address.max_prefixlen)
             to, from_ = (rule.line for rule in address_rules(host))
             if to in present and from_ in present:
-                rules = AddressRules(family, (to,) * present[to] + (from_,) * present[from_])
+                rules = FilterRules(family, (to,) * present[to] + (from_,) * present[from_])
                 tool = iptables.tool(family)
                 yield OwnedItem(
                     host.address,
@@ -151,10 +158,31 @@ def list_address_rules(view: NodeView) -> t.Iterator[OwnedItem]:
                     "no runtime has a record of an attachment with this address",
                     rules,
                     rules,
-                    _remove_address_rules,
+                    _remove_filter_rules,
                     tool,
                     addresses=(host.address,),
                 )
+
+
+def list_isolated_links(view: NodeView, owners: t.Container[t.Hashable] | None = None) -> t.Iterator[OwnedItem]:
+    """Yield the rules that isolate the node's end of one container's pair.
+
+    The plugin firewall isolates the first interface of a result. With ptp, that is no bridge, which containers share.
+
+    Args:
+        owners: The names of links; all by default.
+    """
+    for family, table in view.list_tables(FILTER):
+        by_link: dict[str, list[str]] = {}
+        for line in (line for chain in firewall_names.ISOLATION_CHAINS for line in table.rules.get(chain, ())):
+            link = iptables.value(iptables.words(line), "-o") if _ISOLATION.fullmatch(line) else ""
+            if HOST_END.fullmatch(link) and (owners is None or link in owners):
+                by_link.setdefault(link, []).append(line)
+        tool, chains = iptables.tool(family), "/".join(firewall_names.ISOLATION_CHAINS)
+        for link, lines in by_link.items():
+            rules = FilterRules(family, tuple(lines))
+            subject, evidence = f"{tool} {FILTER} {chains}: {link}", "no attachment has a link of this name"
+            yield OwnedItem(link, subject, evidence, rules, rules, _remove_filter_rules, tool)
 
 
 def list_nftables(view: NodeView, owners: t.Iterable[t.Hashable] | None = None, *, table: str) -> t.Iterator[OwnedItem]:
@@ -292,8 +320,8 @@ def _remove_chains(chains: t.Sequence[ContainerChain], view: NodeView) -> None:
         conntrack.forget_udp(family, chain.udp_ports, chain.destinations)
 
 
-def _remove_address_rules(pairs: t.Sequence[AddressRules], dummy: NodeView) -> None:
-    iptables.restore(pairs[0].family, {FILTER: [iptables.deletion(rule) for pair in pairs for rule in pair.rules]})
+def _remove_filter_rules(groups: t.Sequence[FilterRules], dummy: NodeView) -> None:
+    iptables.restore(groups[0].family, {FILTER: [iptables.deletion(rule) for group in groups for rule in group.rules]})
 
 
 def _remove_nftables(rules: t.Sequence[NftRule], dummy: NodeView) -> None:

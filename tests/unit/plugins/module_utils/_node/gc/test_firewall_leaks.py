@@ -28,6 +28,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.link_leaks impor
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.rule_leaks import (
     FirewallRuleFinder,
+    IsolationRuleFinder,
     NftMasqueradeFinder,
     OrphanChainFinder,
 )
@@ -173,6 +174,50 @@ def test_an_add_that_begins_after_the_second_search_keeps_the_rules_of_an_addres
     reasons = iter(["", "an ADD is in progress"])
     monkeypatch.setattr(gc_owners, "find_add_in_progress", lambda: next(reasons))
     assert actions(collect(FirewallRuleFinder(RUN), owners("blue"))) == {"10.1.0.9": "kept"}
+
+
+def isolation(link: str, *, out: str = "", policy: str = "same-bridge") -> tuple[str, str]:
+    comment = f'-m comment --comment "CNI firewall plugin rules (ingressPolicy: {policy})"'
+    return (
+        f"-A CNI-ISOLATION-STAGE-1 -i {link} ! -o {out or link} {comment} -j CNI-ISOLATION-STAGE-2",
+        f"-A CNI-ISOLATION-STAGE-2 -o {link} {comment} -j DROP",
+    )
+
+
+LOST_LINK = "veth0000abcd"
+
+
+@pytest.mark.parametrize("policy", ["same-bridge", "isolated", "same-bridge|isolated"])
+def test_the_rules_that_isolate_a_pair_are_a_leak_if_no_record_has_the_link_and_it_is_gone(
+    tools: PrintingTools, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    tools.print_table("filter", *isolation(LOST_LINK, policy=policy))
+    assert actions(collect(IsolationRuleFinder(RUN), owners("blue"))) == {LOST_LINK: "removed"}
+    known = owners("blue")
+    result = Result("1.0.0", {"interfaces": [{"name": LOST_LINK}, {"name": "eth0", "sandbox": "/x"}]})
+    (record,) = known.records
+    assert (
+        collect(IsolationRuleFinder(RUN), dataclasses.replace(known, records=(record._replace(result=result),))) == []
+    )
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(7, LOST_LINK)])
+    assert actions(collect(IsolationRuleFinder(RUN), known)) == {LOST_LINK: "kept"}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        isolation("cni0"),
+        isolation("veth0000abc"),
+        isolation(LOST_LINK, out="cni0")[:1],
+        tuple(rule.replace("CNI firewall plugin rules", "mine") for rule in isolation(LOST_LINK)),
+        tuple(rule.replace("-m comment", "-s 10.1.0.2/32 -m comment") for rule in isolation(LOST_LINK)),
+        tuple(rule.replace("ISOLATION-STAGE", "OTHER-STAGE") for rule in isolation(LOST_LINK)),
+    ],
+    ids=["a bridge", "another name", "two links", "another comment", "an address as well", "another chain"],
+)
+def test_other_rules_that_isolate_are_not_leaks(tools: PrintingTools, rules: tuple[str, ...]) -> None:
+    tools.print_table("filter", *rules)
+    assert collect(IsolationRuleFinder(RUN), owners()) == []
 
 
 def masquerade(network: str, container_id: str) -> NftRule:

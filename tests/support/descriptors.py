@@ -5,15 +5,21 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import typing as t
 
 
 @contextlib.contextmanager
-def no_more_files() -> t.Iterator[None]:
-    """Let this process open nothing meanwhile."""
+def no_more_files(*, room: int = 0) -> t.Iterator[None]:
+    """Let this process open no more than a number of files meanwhile."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    last = -1
+    with contextlib.ExitStack() as stack:
+        for _file in range(room):
+            last = os.dup(0)
+            stack.callback(os.close, last)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, limits[1]))
     try:
         yield
     finally:

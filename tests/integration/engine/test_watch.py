@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import time
@@ -276,6 +277,18 @@ def test_a_killed_comparison_is_repeated(watcher: Watcher) -> None:
     child = int(until(lambda: watcher.children().split() or None, 20)[0])
     os.kill(child, signal.SIGKILL)
     watcher.await_line("failed: the comparison ended with status -9")
+    watcher.await_line("repaired: ")
+    assert rules() == before
+
+
+def test_a_service_without_room_for_another_file_tries_again(watcher: Watcher) -> None:
+    before = rules()
+    limits = resource.prlimit(watcher.pid, resource.RLIMIT_NOFILE)
+    # It has more files, but polls only two of them.
+    resource.prlimit(watcher.pid, resource.RLIMIT_NOFILE, (2, limits[1]))
+    flush()
+    watcher.await_line("failed: cannot start another process: Too many open files")
+    resource.prlimit(watcher.pid, resource.RLIMIT_NOFILE, limits)
     watcher.await_line("repaired: ")
     assert rules() == before
 

@@ -16,7 +16,7 @@ import signal
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import as_error, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 _CHUNK = 64 * 1024
@@ -38,17 +38,24 @@ class Child:
         Args:
             work: What it does; it reports an unexpected exception as ``error``.
             inherited: Descriptors that it closes.
+
+        Raises:
+            CniError: ``IO_FAILURE``: the system has no room for another process or another open file.
         """
-        self.descriptor, write_end = os.pipe()
-        read_end, self._permission = os.pipe()
         self.deadline = time.monotonic() + _TIMEOUT
         self._received = bytearray()
         parent = os.getpid()
-        self._pid = os.fork()
-        if self._pid == 0:
-            _run(work, parent, write_end, read_end, (*inherited, self.descriptor, self._permission))
-        os.close(write_end)
-        os.close(read_end)
+        with (
+            io_errors("start", "another process"),
+            contextlib.ExitStack() as handed_over,
+            contextlib.ExitStack() as own,
+        ):
+            self.descriptor, write_end = _make_pipe(own, handed_over)
+            self._permission, read_end = _make_pipe(own, handed_over, writes=True)
+            self._pid = os.fork()
+            if self._pid == 0:
+                _run(work, parent, write_end, read_end, (*inherited, self.descriptor, self._permission))
+            own.pop_all()
         os.set_blocking(self.descriptor, False)
 
     def permit(self) -> None:
@@ -81,6 +88,17 @@ class Child:
         os.close(self._permission)
         dummy, status, usage = os.wait4(self._pid, 0)
         return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
+
+
+def _make_pipe(
+    own: contextlib.ExitStack, handed_over: contextlib.ExitStack, *, writes: bool = False
+) -> tuple[int, int]:
+    """Return the end of a new pipe that this process keeps, by default the one to read, and the one of its child."""
+    read_end, write_end = os.pipe()
+    ends = (write_end, read_end) if writes else (read_end, write_end)
+    for stack, end in zip((own, handed_over), ends):
+        stack.callback(os.close, end)
+    return ends
 
 
 def _run(work: Work, parent: int, write_end: int, read_end: int, inherited: t.Iterable[int]) -> t.NoReturn:

@@ -42,8 +42,9 @@ def _read_info(family: int, level: int, name: str) -> bytes:
 
     content = ctypes.create_string_buffer(name.encode("ascii", "replace")[: _NAME_SIZE - 1], _INFO_SIZE)
     size = ctypes.c_uint(_INFO_SIZE)
-    with socket.socket(family, socket.SOCK_DGRAM) as connection:
+    # Without room for another socket, the table counts as changed.
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as connection:
         libc = ctypes.CDLL(None)
-        if libc.getsockopt(connection.fileno(), level, _GET_INFO, content, ctypes.byref(size)) != 0:
-            return b""
-    return content.raw
+        if libc.getsockopt(connection.fileno(), level, _GET_INFO, content, ctypes.byref(size)) == 0:
+            return content.raw
+    return b""

@@ -129,8 +129,12 @@ class Service:
             report(self._compare(held, begin))
 
         self._outcome = {}
-        self._child = Child(work, self._listener.descriptors)
-        self._poll.register(self._child.descriptor, select.POLLIN)
+        try:
+            self._child = Child(work, self._listener.descriptors)
+        except CniError as exc:
+            self._evaluate({"error": str(exc)}, 0.0)
+        else:
+            self._poll.register(self._child.descriptor, select.POLLIN)
 
     def _read_child(self, child: Child) -> None:
         reports, has_ended = child.read()
@@ -154,10 +158,13 @@ class Service:
         self._poll.unregister(child.descriptor)
         status, cost = child.end()
         self._child = None
-        outcome, now = self._outcome, time.monotonic()
+        self._evaluate({"error": f"the comparison ended with status {status}", **self._outcome}, cost)
+
+    def _evaluate(self, outcome: JsonObject, cost: float) -> None:
+        """Report the outcome of a comparison, and decide when the next one is due."""
+        now = time.monotonic()
         if "interest" not in outcome:
-            error = outcome.get("error", f"the comparison ended with status {status}")
-            outcome = {"repaired": [], "failures": [f"failed: {error}"], "has_failed": True}
+            outcome = {"repaired": [], "failures": [f"failed: {outcome['error']}"], "has_failed": True}
         else:
             self._interest = Interest.from_dict(outcome["interest"])
         repaired = outcome["repaired"]

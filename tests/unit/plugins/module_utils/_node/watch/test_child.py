@@ -12,8 +12,11 @@ import subprocess
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.watch.child import Child, Report
+from ansible_collections.cni.node.tests.support.descriptors import no_more_files
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.until import until
 
 
@@ -65,6 +68,14 @@ def test_an_unexpected_error_is_a_report() -> None:
     (report,) = read(child)[0]
     assert report["error"].startswith("unexpected ValueError: never foreseen")
     child.end()
+
+
+def test_a_child_that_cannot_be_started_is_an_error_and_leaves_no_pipe_open() -> None:
+    before = os.listdir("/proc/self/fd")
+    with no_more_files(room=2):
+        error = error_of(Child, lambda *dummy: None, ())
+    assert (error.code, error.msg) == (Code.IO_FAILURE, "cannot start another process: Too many open files")
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_the_end_kills_what_it_has_started() -> None:

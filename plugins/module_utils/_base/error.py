@@ -18,6 +18,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 
 T = t.TypeVar("T")
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class Code(enum.IntEnum):
@@ -92,6 +93,18 @@ def io_errors(action: str, path: str) -> t.Iterator[None]:
     try:
         yield
     except OSError as exc:
+        raise io_error(action, path, exc) from exc
+
+
+def refuse_without_room(action: str, path: str, exc: OSError) -> None:
+    """Raise the `io_error` of a system call for which this process or the node had no room; return after other failures.
+
+    Where another failure means that there is no such file, this one does not.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    if exc.errno in _NO_ROOM:
         raise io_error(action, path, exc) from exc
 
 

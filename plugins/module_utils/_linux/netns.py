@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import functools
 import os
@@ -18,7 +17,7 @@ import stat
 import threading
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error, io_errors
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors, refuse_without_room
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 _NS_GET_NSTYPE = 0xB703
@@ -35,7 +34,6 @@ _KINDS = {
 _OWN_NAMESPACES = ("/proc/self/ns/net", "/proc/1/ns/net")
 # O_NONBLOCK: a path may lead to a pipe without a writer.
 _OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 CURRENT = "/proc/thread-self/ns/net"
 
 T = t.TypeVar("T")
@@ -82,8 +80,7 @@ def is_foreign(path: str, *, allow_own: bool = False) -> bool:
     try:
         descriptor = os.open(path, _OPEN_FLAGS)
     except OSError as exc:
-        if exc.errno in _NO_ROOM:
-            raise io_error("open", path, exc) from exc
+        refuse_without_room("open", path, exc)
         return False
     try:
         status = os.fstat(descriptor)

@@ -15,7 +15,7 @@ import signal
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors, refuse_without_room
 
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.05
@@ -131,7 +131,8 @@ def _has_text(content: bytes, needle: bytes, ignored: t.Iterable[bytes]) -> bool
 
 
 def _pids() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    with io_errors("list", "/proc"):
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def _namespace(path: str) -> tuple[int, int]:
@@ -158,7 +159,10 @@ def is_own(pid: int) -> bool:
                 return False
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace", newline="\n") as lines:
             ids = next(line.split()[1:3] for line in lines if line.startswith("Uid:"))
-    except (OSError, StopIteration):
+    except OSError as exc:
+        refuse_without_room("read", f"/proc/{pid}", exc)
+        return False
+    except StopIteration:
         return False
     return ids == [str(os.getuid()), str(os.geteuid())]
 
@@ -180,8 +184,15 @@ def _strings(pid: int, name: str) -> dict[bytes, None]:
 
 
 def _read(pid: int, name: str) -> bytes | None:
+    """Return a process's file in /proc, or None if the process has ended.
+
+    Raises:
+        CniError: ``IO_FAILURE``: there is no room for another open file.
+    """
+    path = f"/proc/{pid}/{name}"
     try:
-        with open(f"/proc/{pid}/{name}", "rb") as stream:
+        with open(path, "rb") as stream:
             return stream.read()
-    except OSError:
+    except OSError as exc:
+        refuse_without_room("read", path, exc)
         return None

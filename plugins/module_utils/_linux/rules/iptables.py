@@ -14,7 +14,12 @@ import os
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
+from ansible_collections.cni.node.plugins.module_utils._base.error import (
+    CniError,
+    Code,
+    io_errors,
+    refuse_without_room,
+)
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import nf_tables, rule_cache
 
@@ -249,7 +254,8 @@ def may_have_legacy_table(name: str) -> bool:
 def _legacy_names(family: int) -> list[str]:
     try:
         return _read_legacy_names(family)
-    except OSError:  # only root may read the list
+    except OSError as exc:  # only root may read the list
+        refuse_without_room("read", "the names of the legacy tables of iptables", exc)
         return []
 
 

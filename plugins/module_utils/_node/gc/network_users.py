@@ -16,7 +16,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, refuse_without_room
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.rows import RUNTIMES
@@ -120,7 +120,8 @@ def _files(conf_dirs: t.Iterable[str]) -> list[str]:
 def _directories(top: str) -> list[str]:
     try:
         return sorted(entry.name for entry in os.scandir(top) if entry.is_dir())
-    except OSError:
+    except OSError as exc:
+        refuse_without_room("list", top, exc)
         return []
 
 

@@ -13,6 +13,7 @@ import fcntl
 import os
 import time
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import refuse_without_room
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table
@@ -42,7 +43,8 @@ def is_operation_running(cache_dir: str) -> bool:
 def _is_held(path: str) -> bool:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except OSError as exc:
+        refuse_without_room("open the lock", path, exc)
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

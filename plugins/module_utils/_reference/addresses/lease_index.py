@@ -13,6 +13,7 @@ import contextlib
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import refuse_without_room
 from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_files
 
@@ -90,7 +91,8 @@ def _read_owner(directory: HeldDirectory, name: str) -> bytes | None:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(name, flags, dir_fd=directory.descriptor)
-    except OSError:
+    except OSError as exc:
+        refuse_without_room("open", directory.path_of(name), exc)
         return None
     try:
         return os.read(descriptor, lease_files.LEASE_LIMIT).strip().partition(_SEPARATOR)[0]

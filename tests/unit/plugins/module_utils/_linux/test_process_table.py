@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import io
 import os
 import pathlib
@@ -19,6 +20,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table
+from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.support.until import until
 
 # Several interpreters run this file at once, and end() looks at the whole machine.
@@ -178,6 +180,27 @@ def test_a_process_without_variables_is_ignored() -> None:
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env={}) as process:
         assert process.pid not in process_table.find_by_environment(WANTED)
         process.communicate()
+
+
+@pytest.mark.parametrize(
+    "search",
+    [lambda: process_table.find_by_environment(WANTED), lambda: process_table.find_mentioning(WANTED["CNI_TEST"])],
+    ids=["environment", "text"],
+)
+def test_a_process_that_cannot_be_read_for_now_has_not_ended(
+    start: t.Callable[..., Sleeper], monkeypatch: pytest.MonkeyPatch, search: t.Callable[[], list[int]]
+) -> None:
+    directory = f"/proc/{start(**WANTED).process.pid}/"
+    open_file: t.Callable[..., t.IO[t.Any]] = open
+
+    def open_others(path: str, *arguments: t.Any, **options: t.Any) -> t.IO[t.Any]:
+        if path.startswith(directory):
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return open_file(path, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "open", open_others)
+    error = error_of(search)
+    assert (error.code, error.msg.startswith(f"cannot read {directory}")) == (Code.IO_FAILURE, True)
 
 
 def test_a_process_mentions_a_container_in_its_arguments_or_its_environment(start: t.Callable[..., Sleeper]) -> None:

@@ -134,11 +134,11 @@ class BinDirectory:
                     os.fsync(descriptor)
                 if aside:
                     os.utime(path, ns=(aside.mtime_ns, aside.mtime_ns), follow_symlinks=False)
-        except CniError:
+            if self._labels and not like.link:
+                self._labels.apply(path, self.file(name))
+        except BaseException:  # Ansible ends the module where it cannot set a label
             discard(path)
             raise
-        if self._labels and not like.link:
-            self._labels.apply(path, self.file(name))
         return path
 
     def put(self, staged: t.Mapping[str, str]) -> None:

@@ -322,6 +322,17 @@ def test_a_plugin_gets_its_label_and_a_wrong_one_is_repaired(tmp_path: pathlib.P
     assert not bin_dir.present(OLD).changed
 
 
+def test_a_plugin_without_its_label_is_not_left_behind(tmp_path: pathlib.Path) -> None:
+    class NoLabels(Labels):
+        def apply(self, path: str, name: str) -> None:
+            raise SystemExit(1)  # as a module that fails
+
+    bin_dir = BinDir(tmp_path, NoLabels())
+    with pytest.raises(SystemExit):
+        bin_dir.present(OLD)
+    assert os.listdir(bin_dir.path) == []
+
+
 def test_a_copy_damaged_after_its_check_is_not_installed(bin_dir: BinDir, monkeypatch: pytest.MonkeyPatch) -> None:
     bin_dir.present(OLD)
     bin_dir.present(NEW)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import errno
 import functools
+import os
 import threading
 import typing as t
 
@@ -105,10 +107,8 @@ class Workers:
         number = self._further or 0
         try:
             for dummy in range(number):
-                thread = threading.Thread(target=self._begin)
-                thread.start()
-                threads.append(thread)
-        except RuntimeError:
+                threads.append(start_thread(self._begin))
+        except OSError:
             with self._lock:
                 self._count_out(number - len(threads))
         for thread in threads:
@@ -153,6 +153,23 @@ class Workers:
         self._active -= number
         if self._active == 0:
             self._is_idle.notify_all()
+
+
+def start_thread(run: Job, *, is_daemon: bool = False) -> threading.Thread:
+    """Start a thread, and return it.
+
+    Args:
+        is_daemon: Whether this process may end before it.
+
+    Raises:
+        OSError: ``EAGAIN``: this process may have no further thread.
+    """
+    thread = threading.Thread(target=run, daemon=is_daemon)
+    try:
+        thread.start()
+    except RuntimeError as exc:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from exc
+    return thread
 
 
 def _join(thread: threading.Thread) -> None:

@@ -14,9 +14,9 @@ import fcntl
 import functools
 import os
 import stat
-import threading
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors, refuse_without_room
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
@@ -244,7 +244,11 @@ def _own_namespaces() -> set[tuple[int, int]]:
 
 
 def run_in_new_thread(operation: t.Callable[[], T]) -> T:
-    """Run an operation that changes the thread's namespace, in a new thread that ends afterwards."""
+    """Run an operation that changes the thread's namespace, in a new thread that ends afterwards.
+
+    Raises:
+        OSError: ``EAGAIN``: this process may have no further thread.
+    """
     results: list[T] = []
     failures: list[BaseException] = []
 
@@ -254,9 +258,7 @@ def run_in_new_thread(operation: t.Callable[[], T]) -> T:
         except BaseException as exc:  # raised again in the calling thread
             failures.append(exc)
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
+    workers.start_thread(run).join()
     if failures:
         raise failures[0]
     return results[0]

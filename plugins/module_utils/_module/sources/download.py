@@ -12,13 +12,13 @@ from __future__ import annotations
 import functools
 import http.client
 import os
-import threading
 import typing as t
 import urllib.error
 
 from ansible.module_utils.urls import open_url
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base import workers
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_errors
 from ansible_collections.cni.node.plugins.module_utils._base.url import hide, hide_in_text
 from ansible_collections.cni.node.plugins.module_utils._node.files import private as private_file
 
@@ -55,8 +55,8 @@ def download(url: str, credentials: tuple[str, str], directory: str, timeout: fl
             outcome.append(exc)
 
     # The download may block in its thread, for example in name resolution. The main thread only waits until the limit.
-    worker = threading.Thread(target=receive, daemon=True)
-    worker.start()
+    with io_errors("start", "a thread for the download"):
+        worker = workers.start_thread(receive, is_daemon=True)
     worker.join(limit)
     size = os.fstat(file.fileno()).st_size
     error = (

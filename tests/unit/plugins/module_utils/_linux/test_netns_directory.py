@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import pathlib
+import threading
+import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
@@ -42,6 +45,19 @@ def test_only_namespaces_are_listed(directory: pathlib.Path, namespaces: NetnsDi
         (directory / name).symlink_to(OWN)
     (directory / "left-behind").touch()
     assert namespaces.names() == ["a", "b"]
+
+
+def test_a_namespace_for_which_no_thread_starts_leaves_no_file(
+    directory: pathlib.Path, namespaces: NetnsDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(dummy: threading.Thread) -> t.NoReturn:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(syscall, "mount", lambda *dummy: None)  # only root may
+    error = error_of(namespaces.create, "blue")
+    what = f"cannot create the network namespace {directory}/blue: Resource temporarily unavailable"
+    assert (error.code, error.msg, os.listdir(directory)) == (Code.IO_FAILURE, what, [])
 
 
 def test_a_node_without_the_directory_has_no_namespaces(directory: pathlib.Path, namespaces: NetnsDirectory) -> None:

@@ -5,9 +5,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 import typing as t
+
+import pytest
 
 
 @contextlib.contextmanager
@@ -24,3 +27,15 @@ def no_more_files(*, room: int = 0) -> t.Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def refuse_file(monkeypatch: pytest.MonkeyPatch, path: str | os.PathLike[str]) -> None:
+    """Let `os.open` fail for one path, as if there was no room for another open file at that moment."""
+    open_file = os.open
+
+    def open_others(given: str, *arguments: t.Any, **options: t.Any) -> int:
+        if given == os.fspath(path):
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return open_file(given, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", open_others)

@@ -13,6 +13,7 @@ import functools
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import refuse_without_room
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
     check_args,
     check_container_id,
@@ -90,10 +91,14 @@ def netns_identity(path: str) -> str:
     The kernel reuses inode numbers of namespaces at once. The boot and the time at which the inode was created are
     therefore part of the identity. For a path that leads to /proc, that time is only the time of the look-up, so the
     identity omits it.
+
+    Raises:
+        CniError: ``IO_FAILURE``: the system has no room to look at it.
     """
     try:
         status = os.stat(path)
-    except OSError:
+    except OSError as exc:
+        refuse_without_room("examine", path, exc)
         return ""
     # A mounted namespace is not a link, and islink() is cheap.
     is_under_proc = os.path.islink(path) and os.path.realpath(path).startswith(_PROC)

@@ -223,13 +223,17 @@ class RecordStore:
         return path
 
     def _key_of(self, path: str) -> Key | None:
-        """Return the attachment key of a file or of a reserved path; None if it is missing or unreadable."""
+        """Return the attachment key of a file or of a reserved path; None if it is missing or broken.
+
+        Raises:
+            CniError: ``IO_FAILURE``: the file may be that of another attachment.
+        """
         if path in self._reserved:
             return self._reserved[path]
         if not os.path.lexists(path):
             return None
+        content = durable.read(path, limit=RECORD_LIMIT) or b""
         try:
-            content = durable.read(path, limit=RECORD_LIMIT) or b""
             return decode_attachment(json_text.as_object(json_text.decode(content, path, recorded=True), path)).key
         except (CniError, KeyError, TypeError, ValueError):
             return None

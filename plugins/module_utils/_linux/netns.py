@@ -63,10 +63,13 @@ def is_namespace(path: str) -> bool:
 
 
 def is_own(path: str) -> bool:
-    """Return whether a path leads to the node's own network namespace."""
+    """Return whether a path leads to the node's own network namespace; errors as `is_foreign`."""
     try:
         status = os.stat(path)
-    except (OSError, ValueError):
+    except ValueError:
+        return False
+    except OSError as exc:
+        refuse_without_room("examine", path, exc)
         return False
     return (status.st_dev, status.st_ino) in _own_namespaces()
 
@@ -116,7 +119,8 @@ def require_foreign(path: str, *, allow_own: bool = False) -> None:
     """
     try:
         status = os.stat(path)
-    except OSError:
+    except OSError as exc:
+        refuse_without_room("examine", path, exc)
         raise _invalid(path, "does not exist", "create it first, for example with the module cni.node.netns") from None
     if not is_namespace(path):
         advice = "if a removed namespace left the file behind, remove it and create the namespace again"
@@ -237,8 +241,11 @@ def _return_to(home: int) -> None:
 def _own_namespaces() -> set[tuple[int, int]]:
     own = set()
     for path in _OWN_NAMESPACES:
-        with contextlib.suppress(OSError):
+        try:
             status = os.stat(path)
+        except OSError as exc:
+            refuse_without_room("examine", path, exc)
+        else:
             own.add((status.st_dev, status.st_ino))
     return own
 

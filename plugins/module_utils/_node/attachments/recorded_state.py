@@ -86,8 +86,8 @@ class RecordedState:
     def _intent(self, key: Key, *, required: bool) -> Record | None:
         try:
             return self.runtime.intents.read(key)
-        except CniError:
-            if required:
+        except CniError as exc:
+            if required or exc.code == Code.IO_FAILURE:
                 raise
             return Record(Attachment(*key), b"", command="DEL")  # a loss of power may leave an empty intent of DEL
 

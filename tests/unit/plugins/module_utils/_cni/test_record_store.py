@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.tests.support.descriptors import refuse_file
 from ansible_collections.cni.node.tests.support.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIBCNI_RECORD, encode
 
@@ -75,6 +76,16 @@ def test_two_records_with_one_file_name_are_kept_apart(store: RecordStore) -> No
     store.write(OTHER)
     assert [store.read(record.attachment.key) for record in (ONE, OTHER)] == [ONE, OTHER]
     assert len(store.read_all()[0]) == 2
+
+
+def test_a_record_that_cannot_be_read_for_now_is_not_replaced_by_another_of_its_name(
+    store: RecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write(ONE)
+    with monkeypatch.context() as patch:
+        refuse_file(patch, store.path_of(ONE.attachment.key))
+        error = error_of(RecordStore(store.directory).write, OTHER)
+    assert (error.code, store.read_all()) == (Code.IO_FAILURE, ([ONE], {}))
 
 
 def test_two_records_with_one_file_name_are_kept_apart_when_written_at_the_same_time(

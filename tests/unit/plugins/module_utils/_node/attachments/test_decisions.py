@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.tests.support.descriptors import refuse_file
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 ARGS: JsonObject = {"args": {"K": "V"}, "capability_args": {"mac": "02::1"}, "config_args": {"mac": "02::2"}}
@@ -244,6 +245,18 @@ def test_a_missing_namespace_or_network_fails_without_running_a_plugin(node: Fak
         assert (outcome.action, outcome.changed) == ("failed", False)
         assert text in str(outcome.error)
     assert (node.commands(), node.files()) == ([], before)
+
+
+def test_an_attachment_whose_intent_cannot_be_read_for_now_is_not_recreated(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _attach(node)
+    _interrupt("ADD", recorded=True)(node)
+    with monkeypatch.context() as patch:
+        refuse_file(patch, node.intent_file())
+        outcome = node.ensure(node.attachment(**ARGS))
+    assert (outcome.action, outcome.changed, node.commands()) == ("failed", False, [])
+    assert node.ensure(node.attachment(**ARGS)).action == "checked"
 
 
 def test_a_del_that_could_not_begin_is_not_a_change(node: FakeNode) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import os
 import pathlib
@@ -20,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._linux.worker_processes import run_shares
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses import lease_directory, lease_index
+from ansible_collections.cni.node.tests.support.descriptors import refuse_file
 from ansible_collections.cni.node.tests.support.error_of import error_of
 
 ADDRESS = "10.1.0.2"
@@ -171,16 +171,9 @@ def test_a_run_does_not_find_leases_that_it_has_freed_or_that_have_another_owner
 def test_a_lease_that_cannot_be_opened_for_now_is_not_missing(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_file = os.open
-
-    def open_others(path: str, *arguments: t.Any, **options: t.Any) -> int:
-        if path == "10.1.0.2":
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        return open_file(path, *arguments, **options)
-
     with lease_directory.hold_locked(str(tmp_path / "net")) as directory:
         directory.reserve("10.1.0.2", "blue", "eth0")
-        monkeypatch.setattr(os, "open", open_others)
+        refuse_file(monkeypatch, "10.1.0.2")
         error = error_of(directory.leases_of, "blue", "eth0")
     assert (error.code, error.msg) == (Code.IO_FAILURE, f"cannot open {tmp_path}/net/10.1.0.2: Too many open files")
 

@@ -204,6 +204,52 @@ def list_directory(path: str) -> list[str]:
     return []
 
 
+def find_paths(top: str, pattern: str) -> list[str]:
+    """Return the existing paths below a directory that match a pattern. Unlike `glob`, it does not ignore errors.
+
+    Args:
+        pattern: Its parts match names as in a shell.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    paths = [top.rstrip("/")]
+    for part in filter(None, pattern.split("/")):
+        paths = [f"{path}/{name}" for path in paths for name in _matching_names(path, part)]
+    return [path for path in paths if _exists(path)]
+
+
+def _matching_names(path: str, part: str) -> list[str]:
+    if "*" not in part:
+        return [part]
+    import fnmatch  # not needed by plugins, which start often
+
+    names = list_directory(path) if os.path.isdir(path) or not _exists(path) else []
+    return [name for name in fnmatch.filter(names, part) if name[0] != "."]
+
+
+def _exists(path: str) -> bool:
+    with io_errors("examine", path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.lstat(path or "/")
+        return True
+    return False
+
+
+def walk(top: str) -> t.Iterator[tuple[str, list[str], list[str]]]:
+    """Yield what `os.walk` yields. Unlike that, it does not ignore errors, except of directories that do not exist.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+
+    def refuse(exc: OSError) -> None:
+        if not isinstance(exc, (FileNotFoundError, NotADirectoryError)):
+            raise exc
+
+    with io_errors("list", top):
+        yield from os.walk(top, onerror=refuse)
+
+
 def modification_time(path: str) -> float:
     """Return when a file was last modified, in seconds since the epoch; 0 if it does not exist."""
     try:

@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -27,10 +27,13 @@ class AllRecords:
         Args:
             state_dir: The runtimes keep their records below it in libcni's format: libcni, CRI-O, Podman and containerd in
                 ``results``, cri-dockerd in ``cache/results``, Multus in ``multus/results``.
+
+        Raises:
+            CniError: ``IO_FAILURE``: these directories cannot be listed.
         """
         self._own = own
-        patterns = (f"{state_dir}/results", f"{state_dir}/*/results")
-        directories = {os.path.realpath(path) for pattern in patterns for path in glob.glob(pattern)}
+        patterns = ("results", "*/results")
+        directories = {os.path.realpath(path) for each in patterns for path in durable.find_paths(state_dir, each)}
         leases_of_a_network = os.path.realpath(f"{state_dir}/networks/results")
         directories -= {os.path.realpath(own.directory), leases_of_a_network}
         self._others = [RecordStore(path) for path in sorted(directories)]

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import re
@@ -100,8 +99,13 @@ def _find_conf_dirs() -> tuple[list[str], list[str]]:
     # Runtimes may have the same one.
     settings = tuple(dict.fromkeys(runtime.setup.conf_dir for runtime in RUNTIMES))
     patterns = [path for setting in settings for path in (*setting.defaults, *setting.unset)]
-    paths = [path for pattern in (*patterns, *_FURTHER_DIRECTORIES) for path in sorted(glob.glob(pattern))]
+    paths: list[str] = []
     unreadable = []
+    for pattern in (*patterns, *_FURTHER_DIRECTORIES):
+        try:
+            paths += durable.find_paths("", pattern)
+        except CniError as exc:
+            unreadable.append(exc.msg)
     for setting in settings:
         try:
             paths += [path for configured in find_configured(setting) for path in configured.paths]

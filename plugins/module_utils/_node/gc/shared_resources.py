@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import glob
 import ipaddress
 import os
 import re
@@ -232,7 +231,11 @@ def _reason_in_files(*names: str) -> str:
     """Return a clause with the file of the node's own network configuration that names a link, or an empty string."""
     words = "|".join(map(re.escape, names))
     named = re.compile(rf"(?<![A-Za-z0-9_])(?:{words})(?![A-Za-z0-9_-])".encode("utf-8", "surrogateescape"))
-    for path in _list_files():
+    try:
+        paths = _list_files()
+    except CniError as exc:
+        return f"a file that cannot be listed may name it: {exc.msg}"
+    for path in paths:
         if named.search(os.path.basename(os.fsencode(path))):
             return f"{path} configures it"
         try:
@@ -245,5 +248,5 @@ def _reason_in_files(*names: str) -> str:
 
 
 def _list_files() -> list[str]:
-    paths = [path for pattern in _FILES for path in sorted(glob.glob(pattern))]
+    paths = [path for pattern in _FILES for path in durable.find_paths("", pattern)]
     return [path for path in paths if not os.path.isdir(path)]

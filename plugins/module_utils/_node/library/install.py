@@ -112,7 +112,7 @@ def _write(path: str, files: t.Mapping[str, bytes]) -> None:
             os.chmod(t.cast(str, compiled), 0o644)
     sizes = {
         directory[len(path) + 1 :]: {name: os.path.getsize(os.path.join(directory, name)) for name in names}
-        for directory, dummy, names in os.walk(path)
+        for directory, dummy, names in durable.walk(path)
     }
     durable.write(os.path.join(path, LOCK), json.dumps(sizes).encode(), mode=0o600, flush=False)
 
@@ -137,7 +137,7 @@ def _mend(path: str, library: Library) -> None:
     with _lock(os.path.join(library.path, LOCK), os.O_CREAT | os.O_RDWR, fcntl.LOCK_SH) as descriptor:
         if descriptor is None:
             raise CniError(Code.TRY_AGAIN, f"another run is removing {library.path}", "run the task again")
-        for directory, dummy, names in os.walk(path):
+        for directory, dummy, names in durable.walk(path):
             target = os.path.normpath(os.path.join(library.path, os.path.relpath(directory, path)))
             if os.path.islink(target) or not os.path.isdir(target):
                 durable.remove(target, flush=False)

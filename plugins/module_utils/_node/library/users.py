@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
@@ -103,13 +104,13 @@ def _sweep_users(top: str, *, forget: bool) -> t.Iterator[bytes]:
 def _files(path: str) -> t.Iterator[str]:
     if not os.path.isdir(path):
         yield path
-    for directory, dummy, names in os.walk(path):
+    for directory, dummy, names in durable.walk(path):
         yield from (os.path.join(directory, name) for name in names)
 
 
 def _read_head(path: str) -> bytes:
-    if not os.path.isfile(path):
-        return b""  # opening a pipe would wait for a writer
-    with io_errors("read", path), contextlib.suppress(FileNotFoundError), open(path, "rb", buffering=0) as stream:
-        return stream.read(_HEAD)
+    with io_errors("read", path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        if stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for a writer
+            with open(path, "rb", buffering=0) as stream:
+                return stream.read(_HEAD)
     return b""

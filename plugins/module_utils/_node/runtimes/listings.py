@@ -107,11 +107,11 @@ class RuntimeState:
         for pattern in patterns:
             name, dummy, rest = pattern.partition("/")
             for directory in self._directories[name]:
-                paths += runtime_settings.expand(directory, rest)
+                paths += durable.find_paths(directory, rest)
         return paths
 
     def _find_directories(self, setting: Setting) -> tuple[str, ...]:
-        usual = [path for pattern in setting.defaults for path in runtime_settings.expand(self._root, pattern)]
+        usual = [path for pattern in setting.defaults for path in durable.find_paths(self._root, pattern)]
         configured = [path for found in runtime_settings.find_configured(setting, self._root) for path in found.paths]
         return tuple(dict.fromkeys(map(os.path.realpath, (*usual, *configured))))
 

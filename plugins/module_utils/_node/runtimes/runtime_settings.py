@@ -9,15 +9,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import fnmatch
 import os
 import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_errors
 from ansible_collections.cni.node.plugins.module_utils._node.runtimes.row_types import Setting
 
 _STRING = rb'"[^"\n]*"|\'[^\'\n]*\''
@@ -51,7 +47,7 @@ def find_configured(setting: Setting, root: str = "/") -> list[Configured]:
     """
     top = root.rstrip("/")
     found = []
-    for file in (path for pattern in setting.files for path in expand(top, pattern)):
+    for file in (path for pattern in setting.files for path in durable.find_paths(top, pattern)):
         paths = _read_paths(file, setting.keys)
         if paths:
             found.append(Configured(tuple(f"{top}{path}" for path in paths), file))
@@ -68,34 +64,9 @@ def effective(setting: Setting, root: str = "/") -> Configured:
     if configured:
         return configured[-1]
     top = root.rstrip("/")
-    if setting.unset and any(expand(top, pattern) for pattern in setting.files):
+    if setting.unset and any(durable.find_paths(top, pattern) for pattern in setting.files):
         return Configured(tuple(f"{top}{path}" for path in setting.unset))
     return Configured(tuple(f"{top}{path}" for path in setting.defaults))
-
-
-def expand(top: str, pattern: str) -> list[str]:
-    """Return the existing paths below a directory that match a pattern. Unlike `glob`, it does not ignore errors.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    paths = [top]
-    for part in filter(None, pattern.split("/")):
-        paths = [f"{path}/{name}" for path in paths for name in _matching_names(path, part)]
-    return [path for path in paths if _exists(path)]
-
-
-def _matching_names(path: str, part: str) -> list[str]:
-    if "*" not in part:
-        return [part]
-    return fnmatch.filter(list_directory(path), part) if os.path.isdir(path) or not _exists(path) else []
-
-
-def _exists(path: str) -> bool:
-    with io_errors("examine", path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        os.lstat(path or "/")
-        return True
-    return False
 
 
 def _read_paths(file: str, keys: t.Sequence[str]) -> list[str]:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import pathlib
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.tests.support.descriptors import no_more_files
+from ansible_collections.cni.node.tests.support.error_of import error_of
 
 
 def test_leases_of_a_network_named_results_are_not_taken_for_records(tmp_path: pathlib.Path) -> None:
@@ -20,3 +23,9 @@ def test_leases_of_a_network_named_results_are_not_taken_for_records(tmp_path: p
     for state_dir in ("data", "cni"):
         records = AllRecords(RecordStore.of_records(str(tmp_path / "own")), str(tmp_path / state_dir))
         assert records.read_all() == ([], {})
+
+
+def test_records_of_other_runtimes_that_cannot_be_listed_for_now_are_not_missing(tmp_path: pathlib.Path) -> None:
+    with no_more_files():
+        error = error_of(AllRecords, RecordStore.of_records(str(tmp_path / "own")), str(tmp_path))
+    assert (error.code, error.msg) == (Code.IO_FAILURE, f"cannot list {tmp_path}: Too many open files")

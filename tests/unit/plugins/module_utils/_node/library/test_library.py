@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import pathlib
@@ -316,6 +317,28 @@ def test_an_executable_in_a_directory_keeps_its_library(node: Node, tmp_path: pa
     assert os.path.exists(library.path)
     assert users.remove_unused(library.top) == []
     assert not node.top.exists()
+
+
+@pytest.mark.parametrize(("call", "name"), [("scandir", "bin"), ("stat", "bin/bridge")])
+def test_executables_that_cannot_be_read_for_now_keep_their_library(
+    node: Node, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, call: str, name: str
+) -> None:
+    library = node.install()
+    (tmp_path / "bin").mkdir()
+    node.user("bin/bridge", library)
+    users.register(library, [str(tmp_path / "bin")])
+    operation, refused = getattr(os, call), str(tmp_path / name)
+
+    def refuse(path: str, *arguments: t.Any, **options: t.Any) -> t.Any:
+        if path == refused:
+            raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+        return operation(path, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, refuse)
+        error = error_of(users.remove_unused, library.top)
+    assert (error.code, refused in error.msg) == (Code.IO_FAILURE, True)
+    assert users.remove_unused(library.top) == [library.path]
 
 
 def test_pipes_and_sockets_in_a_directory_of_executables_are_not_read(node: Node, tmp_path: pathlib.Path) -> None:

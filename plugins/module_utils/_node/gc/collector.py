@@ -145,7 +145,9 @@ class Collector:
         """Collect this collection's own files last, because they may belong to attachments removed before."""
         removed_paths: set[str] = set()
         if run.policy.dry_run:
-            removed_paths = run.list_collected().union(map(self._runtime.records.path_of, self._removal.attachments))
+            removed = {*self._removal.attachments, *self._records.pending_removal}
+            stores = (self._runtime.records, self._runtime.intents)
+            removed_paths = run.list_collected().union(store.path_of(key) for store in stores for key in removed)
         with run.report_errors("this collection's own files"):
             run.leaks.extend(own_files.collect(removed_paths))
 

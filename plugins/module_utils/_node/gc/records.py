@@ -34,6 +34,9 @@ class RecordCollector:
     """Deletes lost and interrupted attachments by DEL, and returns the owners that remain.
 
     It is not a `Finder`, because finders need the owners, which are known only after this.
+
+    Attributes:
+        pending_removal: In a dry run, attachments that a run would have deleted by now.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class RecordCollector:
         self._valid = valid
         self._policy = policy
         self._removed = frozenset(removed)
-        self._pending_removal: set[Key] = set()
+        self.pending_removal: set[Key] = set()
 
     def read_all(self) -> tuple[list[Record], list[Leak]]:
         """Return all records and intents of the node, and an entry for each that cannot be read."""
@@ -81,7 +84,7 @@ class RecordCollector:
         live = _collect_each(work, leaks)
         records = (*own, *elsewhere, *intents.values())
         pending = {record.attachment.key[1:] for record in records} - live if self._policy.dry_run else set()
-        self._pending_removal |= {(network, *names) for names in pending}
+        self.pending_removal |= {(network, *names) for names in pending}
         return self._owners(network, live | self._valid.names(network), pending, broken, records)
 
     def _list_own(
@@ -130,8 +133,8 @@ class RecordCollector:
         records, broken = self._all_records.read_all()
         records += self._runtime.intents.read_all()[0]
         keys = {record.attachment.key for record in records}
-        live = {key[1:] for key in keys - self._pending_removal} | self._valid.names()
-        pending = {key[1:] for key in self._pending_removal} - live
+        live = {key[1:] for key in keys - self.pending_removal} | self._valid.names()
+        pending = {key[1:] for key in self.pending_removal} - live
         return self._owners("", live, pending, broken, records)
 
     def _read_intents(self, network: str, records: t.Iterable[Record]) -> tuple[dict[Key, Record], dict[str, CniError]]:

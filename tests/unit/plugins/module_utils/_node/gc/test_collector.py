@@ -96,6 +96,15 @@ def test_an_empty_intent_beside_a_record_counts_as_a_del(gc: GcFixture) -> None:
     assert (gc.node.record_file().exists(), gc.node.intent_file().exists()) == (False, False)
 
 
+def test_the_directory_of_intents_goes_with_the_last_interrupted_removal(gc: GcFixture) -> None:
+    gc.node.make_namespace("blue")
+    gc.node.ensure(gc.node.attachment("blue"))
+    intent = json.loads(gc.node.record_file().read_text(encoding="utf-8"))
+    intent["cni.node"]["command"] = "DEL"
+    gc.node.intent_file().write_text(json.dumps(intent), encoding="utf-8")
+    assert gc.collect_as_predicted(min_age=0) == {"intent net-blue-eth0": "deleted", "directory intents": "removed"}
+
+
 def test_an_unreadable_intent_is_reported_and_kept(gc: GcFixture) -> None:
     gc.attach("blue")
     gc.node.intent_file().with_name("net-red-eth0").write_bytes(b"{")

@@ -101,18 +101,25 @@ def _plan_change(
 
 
 def require_writable(changes: t.Iterable[FileChange]) -> None:
-    """Refuse changes of files in directories that cannot be written, so that nothing is half done.
+    """Refuse changes of files that cannot be written, so that nothing is half done.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     for change in changes:
-        directory = existing_directory(os.path.dirname(change.path))
-        if change.changed and not os.access(directory, os.W_OK):
-            with io_errors("read", directory):
-                is_read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
-            number = errno.EROFS if is_read_only else errno.EACCES
+        number = _reason_not_writable(change.path) if change.changed else 0
+        if number:
             raise io_error("write", change.path, OSError(number, os.strerror(number)))
+
+
+def _reason_not_writable(path: str) -> int:
+    """Return the error number of writing a file, or 0. Its directory may be missing."""
+    directory = existing_directory(os.path.dirname(path))
+    with io_errors("read", directory):
+        if not os.access(directory, os.W_OK):
+            return errno.EROFS if os.statvfs(directory).f_flag & os.ST_RDONLY else errno.EACCES
+        is_too_long = len(os.fsencode(os.path.basename(path))) > os.statvfs(directory).f_namemax
+        return errno.ENAMETOOLONG if is_too_long else 0
 
 
 @contextlib.contextmanager

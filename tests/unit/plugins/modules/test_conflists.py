@@ -252,6 +252,7 @@ REFUSED: dict[str, tuple[JsonObject, JsonObject, str]] = {
         {"plugin_dirs": ["/a:b"]},
         "plugin_dirs: '/a:b' is not a plugin directory",
     ),
+    "a long name": ({"config": {**CONFIG, "name": "n" * 255}}, {}, ".conflist: File name too long"),
     "a version the plugin does not speak": (
         {"config": {**CONFIG, "plugins": [{"type": "old"}]}},
         {},

@@ -358,3 +358,17 @@ def test_a_bridge_keeps_its_mac_although_the_first_add_could_not_set_it(
         executor.execute("bridge", request, parameters)
     executor.execute("bridge", request, parameters)
     assert len(macs) == 2
+
+
+def test_a_bridge_that_has_lost_its_mac_with_its_last_port_becomes_a_gateway(blue: Namespace) -> None:
+    executor = BuiltinExecutor(NoExecutor(), ALWAYS)
+
+    def run(command: str, **keys: t.Any) -> None:
+        request = json.dumps({**BRIDGE, **keys, "cniVersion": "1.0.0", "name": "net"}).encode()
+        executor.execute("bridge", request, Parameters(command, Attachment("net", "blue", "eth0", str(blue.path))))
+
+    run("ADD")
+    run("DEL")
+    assert links()["cni0"]["address"] == "00:00:00:00:00:00"
+    run("ADD", isGateway=True)
+    assert links()["cni0"]["address"] != "00:00:00:00:00:00"

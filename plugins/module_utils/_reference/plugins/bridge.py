@@ -225,9 +225,10 @@ def _ensure_address(writer: KernelWriter, link: Link, wanted: IpInterface, force
             advice = 'set "forceAddress": true to replace it'
             raise refuse(f"{link.name} has the address {other}, not {wanted}", advice)
         writer.remove_address(link.ifindex, other)
-    # Otherwise its MAC, which containers know as that of their gateway, would change with its ports. The address comes last, as
-    # the next ADD takes a link that has it for complete.
-    writer.set_mac(link.ifindex, link.mac)
+    # Otherwise its MAC, which containers know as that of their gateway, would change with its ports. It may have changed with the
+    # port of this container: a bridge without ports may have none. The address comes last, as the next ADD takes a link that
+    # has it for complete.
+    writer.set_mac(link.ifindex, sandbox.require_link(link.name).mac)
     writer.add_address(link.ifindex, wanted, finds_duplicates=True)
 
 

@@ -76,3 +76,17 @@ def test_check_mode_expects_that_an_attachment_leaves_before_another_network_get
         assert sorted(entry["action"] for entry in predicted.entries) == ["added", "removed"]
         assert "already has an interface" not in str(predicted.result)
     assert node.attach({**item, "network": "other"}, purge=True)[0]["action"] == "added"
+
+
+def test_an_interface_that_a_task_requests_for_two_containers_is_made_for_none(
+    node: EngineNode, item: JsonObject
+) -> None:
+    second = {**item, "network": "other", "container_id": "second"}
+    for options in ({"_ansible_check_mode": True}, {}):
+        errors = node.refusals([item, second], **options)
+        assert "is requested for the attachment of second (eth0) to network other as well" in errors[0]["text"]
+        assert "is requested for the attachment of blue (eth0) to network net as well" in errors[1]["text"]
+    node.attach(item)
+    both = node.run("attachments", attachments=[item, second])
+    both.require_failure("is requested for the attachment of blue (eth0) to network net as well")
+    assert [entry["action"] for entry in both.entries] == ["checked", "failed"]

@@ -10,11 +10,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux.links import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import RecordedState
@@ -33,7 +35,7 @@ class Prerequisites:
     """Checks the prerequisites of ADD before anything is changed. Modules that few attachments need are loaded on demand.
 
     Attributes:
-        listed: All attachments of the task, whose host ports must not conflict; None to check no ports.
+        listed: All attachments of the task, whose interfaces and host ports must not conflict; None to compare none.
         look_up: Returns a desired attachment with its network, or with `problem` or `missing`; raises if it is invalid.
     """
 
@@ -81,7 +83,7 @@ class Prerequisites:
             handle: Gets an error that another task may still resolve: the attachment is then removed, or the network namespace made.
 
         Raises:
-            CniError: ``INVALID_ENVIRONMENT``: an unrecorded link has the interface.
+            CniError: ``INVALID_ENVIRONMENT``: an unrecorded link has the interface, or the task requests it twice.
         """
         if desired.network is None:
             return
@@ -91,7 +93,8 @@ class Prerequisites:
             begun = f", whose {other.command} was not completed" if other.command else ""
             what = f"{attachment}: its interface belongs to the {other.attachment}{begun}"
             handle(_conflict(what, "or remove the other attachment first"))
-        elif catalogue.find_plugin_type(desired.network.plugins[0].type).makes_interface:
+        elif _makes_interface(desired.network):
+            self._require_requested_once(attachment)
             try:
                 link = rtnetlink.link(attachment.ifname, attachment.netns)
             except CniError as exc:
@@ -100,6 +103,22 @@ class Prerequisites:
             if link is not None and not _is_predicted_to_leave(self.state, attachment):
                 what = f"{attachment}: {attachment.netns} already has an interface of that name, which no record lists"
                 raise _conflict(what, "or remove the interface if it is not in use")
+
+    def _require_requested_once(self, attachment: Attachment) -> None:
+        """Require that the task requests an interface of a network namespace for one attachment, whichever containers it names."""
+        for other in self._requested.get((attachment.netns, attachment.ifname), ()):
+            network = self.state.conf_dir.networks.get(other.network)
+            if other.key != attachment.key and network is not None and _makes_interface(network):
+                what = f"{attachment}: its interface in {attachment.netns} is requested for the {other} as well"
+                raise _conflict(what, "or remove one of the two")
+
+    @functools.cached_property
+    def _requested(self) -> dict[tuple[str, str], list[Attachment]]:
+        """The attachments that the task requests, by network namespace and interface."""
+        requested: dict[tuple[str, str], list[Attachment]] = {}
+        for attachment in (desired.attachment for desired in self.listed or () if desired.present):
+            requested.setdefault((attachment.netns, attachment.ifname), []).append(attachment)
+        return requested
 
     def require_free_ports(self, desired: DesiredAttachment, record: Record | None) -> CniError | None:
         """Require that the host ports to map are free; return an error for those in use that the policy allows to map.
@@ -126,6 +145,10 @@ class Prerequisites:
         with self._reading_ports:
             self._ports = self._ports or HostPorts(self.state.runtime, self.state.conf_dir, listed)
         return self._ports
+
+
+def _makes_interface(network: NetworkConfiguration) -> bool:
+    return catalogue.find_plugin_type(network.plugins[0].type).makes_interface
 
 
 def find_interface_conflict(state: RecordedState, attachment: Attachment) -> Record | None:

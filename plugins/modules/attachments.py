@@ -18,7 +18,8 @@ description:
     normally in one remote call. Long tasks take a few calls and show O(progress).
   - An attachment without a record is added. One that is recorded for another network namespace, configuration or
     arguments is recreated, that is, deleted as recorded and added. All others are checked.
-  - If an attachment cannot be added with its new configuration or arguments, it is rolled back, and the task fails.
+  - If an attachment cannot be added with its new configuration or arguments, it is rolled back, and the task fails. It is not even
+    deleted if a built-in plugin refuses these, whatever the node has.
   - Records have the format of the reference runtime, so that C(cnitool), CRI-O and Podman see these attachments, and this
     module sees theirs. Each operation is written to disk before a plugin runs, and the next run completes what was
     interrupted.
@@ -48,6 +49,8 @@ attributes:
     support: full
     details:
       - CHECK is run, because it changes nothing. ADD and DEL are not.
+      - A configuration or a value that a built-in plugin refuses is an error, as in a run. What only ADD finds out is not predicted,
+        such as an error of an executable, a range without a free address, or a missing link of the node.
       - Pass the changes of a preceding task with M(cni.node.conflists) in O(planned_conflists). Without them, attachments
         that are recreated because of these changes are not predicted.
       - Pass the names of a preceding task with M(cni.node.netns) in O(planned_netns). Without them, the module warns that these

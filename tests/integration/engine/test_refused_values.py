@@ -41,6 +41,41 @@ def test_an_undecodable_value_is_refused_before_any_plugin_runs(
     assert node.intents() == []
 
 
+REFUSED_BY_BUILTIN: dict[str, tuple[JsonObject, JsonObject, str]] = {
+    "keys that exclude each other": (
+        {"hairpinMode": True, "promiscMode": True},
+        {},
+        "built-in plugin bridge failed (ADD): /hairpinMode and /promiscMode are mutually exclusive; set one",
+    ),
+    "a subnet": (
+        {"ipam": reference_networks.host_local("10.1.0.0/32")},
+        {},
+        "built-in plugin host-local failed (ADD): ",
+    ),
+    "an address": (
+        {},
+        {"config_args": {"ips": ["10.9.0.5"]}},
+        "built-in plugin host-local failed (ADD): no range set has the requested addresses 10.9.0.5",
+    ),
+    "an argument": ({}, {"args": {"NO_SUCH": "1"}}, "CNI_ARGS has unknown keys: NO_SUCH; add IgnoreUnknown=1"),
+}
+
+
+@pytest.mark.parametrize("node", ["always"], indirect=True)
+@pytest.mark.parametrize(("keys", "values", "fragment"), REFUSED_BY_BUILTIN.values(), ids=REFUSED_BY_BUILTIN)
+def test_an_attachment_is_kept_when_a_built_in_plugin_refuses_the_new_request(
+    node: EngineNode, blue: Namespace, keys: JsonObject, values: JsonObject, fragment: str
+) -> None:
+    node.write(reference_networks.network(reference_networks.bridge()))
+    item = attachment("net", blue)
+    node.attach(item)
+    before = blue.links()
+    node.write(reference_networks.network(reference_networks.bridge(**keys)))
+    for options in ({"_ansible_check_mode": True}, {}):
+        node.refusal({**item, **values}, fragment, **options)
+    assert blue.links() == before
+
+
 # Values that only their plugin can refuse, at ADD and at every DEL.
 REFUSED: dict[str, JsonObject] = {
     "a capability value": {"capability_args": {"ips": ["10.1.0.999"]}},

@@ -177,6 +177,9 @@ class Plugin:
     def prepare(self, config: Keys, network: str) -> None:
         """Read what the operations on many attachments of a network need, before processes share them."""
 
+    def require_accepted(self, request: PluginRequest) -> None:
+        """Raise an error if ADD would refuse the request, whatever the node and the previous result have."""
+
     def add(self, request: PluginRequest) -> Result:
         """Attach the container and return the result, in any version."""
         return request.prev_result or Result(version.LATEST, {})

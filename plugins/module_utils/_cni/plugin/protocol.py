@@ -9,13 +9,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, NoExecutor, Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import Plugin, PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -63,9 +64,30 @@ def call(plugin: Plugin, content: bytes, parameters: Parameters, executor: Execu
             f"expected: one of {', '.join(COMMANDS)}",
         )
     request = _read_request(plugin, content, parameters, executor)
-    try:
+    with _as_plugin_errors():
         result = operations[parameters.command](request)
         return b"" if result is None else json_text.encode(_complete_output(result.to(request.version)))
+
+
+def require_accepted(plugin: Plugin, content: bytes, parameters: Parameters) -> None:
+    """Raise the error with which a plugin would refuse a request, without running the operation.
+
+    Args:
+        content: The request. The previous result may be missing.
+
+    Raises:
+        CniError: As `call`.
+    """
+    request = _read_request(plugin, content, parameters, NoExecutor())
+    with _as_plugin_errors():
+        plugin.require_accepted(request)
+
+
+@contextlib.contextmanager
+def _as_plugin_errors() -> t.Iterator[None]:
+    """Give errors the codes that plugins may use."""
+    try:
+        yield
     except (CniError, OSError) as exc:
         error = as_error(exc)
         code = error.code if error.code in _CODES_OF_PLUGINS or error.code >= _FIRST_OWN_CODE else Code.INTERNAL

@@ -45,6 +45,7 @@ class Prerequisites:
     look_up: LookUp
     _ports: HostPorts | None = None
     _reading_ports: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+    _accepted: set[tuple[bytes, str]] = dataclasses.field(default_factory=set)
 
     def look_up_replacement(self, replacement: DesiredAttachment) -> DesiredAttachment:
         """Return a replacement with its network; the network is None only in a dry run.
@@ -59,7 +60,11 @@ class Prerequisites:
         return replacement
 
     def require_values(self, desired: DesiredAttachment) -> None:
-        """Require that the network's plugins can decode the values given for an attachment."""
+        """Require that the network's plugins can decode the values given for an attachment, and accept their configuration.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``; or the error of a built-in plugin.
+        """
         network, attachment = desired.network, desired.attachment
         if network is None:
             return
@@ -72,6 +77,24 @@ class Prerequisites:
 
             check_config_args(attachment.config_args)
         require_no_panic(network, attachment.config_args)
+        self._require_accepted(network, attachment)
+
+    def _require_accepted(self, network: NetworkConfiguration, attachment: Attachment) -> None:
+        """Require that built-in plugins accept their requests. Without values of its own, an attachment's are those of others."""
+        values = (attachment.args, attachment.capability_args, attachment.config_args)
+        request = (network.content, attachment.ifname)
+        if not any(values) and request in self._accepted:
+            return
+        from ansible_collections.cni.node.plugins.module_utils._reference.builtin.acceptance import require_accepted
+
+        runtime = self.state.runtime
+        try:
+            version = runtime.versions.select(network)
+        except CniError:  # reported by ADD; another task may be about to install plugins
+            return
+        require_accepted(runtime.executor, network, version, attachment)
+        if not any(values):
+            self._accepted.add(request)
 
     def require_interface_free(self, desired: DesiredAttachment, handle: t.Callable[[CniError], None]) -> None:
         """Require that no other attachment and no unrecorded link has the interface (section 2, "ADD").

@@ -42,6 +42,9 @@ class DescribedPlugin(Plugin, t.Generic[Config]):
             request.readings[self.name] = self.read(request)
         return t.cast("Config", request.readings[self.name])
 
+    def require_accepted(self, request: PluginRequest) -> None:
+        self.config_of(request)
+
     def describe(self, config: Config, known: Facts) -> t.Iterator[Resource]:
         """Yield what the kernel has after ADD. Of a link that another plugin has made, only the properties that change."""
         raise NotImplementedError

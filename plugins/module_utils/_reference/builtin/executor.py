@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
@@ -78,12 +79,8 @@ class BuiltinExecutor:
 
         key = parameters.attachment.key if parameters.attachment else None
         self.used.setdefault(key, set()).add(_describe(plugin_type))
-        try:
+        with name_plugin(plugin_type, parameters):
             return protocol.call(registry.load(plugin_type), request, parameters, self)
-        except Exception as exc:
-            error = as_error(exc)
-            within = f"built-in plugin {plugin_type} failed ({parameters.command})"
-            raise (error if error.msg.startswith(_FAILED) else error.within(within)) from exc
 
     def _run_executable(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
         try:
@@ -103,6 +100,17 @@ class BuiltinExecutor:
 
 # An error of a delegated plugin names that plugin already.
 _FAILED = ("built-in plugin ", "plugin ")
+
+
+@contextlib.contextmanager
+def name_plugin(plugin_type: str, parameters: Parameters) -> t.Iterator[None]:
+    """Name the built-in plugin and its operation in errors, unless they name a plugin to which it has delegated."""
+    try:
+        yield
+    except Exception as exc:
+        error = as_error(exc)
+        within = f"built-in plugin {plugin_type} failed ({parameters.command})"
+        raise (error if error.msg.startswith(_FAILED) else error.within(within)) from exc
 
 
 def _location(plugin_type: str) -> str:

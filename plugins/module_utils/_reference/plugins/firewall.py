@@ -38,6 +38,9 @@ class Firewall(RulePlugin):
     name = "firewall"
     versions = list_versions("firewall")
 
+    def require_accepted(self, request: PluginRequest) -> None:
+        read_firewall(request.config)
+
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
         with Undo() as undo:

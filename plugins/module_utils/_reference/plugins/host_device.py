@@ -82,6 +82,10 @@ class HostDevice(InterfacePlugin[_Config]):
     def describe(self, config: _Config, known: Facts) -> t.Iterator[Resource]:
         return interfaces.describe_container(known)
 
+    def require_accepted(self, request: PluginRequest) -> None:
+        super().require_accepted(request)
+        ipam_config.read_dns(request.config.section("dns"))
+
     def add(self, request: PluginRequest) -> Result:
         attachment = request.attachment
         dns = ipam_config.read_dns(request.config.section("dns"))

@@ -36,6 +36,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addr
     RangeSet,
     read_range_sets,
 )
+from ansible_collections.cni.node.plugins.module_utils._reference.addresses.ipam_ranges import Range
 from ansible_collections.cni.node.plugins.module_utils._reference.addresses.lease_directory import Lease, LeaseDirectory
 
 
@@ -52,14 +53,16 @@ class HostLocal(Plugin):
             if directory is not None:
                 directory.prepare_search()
 
+    def require_accepted(self, request: PluginRequest) -> None:
+        _read_wanted(request)
+        ipam_config.read_routes(request.config.section("ipam"))
+
     def add(self, request: PluginRequest) -> Result:
         ipam = request.config.section("ipam")
-        sets = read_range_sets(request)
-        ipam_config.require_one_per_family(request, (each.ranges[0].first for each in sets))
-        requested = _read_requested(request)
+        wanted = _read_wanted(request)
         result: JsonObject = {"routes": ipam_config.read_routes(ipam), "dns": _read_dns(ipam.text("resolvConf"))}
         with lease_directory.hold_locked(self._directory(request)) as directory:
-            result["ips"] = _Allocation(directory, request).run(sets, requested)
+            result["ips"] = _Allocation(directory, request).run(wanted)
         return Result(version.LATEST, result)
 
     def check(self, request: PluginRequest) -> None:
@@ -105,6 +108,13 @@ class HostLocal(Plugin):
         return os.path.join(lease_files.data_dir(config.section("ipam").values, self._lease_dir), network)
 
 
+class _Wanted(t.NamedTuple):
+    """A range set, and the address that an attachment requests of it; None for any."""
+
+    ranges: RangeSet
+    address: IpAddress | None
+
+
 class _Allocation:
     """The allocation of one attachment's addresses; the caller holds the lock of the directory."""
 
@@ -113,19 +123,13 @@ class _Allocation:
         self._container_id, self._ifname = request.attachment.key[1:]
         self._reserved: list[str] = []
 
-    def run(self, sets: t.Sequence[RangeSet], requested: t.Sequence[IpAddress]) -> list[JsonObject]:
+    def run(self, wanted: t.Sequence[_Wanted]) -> list[JsonObject]:
         """Return an address of each range set; free them all if one cannot be assigned."""
-        waiting = list(dict.fromkeys(requested))
         ips = []
         try:
-            for number, each in enumerate(sets):
-                wanted = next((address for address in waiting if each.find(address)), None)
-                if wanted is not None:
-                    waiting.remove(wanted)
-                interface, gateway = self._reserve(number, each, wanted)
+            for number, each in enumerate(wanted):
+                interface, gateway = self._reserve(number, each.ranges, each.address)
                 ips.append(ipam_config.make_ip(interface, gateway))
-            if waiting:
-                raise refuse(f"no range set has the requested addresses {', '.join(map(str, waiting))}")
         except CniError:
             self._free_reserved()
             raise
@@ -150,9 +154,7 @@ class _Allocation:
         )
 
     def _reserve_requested(self, number: int, ranges: RangeSet, wanted: IpAddress) -> tuple[IpInterface, IpAddress]:
-        member = ranges.find(wanted)
-        if member is None or wanted == member.gateway:
-            raise refuse(f"range set {number}: the requested address {wanted} is the gateway")
+        member = _require_member(number, ranges, wanted)
         if not self._try_reserve(number, wanted):
             lease = self._directory.find(str(wanted))
             raise refuse(f"range set {number}: the requested address {wanted} is in use by {lease or 'a container'}")
@@ -171,6 +173,35 @@ class _Allocation:
             lease = self._directory.find(address)
             if lease is not None and lease.is_of(self._container_id, self._ifname):
                 self._directory.free(lease)
+
+
+def _read_wanted(request: PluginRequest) -> list[_Wanted]:
+    """Return the range sets of a request, each with the requested address.
+
+    Raises:
+        CniError: A requested address is in no range set, or is a gateway.
+    """
+    sets = read_range_sets(request)
+    ipam_config.require_one_per_family(request, (each.ranges[0].first for each in sets))
+    waiting = list(dict.fromkeys(_read_requested(request)))
+    wanted = []
+    for number, ranges in enumerate(sets):
+        address = next((each for each in waiting if ranges.find(each)), None)
+        if address is not None:
+            _require_member(number, ranges, address)
+            waiting.remove(address)
+        wanted.append(_Wanted(ranges, address))
+    if waiting:
+        raise refuse(f"no range set has the requested addresses {', '.join(map(str, waiting))}")
+    return wanted
+
+
+def _require_member(number: int, ranges: RangeSet, address: IpAddress) -> Range:
+    """Return the range of a requested address; raise an error if that is the gateway."""
+    member = ranges.find(address)
+    if member is None or address == member.gateway:
+        raise refuse(f"range set {number}: the requested address {address} is the gateway")
+    return member
 
 
 def _read_requested(request: PluginRequest) -> list[IpAddress]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
@@ -83,6 +84,11 @@ class Ptp(RulePlugin, InterfacePlugin[PtpConfig]):
             yield from _describe_gateways(known)
             yield from interfaces.describe_forwarding(known)
 
+    def require_accepted(self, request: PluginRequest) -> None:
+        super().require_accepted(request)
+        if not addressing.ipam_type(request):
+            raise _refuse_no_ipam()
+
     def add(self, request: PluginRequest) -> Result:
         config, attachment = self.config_of(request), request.attachment
         with sandbox.open_sandbox(attachment), kernel_writer.connect() as writer, Undo() as undo:
@@ -134,9 +140,13 @@ def _describe_gateways(known: Facts) -> t.Iterator[ExpectedAddress | ExpectedRou
             yield ExpectedRoute(link, ipaddress.ip_network(ip.interface.ip), None, inside=False, scope=scope)
 
 
+def _refuse_no_ipam() -> CniError:
+    return refuse("/ipam/type is missing", "expected: an IPAM plugin such as host-local")
+
+
 def _require_gateways(known: Facts) -> None:
     if not known.ips:
-        raise refuse("/ipam/type is missing", "expected: an IPAM plugin such as host-local")
+        raise _refuse_no_ipam()
     lacking = next((ip.interface for ip in known.ips if ip.gateway is None), None)
     if lacking is not None:
         raise refuse(f"the IPAM plugin returned {lacking} without a gateway", "expected: a gateway for each address")

@@ -78,6 +78,11 @@ class SingleLink(InterfacePlugin[LinkConfig]):
     def describe(self, config: LinkConfig, known: Facts) -> t.Iterator[Resource]:
         return interfaces.describe_container(known, mtu=config.mtu, mode=config.mode)
 
+    def require_accepted(self, request: PluginRequest) -> None:
+        super().require_accepted(request)
+        ipam_config.read_dns(request.config.section("dns"))
+        addressing.ipam_type(request)
+
     def add(self, request: PluginRequest) -> Result:
         attachment, config = request.attachment, self.config_of(request)
         dns = ipam_config.read_dns(request.config.section("dns"))

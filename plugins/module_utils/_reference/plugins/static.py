@@ -36,6 +36,9 @@ class Static(Plugin):
 
     name = "static"
 
+    def require_accepted(self, request: PluginRequest) -> None:
+        self.add(request)  # it makes nothing
+
     def add(self, request: PluginRequest) -> Result:
         ipam = _require_ipam(request)
         assigned = _read_assigned(request, ipam)

@@ -69,6 +69,10 @@ class Tuning(ChainedPlugin[_Values]):
         yield config.link
         yield from (resources.Sysctl(path, value, inside=True) for path, value in config.settings.items())
 
+    def require_accepted(self, request: PluginRequest) -> None:
+        super().require_accepted(request)
+        _require_unique(request)
+
     def add(self, request: PluginRequest) -> Result:
         result = request.require_prev_result()
         values = self.config_of(request)

@@ -177,6 +177,9 @@ def test_a_value_that_is_not_valid_is_refused_with_its_place(plugin: str, keys: 
     error = error_of(registry.load(plugin).add, read_request(**{"prevResult": PREV, **keys}))
     assert error.msg.startswith(message)
     assert error.code == 999  # the code of the reference plugins for all of these
+    if "prevResult" not in keys:
+        before = error_of(registry.load(plugin).require_accepted, read_request(**keys))
+        assert (before.msg, before.details) == (error.msg, error.details)
 
 
 @pytest.mark.parametrize("plugin", ["firewall", "portmap", "sbr", "tuning"])

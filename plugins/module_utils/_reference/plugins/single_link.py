@@ -33,6 +33,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.addresses.addr
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin import sandbox, veth_pair
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.interface_plugin import InterfacePlugin
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.undo import Undo
+from ansible_collections.cni.node.plugins.module_utils._reference.rules import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.state import interfaces
 from ansible_collections.cni.node.plugins.module_utils._reference.state.facts import Facts
 from ansible_collections.cni.node.plugins.module_utils._reference.state.resources import Resource
@@ -142,7 +143,7 @@ class _OnMaster(SingleLink):
             raise refuse(f"/mtu: {mtu} is not between 0 and the MTU of {name}, {master.mtu}")
 
         # Kernels before 6.13 refuse the name of a link of the namespace in which the master is, such as eth0.
-        first_name = veth_pair.random_name()
+        first_name = firewall_names.first_link(*attachment.key)
 
         def create(writer: KernelWriter) -> None:
             with sandbox.open_sandbox(attachment) as descriptor:
@@ -161,6 +162,12 @@ class _OnMaster(SingleLink):
         sandbox.run_inside(attachment, rename)
         undo.add(lambda: sandbox.remove_link(attachment))
         return sandbox.require_link_inside(attachment)
+
+    def delete(self, request: PluginRequest) -> None:
+        super().delete(request)
+        # A killed ADD may have left it under its first name.
+        attachment = request.attachment
+        sandbox.remove_link(attachment._replace(ifname=firewall_names.first_link(*attachment.key)))
 
 
 class Macvlan(_OnMaster):

@@ -77,6 +77,11 @@ def is_ifb(name: str) -> bool:
     return _IFB.fullmatch(name) is not None
 
 
+def first_link(network: str, container_id: str, ifname: str) -> str:
+    """Return the name of a link of an attachment until it gets that of the interface."""
+    return _digest("cni", f"{network}/{container_id}/{ifname}", _LINK_LENGTH)
+
+
 def parse_instance(comment: str) -> tuple[str, str, str] | None:
     """Return the `instance`, the network and the container in a comment of `MASQUERADE_TABLE`, None for another comment."""
     match = _INSTANCE.fullmatch(comment)

@@ -63,3 +63,17 @@ def test_a_link_that_could_not_be_renamed_is_removed(container: Container, error
     with pytest.raises(type(error)):
         Macvlan().add(read_request("ADD", attachment, type="macvlan", master=MASTER.name))
     assert list(container.links) == ["eth0"]
+
+
+def test_a_link_that_a_killed_add_has_not_renamed_is_removed_by_del(
+    container: Container, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
+    with monkeypatch.context() as patch:
+        patch.setattr(link_change, "remove", lambda *dummy: None)  # a killed process removes nothing
+        with pytest.raises(KeyboardInterrupt):
+            Macvlan().add(read_request("ADD", attachment, type="macvlan", master=MASTER.name))
+    container.links.update({name: MASTER._replace(ifindex=3, name=name) for name in ("eth1", "cni0")})
+    monkeypatch.setattr(sandbox, "remove_own_link", lambda *dummy: None)  # there is none of its name
+    Macvlan().delete(read_request("DEL", attachment, type="macvlan", master=MASTER.name))
+    assert list(container.links) == ["eth1", "cni0"]

@@ -139,6 +139,20 @@ def test_an_address_that_was_allocated_since_is_replaced(restorable: EngineNode)
         assert interface_addresses("blue") == ["10.1.0.3/16"]
 
 
+def test_an_address_is_kept_although_an_add_fails(restorable: EngineNode) -> None:
+    node = restorable
+    write_stalling_network(node)
+    make(node, "red", "blue")
+    node.attach(item("red"), item("blue"))
+    node.detach(item("red"))
+    had, leases = addresses(node), node.leases("net")
+    write_stalling_network(node, ADD=[ScriptedAnswer(error={"code": 5, "msg": "no room"}), ScriptedAnswer()])
+    node.plugins.forget()
+    with reboot():
+        assert "instead of" not in boot()
+        assert (addresses(node), node.leases("net")) == (had, leases)
+
+
 def test_no_lease_is_restored_to_a_directory_of_another_program(restorable: EngineNode, tmp_path: pathlib.Path) -> None:
     node = restorable
     ipam = reference_networks.host_local("10.1.0.0/16", dataDir=str(tmp_path))

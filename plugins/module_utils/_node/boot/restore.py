@@ -42,6 +42,9 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin.execut
 from ansible_collections.cni.node.plugins.module_utils._reference.executor_chain import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
+# ADD may fail for other reasons than the addresses, which pass.
+_REQUESTS = 2
+
 
 class Restorable(t.NamedTuple):
     """The attachments of a cache directory that the next boot restores.
@@ -192,11 +195,13 @@ class RecordReconciler(Reconciler):
 
 
 class _AddressRequest(Execution):
-    """Runs ADD with a request for the old addresses first, and without it if that fails."""
+    """Runs ADD with a request for the old addresses, repeats it if it fails, and then runs it without the request."""
 
     def _add_repeatedly(self, network: NetworkConfiguration, *, is_replacement: bool) -> Result:
-        with_request = _with_old_addresses(network, self._desired, self._runtime.paths.lease_dir)
-        if with_request is not None:
+        for _attempt in range(_REQUESTS):
+            with_request = _with_old_addresses(network, self._desired, self._runtime.paths.lease_dir)
+            if with_request is None:
+                break
             try:
                 return super()._add_repeatedly(with_request, is_replacement=is_replacement)
             except CniError:

@@ -14,7 +14,7 @@ import os
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.library import require_library
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
@@ -157,8 +157,8 @@ def _prepare_boot(
     cache_dir, timeout = module.params["cache_dir"], module.params["timeout"]
     try:
         changes, warnings = prepare(cache_dir, outcomes, dry_run=module.check_mode, timeout=timeout, paths=paths)
-    except CniError as exc:
-        parts["error"] = exc.as_dict()
+    except Exception as exc:  # what was done to the attachments must be reported
+        parts["error"] = as_error(exc).as_dict()
         return
     warn(module, warnings)
     parts["files"] = [{"path": change.path, "action": change.action} for change in changes]

@@ -13,7 +13,7 @@ import collections
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
@@ -94,8 +94,9 @@ def _set_up_units(
     timeout = module.params["timeout"]
     try:
         changes = repair_units.set_up(paths, wanted, timeout, dry_run=module.check_mode, option=option)
-    except CniError as exc:
-        return {"failed": True, "msg": f"{result['msg']}\n{exc}", "error": exc.as_dict(), "files": []}
+    except Exception as exc:  # what was repaired must be reported
+        error = as_error(exc)
+        return {"failed": True, "msg": f"{result['msg']}\n{error}", "error": error.as_dict(), "files": []}
     files = [{"path": change.path, "action": change.action} for change in changes]
     if not changes:
         return {"files": files}

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import pathlib
 import typing as t
 
@@ -373,3 +375,17 @@ def test_units_that_a_killed_run_removed_are_forgotten_by_systemd(
     assert (predicted["changed"], predicted["files"], done["files"]) == (True, reload, reload)
     assert calls == ["daemon-reload"]
     assert settled["changed"] is False
+
+
+def test_an_unexpected_error_of_the_files_for_boot_does_not_hide_what_was_attached(
+    ensure: Ensure, run: ModuleRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(dummy: object, *_arguments: str) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(unit_files, "systemctl", fail)
+    pathlib.Path(run.paths.systemd_dir).mkdir(parents=True)
+    pathlib.Path(run.paths.reload_mark).write_text("daemon-reload\n", encoding="ascii")
+    failed = ensure({"network": "net", "netns": "blue"}).result
+    assert (failed["changed"], failed["attachments"][0]["action"]) == (True, "added")
+    assert "the files for restoration at boot are incomplete: cannot access a file or socket: Too many" in failed["msg"]

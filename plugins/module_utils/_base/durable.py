@@ -51,10 +51,12 @@ def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -
         os.rename(temporary, path)
         if flush:
             sync_directory(directory)
-    except OSError as exc:
+    except BaseException as exc:  # also an interruption
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        raise io_error("write", path, exc) from exc
+        if isinstance(exc, OSError):
+            raise io_error("write", path, exc) from exc
+        raise
 
 
 def remove(path: str, *, flush: bool = True) -> bool:

@@ -101,7 +101,7 @@ class HeldDirectory:
                     write_all(stream, content)
                     if flush:
                         os.fsync(stream.fileno())
-                except OSError:
+                except BaseException:  # also an interruption
                     if stream.name == name:
                         self.unlink(name)
                     raise

@@ -118,6 +118,16 @@ def test_a_write_that_fails_in_the_middle_leaves_the_old_file_and_no_temporary_o
     assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == {"file": OLD}
 
 
+def test_an_interrupted_write_leaves_no_temporary_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*dummy: t.Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        durable.write(str(tmp_path / "file"), b"new")
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_rename_that_fails_leaves_no_temporary_file(tmp_path: pathlib.Path) -> None:
     (tmp_path / "directory").mkdir()
     error = error_of(durable.write, str(tmp_path / "directory"), b"content")

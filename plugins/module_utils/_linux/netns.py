@@ -101,10 +101,13 @@ def _is_network_namespace(descriptor: int) -> bool:
 
 
 def inode(path: str) -> int:
-    """Return the inode number of the network namespace at a path, or 0 if there is no file."""
+    """Return the inode number of the network namespace at a path, or 0 if there is no file; errors as `is_foreign`."""
     try:
         return os.stat(path).st_ino
-    except (OSError, ValueError):
+    except ValueError:
+        return 0
+    except OSError as exc:
+        refuse_without_room("examine", path, exc)
         return 0
 
 

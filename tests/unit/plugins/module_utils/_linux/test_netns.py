@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import typing as t
@@ -14,6 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, syscall
 from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.tests.support.descriptors import no_more_files
@@ -52,6 +54,18 @@ def test_a_namespace_that_cannot_be_opened_for_now_is_not_gone(question: t.Calla
     with no_more_files():
         error = error_of(question, OWN)
     assert (error.code, error.msg) == (Code.IO_FAILURE, f"cannot open {OWN}: Too many open files")
+
+
+@pytest.mark.parametrize("question", [netns.inode, netns.is_own, netns.require_foreign, netns_identity])
+def test_a_namespace_that_the_kernel_has_no_memory_to_look_at_is_not_gone(
+    monkeypatch: pytest.MonkeyPatch, question: t.Callable[[str], object]
+) -> None:
+    def refuse(*dummy: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(os, "stat", refuse)
+    error = error_of(question, OWN)
+    assert (error.code, error.msg) == (Code.IO_FAILURE, f"cannot examine {OWN}: Cannot allocate memory")
 
 
 def test_a_link_to_a_namespace_is_a_namespace(tmp_path: pathlib.Path) -> None:

@@ -22,6 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 from ansible_collections.cni.node.plugins.plugin_utils._given_values import with_value
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import (
     COLLECTION,
+    KNOWN_VARIABLES,
     prefixes,
     refusal,
     unknown_variables,
@@ -62,10 +63,26 @@ class RoleAction(LibraryAction):
             raise AnsibleActionFail(_refuse_strategy(strategy), result=dict(self.NOTHING))
         if _COMPARING_ROLE in roles and (variables.get(_CHECKED) or {}).get("skipped"):
             self._require_valid_variables(variables)
+        if _COMPARING_ROLE in roles[1:]:
+            self._require_passed_values(str(roles[0]), variables)
         if roles[0].startswith(COLLECTION):
             self._task.args = with_value(self._task.args)
         result: JsonObject = super().run(tmp, task_vars)
         return result
+
+    def _require_passed_values(self, role: str, variables: JsonObject) -> None:
+        """Raise an error if something overrides a value that the role cni_node passes on to one of its roles.
+
+        The other roles would go on with the value of cni_node, and look for networks in another directory, for example.
+        """
+        passed = {
+            name: value for name, value in self._task.get_vars().items() if name.startswith(tuple(prefixes([role])))
+        }
+        different = {name: value for name, value in passed.items() if variables.get(name) != value}
+        evaluate = self._templar.template
+        overridden = [name for name, value in different.items() if evaluate(variables.get(name)) != evaluate(value)]
+        if overridden:
+            raise AnsibleActionFail(_refuse_overriding(overridden), result=dict(self.NOTHING))
 
     def _require_valid_variables(self, variables: JsonObject) -> None:
         # Its imports take time, and few plays need it.
@@ -143,6 +160,22 @@ def _runs_hosts_together(strategy: str) -> bool:
     """Return whether a play finishes each task on all hosts before the next, as linear and its variants do."""
     name = strategy.rpartition(".")[2]
     return name.endswith("linear") or name == "debug"
+
+
+def _refuse_overriding(names: t.Iterable[str]) -> str:
+    named = ", ".join(f"{name} (set {meant})" if (meant := _find_variable(name)) else name for name in names)
+    return (
+        f"overridden by extra variables, set_fact or include_vars: {named}; the role {_COMPARING_ROLE} passes on values of"
+        " its own variables, on which its other steps rely"
+    )
+
+
+def _find_variable(name: str) -> str:
+    """Return the variable of the role cni_node that it passes on as another one, or an empty string."""
+    own = name.partition("_")[2]
+    return next(
+        (each for each in (f"cni_node_{own.partition('_')[2]}", f"cni_node_{own}") if each in KNOWN_VARIABLES), ""
+    )
 
 
 def _refuse_strategy(strategy: str) -> str:

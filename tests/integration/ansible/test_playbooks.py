@@ -196,6 +196,27 @@ def _is_as_before(before: State, after: State) -> None:
     assert difference == "", difference
 
 
+def test_a_value_that_the_role_passes_on_cannot_be_overridden(node: EngineNode, project: Project) -> None:
+    """Give the directory of one of its roles: the others would go on with another one, and use an older network there."""
+    old, new = (reference_networks.network(reference_networks.PTP, {"type": name}, name="lab") for name in ("a", "b"))
+    node.write(old)
+    variables: JsonObject = {
+        "cni_node_concerns": ["networks"],
+        "cni_node_conflists": [{"config": new}],
+        "cni_node_verify": False,
+    }
+    for name, value, meant in (
+        ("cni_networks_conf_dir", "/etc/cni/mine", "cni_node_conf_dir"),
+        ("cni_networks_purge", True, "cni_node_purge"),
+    ):
+        played = project.run(PROVISION, **variables, **{name: value})
+        assert played.status != 0
+        assert f"overridden by extra variables, set_fact or include_vars: {name} (set {meant})" in played.output
+        assert not pathlib.Path("/etc/cni/mine").exists()
+    same = {"cni_networks_conf_dir": str(node.conf_dir), "cni_networks_probe": False}
+    assert _changing(project.run(PROVISION, **variables, **same)) == {"conflists"}
+
+
 def test_every_variable_of_networks_and_attachments_works_also_as_text(node: EngineNode, project: Project) -> None:
     ScriptedPlugins(pathlib.Path("/opt/cni/mine")).write("lab-lab", ADD=ScriptedAnswer(result={}))
     item = {"network": "lab", "netns": "/run/netns/by-path", "container_id": "c1"}

@@ -12,9 +12,9 @@ short_description: Combine the findings about files and about the variables of h
 version_added: 1.0.0
 
 description:
-  - Validates files as P(cni.node.conflist_findings#filter) does, looks for misspelled variables of this collection on each host,
-    compares the networks in C(cni_node_conflists) of the hosts as P(cni.node.fleet_findings#filter) does, and combines the findings
-    with results of M(cni.node.conflists). No node is contacted.
+  - Validates files as P(cni.node.conflist_findings#filter) does, looks for misspelled variables of this collection and for wrong
+    values of C(cni_node_*) on each host, compares the networks in C(cni_node_conflists) of the hosts as
+    P(cni.node.fleet_findings#filter) does, and combines the findings with results of M(cni.node.conflists). No node is contacted.
   - A finding that several hosts share is reported once, with the names of these hosts.
   - The playbook C(cni.node.validate) uses this filter.
 
@@ -145,9 +145,13 @@ def validation_report(
     given, names = require_hosts("validation_report", hostvars, hosts)
     variables, paths = PlayVariables(given, names, {}), _read_paths(files)
     results = {host: variables.read_host(host).get(result) for host in names}
-    misspelled, unevaluated = variables.find_misspelled(), variables.find_unevaluated()
+    misspelled, wrong, unevaluated = (
+        variables.find_misspelled(),
+        variables.find_wrong_values(),
+        variables.find_unevaluated(),
+    )
     by_host = {
-        host: [*_as_dicts([*misspelled[host], *unevaluated[host]]), *_read_result(host, results[host])]
+        host: [*_as_dicts([*misspelled[host], *wrong[host], *unevaluated[host]]), *_read_result(host, results[host])]
         for host in names
     }
     try:

@@ -85,6 +85,22 @@ class PlayVariables:
             for host in self._play_hosts
         }
 
+    def find_wrong_values(self) -> dict[str, list[Finding]]:
+        """Return a finding for each variable of the role cni_node whose value no module would accept, by host.
+
+        The networks are not included: their module finds more, in each of them.
+        """
+        options = {name: option for name, option in read_options().items() if name != CONFLISTS}
+        return {host: list(self._list_wrong_values(host, options)) for host in self._play_hosts}
+
+    def _list_wrong_values(self, host: str, options: JsonMapping) -> t.Iterator[Finding]:
+        given = self.read_host(host)
+        for name, option in ((name, option) for name, option in options.items() if name in given):
+            for value in self._values(name, [host]).values():
+                fault = find_fault(name, option, value)
+                if fault:
+                    yield Finding("invalid-configuration", name, "", fault.removeprefix(f"{name}: "))
+
     def find_unevaluated(self) -> dict[str, list[Finding]]:
         """Return a finding about the networks or attachments of each host that cannot be evaluated without the node."""
         return {host: list(itertools.islice(self._list_unevaluated(host), 1)) for host in self._play_hosts}

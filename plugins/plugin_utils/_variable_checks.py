@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import collections.abc
+import itertools
 import os
 import re
 import typing as t
@@ -22,6 +23,8 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import CONSISTENCY, NODE, SCHEMA, SPECIFICATION
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonMapping, JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, parse_name
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive, zero_or_positive
 from ansible_collections.cni.node.plugins.plugin_utils._given_values import flag, objects, or_default, settings, words
 
 PREFIX = "cni_node_"
@@ -111,9 +114,19 @@ def _check_conflists(value: t.Any) -> str:
 
 def _check_attachments(value: t.Any) -> str:
     listed = as_objects(value)
-    if listed is not None and all("network" in item and "netns" in item for item in listed):
-        return ""
-    return f"{ATTACHMENTS}: expected: a list of attachments, each an object with 'network' and 'netns', {_OR_TEXT}"
+    if listed is None or not all("network" in item and "netns" in item for item in listed):
+        return f"{ATTACHMENTS}: expected: a list of attachments, each an object with 'network' and 'netns', {_OR_TEXT}"
+    return next(filter(None, map(_check_identity, itertools.count(), listed)), "")
+
+
+def _check_identity(position: int, item: JsonMapping) -> str:
+    """Return what is wrong with the names of an attachment, for which the modules have defaults; or an empty string."""
+    names = (item["network"], item.get("container_id") or "default", item.get("ifname") or "eth0")
+    try:
+        Attachment(*map(str, names)).require_identity()
+    except CniError as exc:
+        return f"{ATTACHMENTS}: [{position}]: {exc}"
+    return ""
 
 
 def _check_url(value: t.Any, where: str) -> str:
@@ -166,12 +179,9 @@ def _find_rule(name: str, option: JsonMapping) -> _Rule | None:
     return _path("an absolute path") if option.get("type") == "path" else None
 
 
-def _number(convert: Check, expected: str, *, above_zero: bool = False) -> _Rule:
-    def is_valid(value: t.Any) -> bool:
-        number = t.cast(float, convert(value))
-        return 0 <= number < float("inf") and not (above_zero and number == 0)
-
-    return _Rule(is_valid, expected)
+def _check_seconds(value: t.Any) -> bool:
+    zero_or_positive("", check_type_float(value))
+    return True
 
 
 def _path(expected: str, ending: str = "") -> _Rule:
@@ -272,13 +282,15 @@ _RULES: t.Final[t.Mapping[str, t.Callable[[], _Rule]]] = {
         lambda value: not isinstance(value, float), 'text, in quotes, such as "1.10", whose last digit a number loses'
     ),
     "plugins_only": lambda: _list(bool, "names of plugins"),
-    "download_timeout": lambda: _number(check_type_float, "a number of seconds above 0", above_zero=True),
-    "keep": lambda: _number(check_type_int, "a whole number, 0 or more"),
+    "download_timeout": lambda: _Rule(
+        lambda value: positive("", check_type_float(value)), "a number of seconds above 0"
+    ),
+    "keep": lambda: _Rule(lambda value: check_type_int(value) >= 0, "a whole number, 0 or more"),
     "netns": _netns,
-    "gateway_timeout": lambda: _number(check_type_float, "a number of seconds, 0 or more"),
-    "gc_min_age": lambda: _number(check_type_float, "a number of seconds, 0 or more"),
+    "gateway_timeout": lambda: _Rule(_check_seconds, "a number of seconds, 0 or more"),
+    "gc_min_age": lambda: _Rule(_check_seconds, "a number of seconds, 0 or more"),
     "gc_owners": _gc_owners,
-    "gc_release": lambda: _list(re.compile(r"[^/]+/[^/]+/[^/]+").fullmatch, "NETWORK/CONTAINER_ID/IFNAME"),
+    "gc_release": lambda: _list(lambda name: parse_name(name, ""), "NETWORK/CONTAINER_ID/IFNAME"),
     "repair_networks": _networks,
     "repair_owners": _repair_owners,
     "repair_resources": _repair_resources,

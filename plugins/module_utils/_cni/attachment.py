@@ -13,7 +13,7 @@ import functools
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import refuse_without_room
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, refuse_without_room
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
     check_args,
     check_container_id,
@@ -26,6 +26,9 @@ Key = tuple[str, str, str]
 
 _PROC = "/proc/"
 _NONE: t.Mapping[str, t.Any] = {}
+
+
+_SLASHES = 2  # in the name of an attachment
 
 
 class _Parameters(t.NamedTuple):
@@ -83,6 +86,21 @@ class Attachment(_Parameters):
 
     def with_netns(self, netns: str) -> Attachment:
         return self._replace(netns=netns)
+
+
+def parse_name(name: str, where: str) -> Attachment:
+    """Return the attachment with a name such as NETWORK/CONTAINER_ID/IFNAME.
+
+    Args:
+        where: The option, for errors.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``, or as `Attachment.require_valid`.
+    """
+    if name.count("/") != _SLASHES:
+        what = f"{where}: {name!r} is not the name of an attachment"
+        raise CniError(Code.INVALID_CONFIG, what, "expected: NETWORK/CONTAINER_ID/IFNAME")
+    return Attachment(*name.split("/")).require_identity()
 
 
 def netns_identity(path: str) -> str:

@@ -112,3 +112,8 @@ def positive(name: str, value: float) -> float:
     if not 0 < value < float("inf"):
         raise CniError(Code.INVALID_CONFIG, f"{name}: {value:g}", "expected: a number above 0")
     return value
+
+
+def zero_or_positive(name: str, value: float) -> float:
+    """Return a number of seconds, which may be 0; errors as `positive`."""
+    return value and positive(name, value)

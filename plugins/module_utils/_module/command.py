@@ -51,8 +51,7 @@ def ensure(module: AnsibleModule) -> JsonObject:
 
 def _read_settings(params: JsonObject) -> JsonObject:
     """Return the settings after checking those that the command would refuse each time."""
-    if params["gc_min_age"]:
-        arguments.positive("gc_min_age", params["gc_min_age"])
+    arguments.zero_or_positive("gc_min_age", params["gc_min_age"])
     for position, name in enumerate(params["repair_networks"]):
         check_network_name(name, f"repair_networks[{position}]")
     return {name: params[name] for name in _SETTINGS}

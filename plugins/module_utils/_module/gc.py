@@ -13,11 +13,10 @@ import collections
 import dataclasses
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, parse_name
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import (
@@ -30,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.rules import rule_cache
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive, zero_or_positive
 from ansible_collections.cni.node.plugins.module_utils._module.engine import make_runtime
 from ansible_collections.cni.node.plugins.module_utils._module.items.conflist_items import RETURNED
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
@@ -64,7 +63,6 @@ ARGUMENTS: t.Final[arguments.Spec] = {
 }
 
 # Between network, container ID and interface.
-_SLASHES = 2
 
 
 def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
@@ -98,19 +96,10 @@ def make_policy(params: t.Mapping[str, t.Any], *, dry_run: bool) -> GcPolicy:
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    min_age = params["min_age"] and positive("min_age", params["min_age"])
-    release = frozenset(_read_release(params.get("release", ())))
+    min_age = zero_or_positive("min_age", params["min_age"])
+    named = (parse_name(name, f"release[{position}]") for position, name in enumerate(params.get("release", ())))
+    release = frozenset(attachment.key for attachment in named)
     return GcPolicy(min_age, dry_run, params["owners"], release, params.get("confirm", False))
-
-
-def _read_release(names: t.Iterable[str]) -> t.Iterator[Key]:
-    """Yield the keys of attachments that are named NETWORK/CONTAINER_ID/IFNAME."""
-    for position, name in enumerate(names):
-        if name.count("/") != _SLASHES:
-            what = f"release[{position}]: {name!r} is not the name of an attachment"
-            raise CniError(Code.INVALID_CONFIG, what, "expected: NETWORK/CONTAINER_ID/IFNAME")
-        network, container_id, ifname = name.split("/")
-        yield Attachment(network, container_id, ifname).require_identity().key
 
 
 def _read_valid_attachments(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> ValidAttachments:

@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive, zero_or_positive
 from ansible_collections.cni.node.plugins.module_utils._module.engine import (
     StderrLog,
     make_runtime,
@@ -35,7 +35,7 @@ def verify(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     timeout = positive("timeout", params["timeout"])
     log = stderr_log(module)
     runtime = make_runtime(params, paths, timeout, log)
-    gateway_timeout = params["gateway_timeout"] and positive("gateway_timeout", params["gateway_timeout"])
+    gateway_timeout = zero_or_positive("gateway_timeout", params["gateway_timeout"])
     verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)
     trials = verification.plan(params["networks"])
     if module.check_mode:

@@ -45,6 +45,14 @@ WRONG = {
         {"cni_node_attachments": [{"netns": "x"}]},
         "cni_node_attachments: expected: a list of attachments",
     ),
+    "name of an attachment": (
+        {"cni_node_attachments": [{"network": "a", "netns": "x"}, {"network": "a b", "netns": "x"}]},
+        "cni_node_attachments: [1]: network: 'a b' is not a network name; ",
+    ),
+    "interface of an attachment": (
+        {"cni_node_attachments": [{"network": "a", "netns": "x", "ifname": "eth0/1"}]},
+        "cni_node_attachments: [0]: CNI_IFNAME: 'eth0/1' is not an interface name; ",
+    ),
     "flag": ({"cni_node_no_log": "perhaps"}, "cni_node_no_log: 'perhaps' is neither true nor false; expected: true, "),
     "source": (
         {"cni_node_plugins_source": "https:/me:secret@mirror/x"},
@@ -68,7 +76,7 @@ VALUES: t.Final[dict[str, tuple[list[t.Any], list[t.Any]]]] = {
     "gateway_timeout": ([-1, "soon", "nan", [1]], [0, "0", 5, 2.5]),
     "gc_min_age": (["-5", {}], ["0", 300]),
     "gc_owners": (["docker-compose", ["podman", "pod"], 7], ["podman\nnomad", ["containerd"]]),
-    "gc_release": (["net/id", ["a/b/c/d"]], ["net/id/eth0"]),
+    "gc_release": (["net/id", ["a/b/c/d"], ["net/-id/eth0"], ["net/id/eth0:1"]], ["net/id/eth0"]),
     "keep": (["a", -1, 1.5, "1.5"], [0, "2"]),
     "metrics_path": (["/var/lib/metrics.txt", "m.prom"], ["/var/lib/metrics.prom"]),
     "modules": ([7, ["a b"], {"dummy": True}], ["dummy br_netfilter", ["nf-conntrack"]]),

@@ -75,6 +75,25 @@ def test_misspelled_variables_are_findings_of_their_hosts() -> None:
     assert (report["passed"], report["unevaluated"]) == (False, [])
 
 
+def test_wrong_values_are_findings_of_their_hosts() -> None:
+    wrong = {
+        "cni_node_repair_interval": "often",
+        "cni_node_check": "sometimes",
+        "cni_node_keep": "{{ later }}",
+        "cni_node_attachments": [{"network": "net", "netns": "red", "ifname": "eth0:1"}],
+        "cni_node_conflists": 7,
+    }
+    report = validation_report({"a": wrong, "b": {"cni_node_repair_interval": "30s"}}, ["a", "b"])
+    texts = [(found["file"], found["message"].partition(" ")[0]) for found in report["findings"]]
+    assert texts == [
+        ("cni_node_attachments", "[0]:"),
+        ("cni_node_check", "value"),
+        ("cni_node_repair_interval", "'often';"),
+    ]
+    assert "error: a: cni_node_repair_interval: 'often'; expected: a time span of systemd" in report["lines"][2]
+    assert report["passed"] is False
+
+
 def test_a_host_whose_networks_cannot_be_evaluated_has_one_finding() -> None:
     unevaluated = {"cni_node_conflists": ["{{ facts.x }}"], "cni_node_attachments": "{{ facts.y }}", "cni_node_prge": 1}
     report = validation_report({"a": unevaluated, "b": {"cni_node_conflists": []}}, ["a", "b"])

@@ -62,8 +62,6 @@ ARGUMENTS: t.Final[arguments.Spec] = {
     **arguments.TIMEOUT,
 }
 
-# Between network, container ID and interface.
-
 
 def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Run the module `gc` and return its result."""

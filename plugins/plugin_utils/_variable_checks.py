@@ -121,9 +121,9 @@ def _check_attachments(value: t.Any) -> str:
 
 def _check_identity(position: int, item: JsonMapping) -> str:
     """Return what is wrong with the names of an attachment, for which the modules have defaults; or an empty string."""
-    names = (item["network"], item.get("container_id") or "default", item.get("ifname") or "eth0")
+    container_id, ifname = item.get("container_id") or "default", item.get("ifname") or "eth0"
     try:
-        Attachment(*map(str, names)).require_identity()
+        Attachment(str(item["network"]), str(container_id), str(ifname)).require_identity()
     except CniError as exc:
         return f"{ATTACHMENTS}: [{position}]: {exc}"
     return ""

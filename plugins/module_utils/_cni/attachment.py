@@ -100,7 +100,8 @@ def parse_name(name: str, where: str) -> Attachment:
     if name.count("/") != _SLASHES:
         what = f"{where}: {name!r} is not the name of an attachment"
         raise CniError(Code.INVALID_CONFIG, what, "expected: NETWORK/CONTAINER_ID/IFNAME")
-    return Attachment(*name.split("/")).require_identity()
+    network, container_id, ifname = name.split("/")
+    return Attachment(network, container_id, ifname).require_identity()
 
 
 def netns_identity(path: str) -> str:

@@ -464,10 +464,10 @@ def test_rules_that_isolate_one_container_are_removed_with_it(node: EngineNode, 
 def test_rules_that_isolate_a_lost_link_are_collected(node: EngineNode, blue: Namespace) -> None:
     attach_by_ptp(node)
     live = isolating_rules()
-    names = {line.split()[line.split().index("-o") + 1] for line in live}
+    (own,) = {line.split()[line.split().index("-o") + 1] for line in live}
     link("add", "veth00000001", "type", "veth", "peer", "name", "other0")
     for name in ("veth00000001", "veth00000002"):
-        script = "".join(f"{line.replace(*names, name)}\n" for line in live[:2])
+        script = "".join(f"{line.replace(own, name)}\n" for line in live[:2])
         run("iptables-restore", "-n", stdin=f"*filter\n{script}COMMIT\n")
     assert len(isolating_rules()) == 8
     subject = "iptables filter CNI-ISOLATION-STAGE-1/CNI-ISOLATION-STAGE-2"

@@ -38,8 +38,13 @@ def run(
     variables: JsonObject,
     strategy: str = "linear",
     arguments: t.Mapping[str, object] = types.MappingProxyType({}),
+    passed: t.Mapping[str, object] = types.MappingProxyType({}),
 ) -> tuple[JsonObject, list[JsonObject]]:
-    """Return the result for Ansible, and the task's arguments in each call of the node."""
+    """Return the result for Ansible, and the task's arguments in each call of the node.
+
+    Args:
+        passed: The variables with which the task's role is imported.
+    """
     requests = []
 
     class Action(importlib.import_module(f"{PACKAGE}.{module}").ActionModule):  # type: ignore[misc]
@@ -60,6 +65,7 @@ def run(
         action=f"cni.node.{module}",
         delegate_to=None,
     )
+    task.get_vars = lambda: dict(passed)
     task.get_play = lambda: types.SimpleNamespace(strategy=strategy)
     shell = types.SimpleNamespace(tmpdir=str(directory))
     connection: t.Any = types.SimpleNamespace(_shell=shell, has_native_async=False)
@@ -106,6 +112,19 @@ def test_the_facade_is_refused_in_a_play_whose_hosts_do_not_wait_for_each_other(
 @pytest.mark.parametrize("strategy", ["linear", "ansible.builtin.linear", "debug", "mitogen_linear"])
 def test_the_facade_runs_in_a_play_whose_hosts_wait_for_each_other(strategy: str, tmp_path: pathlib.Path) -> None:
     assert len(run("gc", tmp_path, FACADE, strategy)[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"), [("/elsewhere", "set cni_node_conf_dir"), ("{{ '/else' ~ 'where' }}", "set cni_node_conf_dir")]
+)
+def test_a_value_that_the_facade_passes_on_is_not_overridden(value: str, meant: str, tmp_path: pathlib.Path) -> None:
+    passed = {"cni_networks_conf_dir": "/own", "mine": 1}
+    with pytest.raises(AnsibleActionFail) as refused:
+        run("conflists", tmp_path, {**FACADE, "cni_networks_conf_dir": value}, passed=passed)
+    assert f": cni_networks_conf_dir ({meant}); " in str(refused.value)
+    for right in (FACADE, {**FACADE, "ansible_parent_role_names": []}):
+        same = value if right is not FACADE else "/own"
+        assert len(run("conflists", tmp_path, {**right, "cni_networks_conf_dir": same}, passed=passed)[1]) == 1
 
 
 def test_a_role_without_comparisons_runs_with_every_strategy(tmp_path: pathlib.Path) -> None:

@@ -26,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.quirks import 
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._node.attachments.host_ports import HostPorts
+    from ansible_collections.cni.node.plugins.module_utils._reference.builtin.acceptance import Acceptance
 
 LookUp = t.Callable[[DesiredAttachment], DesiredAttachment]
 
@@ -45,7 +46,7 @@ class Prerequisites:
     look_up: LookUp
     _ports: HostPorts | None = None
     _reading_ports: threading.Lock = dataclasses.field(default_factory=threading.Lock)
-    _accepted: set[tuple[bytes, str]] = dataclasses.field(default_factory=set)
+    _acceptance: Acceptance | None = None
 
     def look_up_replacement(self, replacement: DesiredAttachment) -> DesiredAttachment:
         """Return a replacement with its network; the network is None only in a dry run.
@@ -80,21 +81,17 @@ class Prerequisites:
         self._require_accepted(network, attachment)
 
     def _require_accepted(self, network: NetworkConfiguration, attachment: Attachment) -> None:
-        """Require that built-in plugins accept their requests. Without values of its own, an attachment's are those of others."""
-        values = (attachment.args, attachment.capability_args, attachment.config_args)
-        request = (network.content, attachment.ifname)
-        if not any(values) and request in self._accepted:
-            return
-        from ansible_collections.cni.node.plugins.module_utils._reference.builtin.acceptance import require_accepted
-
+        """Require that built-in plugins accept their requests."""
         runtime = self.state.runtime
         try:
             version = runtime.versions.select(network)
         except CniError:  # reported by ADD; another task may be about to install plugins
             return
-        require_accepted(runtime.executor, network, version, attachment)
-        if not any(values):
-            self._accepted.add(request)
+        if self._acceptance is None:
+            from ansible_collections.cni.node.plugins.module_utils._reference.builtin.acceptance import Acceptance
+
+            self._acceptance = Acceptance(runtime.executor)
+        self._acceptance.require(network, version, attachment)
 
     def require_interface_free(self, desired: DesiredAttachment, handle: t.Callable[[CniError], None]) -> None:
         """Require that no other attachment and no unrecorded link has the interface (section 2, "ADD").

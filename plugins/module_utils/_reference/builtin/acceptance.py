@@ -22,22 +22,34 @@ from ansible_collections.cni.node.plugins.module_utils._reference.builtin import
 from ansible_collections.cni.node.plugins.module_utils._reference.builtin.executor import name_plugin
 
 
-def require_accepted(executor: Executor, network: NetworkConfiguration, version: str, attachment: Attachment) -> None:
-    """Raise the error with which ADD of a built-in plugin would refuse its request, whatever the node has.
+class Acceptance:
+    """Asks built-in plugins whether they accept requests; each only once, because many attachments have the same."""
 
-    Plugins that are executables, and what depends on the node, such as a free address, are not checked.
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._accepted: set[t.Hashable] = set()
 
-    Args:
-        version: The version selected for the attachment.
+    def require(self, network: NetworkConfiguration, version: str, attachment: Attachment) -> None:
+        """Raise the error with which ADD of a built-in plugin would refuse its request, whatever the node has.
 
-    Raises:
-        CniError: The error of the first plugin that refuses its request.
-    """
-    parameters = Parameters("ADD", attachment)
-    for plugin in network.plugins:
-        content = request.for_attachment(network, plugin, version, attachment, None)
+        Plugins that are executables, and what depends on the node, such as a free address, are not checked.
+
+        Args:
+            version: The version selected for the attachment.
+
+        Raises:
+            CniError: The error of the first plugin that refuses its request.
+        """
+        for plugin in network.plugins:
+            content = request.for_attachment(network, plugin, version, attachment, None)
+            asked = (plugin.index, content, attachment.ifname, *attachment.args.items())
+            if asked not in self._accepted:
+                self._ask(plugin, content, Parameters("ADD", attachment))
+                self._accepted.add(asked)
+
+    def _ask(self, plugin: PluginConfiguration, content: bytes, parameters: Parameters) -> None:
         for plugin_type in _list_recipients(plugin):
-            if _is_builtin(executor, plugin_type):
+            if _is_builtin(self._executor, plugin_type):
                 with name_plugin(plugin_type, parameters):
                     protocol.require_accepted(registry.load(plugin_type), content, parameters)
 

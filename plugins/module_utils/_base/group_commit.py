@@ -41,7 +41,8 @@ class GroupCommit(t.Generic[T]):
 
     def __init__(self, commit: t.Callable[[t.Sequence[T]], t.Mapping[int, Exception]]) -> None:
         self._commit = commit
-        self._condition = threading.Condition()
+        self._lock = threading.RLock()  # entered as that of `Workers`
+        self._condition = threading.Condition(self._lock)
         self._waiting: list[_Entry[T]] = []
         self._is_committing = False
 
@@ -58,7 +59,7 @@ class GroupCommit(t.Generic[T]):
             raise entry.error
 
     def _submit(self, entry: _Entry[T], workers: Workers | None) -> None:
-        with self._condition:
+        with self._lock:
             try:
                 self._waiting.append(entry)
                 self._condition.wait_for(lambda: entry.is_done or not self._is_committing)
@@ -75,7 +76,7 @@ class GroupCommit(t.Generic[T]):
             if workers is not None:
                 workers.wait_until_idle(_LONGEST_WAIT)
         finally:
-            with self._condition:
+            with self._lock:
                 group, self._waiting = self._waiting, []
             self._commit_group(group)
 
@@ -85,7 +86,7 @@ class GroupCommit(t.Generic[T]):
             errors = self._commit([entry.item for entry in group])
         except BaseException as exc:  # also an interruption, which `submit` raises in each thread
             errors = dict.fromkeys(range(len(group)), exc)
-        with self._condition:
+        with self._lock:
             for number, entry in enumerate(group):
                 entry.is_done, entry.error = True, errors.get(number)
             self._is_committing = False

@@ -38,7 +38,9 @@ class Workers:
 
     def __init__(self, places: int, most: int, *, commits_only: bool = False) -> None:
         self.commits_only = commits_only
-        self._lock = threading.Lock()
+        # It is entered by itself, not by its conditions: these enter it in a function of Python, where an interruption would
+        # leave it locked. That of a `Lock` could come while a condition locks it again.
+        self._lock = threading.RLock()
         self._is_free = threading.Condition(self._lock)
         self._is_idle = threading.Condition(self._lock)
         self._is_decided = threading.Condition(self._lock)
@@ -83,7 +85,7 @@ class Workers:
 
     def wait_until_idle(self, seconds: float) -> None:
         """Wait until no thread works, but not longer than a time."""
-        with self._is_idle:
+        with self._lock:
             self._is_idle.wait_for(lambda: self._active == 0, seconds)
 
     def _start(self, starter: threading.Thread) -> None:
@@ -101,7 +103,7 @@ class Workers:
 
     def _start_others(self) -> None:
         """Start the further threads, or as many as the process may have, and wait until they end."""
-        with self._is_decided:
+        with self._lock:
             self._is_decided.wait_for(lambda: self._further is not None)
         threads: list[threading.Thread] = []
         number = self._further or 0
@@ -136,7 +138,7 @@ class Workers:
             return job
 
     def _enter(self) -> None:
-        with self._is_free:
+        with self._lock:
             self._is_free.wait_for(lambda: self._free > 0)
             self._free -= 1
         _current.workers = self

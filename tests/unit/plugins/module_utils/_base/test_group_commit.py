@@ -5,13 +5,17 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import signal
+import sys
 import threading
+import types
 import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base import group_commit, workers
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.group_commit import GroupCommit, divide
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUT_OF_TIME
@@ -268,3 +272,25 @@ def test_a_group_that_ran_out_of_time_is_not_divided() -> None:
     transactions = Transactions(2, details=OUT_OF_TIME)
     assert set(transactions.commit([1, 2, 3])) == {0, 1, 2}
     assert transactions.tried == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize("ours", [workers.__file__, group_commit.__file__])
+def test_no_lock_is_kept_by_an_interruption_as_soon_as_it_is_held(ours: str) -> None:
+    """Interrupt where a condition has entered its lock, in a function of Python, and `with` does not know of it yet."""
+
+    def interrupt(frame: types.FrameType, event: str, dummy: object) -> None:
+        places = [each.f_code.co_filename for each in (frame, frame.f_back) if each]
+        if event == "c_return" and frame.f_code.co_name == "__enter__" and places == [threading.__file__, ours]:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    def work() -> None:
+        commits = GroupCommit[str](lambda dummy: {})
+        sys.setprofile(interrupt)
+        with contextlib.suppress(KeyboardInterrupt):
+            run(2, [functools.partial(commits.submit, item) for item in "abc"])
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()

@@ -344,7 +344,7 @@ def test_the_gateway_of_a_vlan_that_an_add_has_left_half_made_is_completed(
 def test_a_bridge_keeps_its_mac_although_the_first_add_could_not_set_it(
     blue: Namespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executor, macs = BuiltinExecutor(NoExecutor(), ALWAYS), list[str]()
+    executor, macs, change = BuiltinExecutor(NoExecutor(), ALWAYS), list[str](), KernelWriter.set_mac
     request = json.dumps({**BRIDGE, "cniVersion": "1.0.0", "name": "net", "isGateway": True}).encode()
     parameters = Parameters("ADD", Attachment("net", "blue", "eth0", str(blue.path)))
 
@@ -352,6 +352,7 @@ def test_a_bridge_keeps_its_mac_although_the_first_add_could_not_set_it(
         macs.append(mac)
         if len(macs) == 1:
             raise CniError(Code.IO_FAILURE, "no")
+        change(writer, ifindex, mac)
 
     monkeypatch.setattr(KernelWriter, "set_mac", set_mac)
     with pytest.raises(CniError):

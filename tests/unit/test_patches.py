@@ -23,9 +23,6 @@ EXCEPTIONS = {
     ("unit/plugins/conftest.py", "_SYSTEM_PATH"): _DIRECTORY,
     ("unit/plugins/module_utils/_linux/toy_kernel.py", "_ROOT"): _DIRECTORY,
     ("unit/plugins/module_utils/_linux/toy_kernel.py", "_SYSTEM_PATH"): _DIRECTORY,
-    ("unit/plugins/module_utils/_node/gc/test_foreign_records.py", "_prove_no_process"): (
-        "the second guard against a deletion, which no node reaches while the first one works"
-    ),
     ("unit/plugins/modules/module_runner.py", "_ANSIBLE_ARGS"): _ANSIBLE,
     ("unit/plugins/modules/module_runner.py", "_ANSIBLE_PROFILE"): _ANSIBLE,
     ("unit/plugins/plugin_utils/test_library_action.py", "_execute_module"): _ANSIBLE,

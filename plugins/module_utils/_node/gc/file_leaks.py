@@ -41,30 +41,32 @@ class LeaseFinder:
         self._is_configured = is_configured
         self._reason = reason
         self._doubt = doubt
-        self._changed = 0.0
+        self._last_change = 0.0  # of the directory, before this run removes leases
 
     def snapshot(self, view: NodeView | None = None) -> Items[Lease]:
         del view  # these are files
         return {lease: lease for lease in self._directory.leases()}
 
     def find(self, items: Items[Lease], owners: Owners) -> t.Iterator[Suspect[Lease]]:
-        self._changed = 0.0 if self._is_configured else self._directory.last_change()
-        leases = [lease for lease in items.values() if not owners.has(lease.container_id, lease.ifname)]
-        freed = {lease.path for lease in leases if owners.is_pending_removal(lease.container_id, lease.ifname)}
-        removed_paths = set(freed)
-        for lease in (lease for lease in leases if lease.path not in freed):
+        self._last_change = 0.0 if self._is_configured else self._directory.last_change()
+        removed_paths: set[str] = set()
+        for lease in (lease for lease in items.values() if not owners.has(lease.container_id, lease.ifname)):
+            if owners.is_pending_removal(lease.container_id, lease.ifname):
+                # A run would have freed it by DEL, just now.
+                removed_paths.add(lease.path)
+                self._last_change = self._policy.now
+                continue
             suspect = _suspect(lease, owners)
             yield suspect
-            removed_paths |= {lease.path} if suspect.leak.collected else set()
+            if suspect.leak.collected:
+                removed_paths.add(lease.path)
         if not self._is_configured and not owners.live and not self._directory.other_names(removed_paths):
-            # A run would have changed the directory just now, by DEL.
-            self._changed = self._policy.now if freed else self._changed
             evidence = "the network has no configuration, no attachment and no lease"
             yield Suspect(Leak(Kind.LEASE_DIRECTORY, owners.network, self._directory.path, evidence), ())
 
     def reason_to_keep(self, suspect: Suspect[Lease], owners: Owners) -> str:
         if not suspect.items:  # the directory
-            return self._reason or owners.reason_to_keep("", ()) or self._policy.reason_for_age(self._changed)
+            return self._reason or owners.reason_to_keep("", ()) or self._policy.reason_for_age(self._last_change)
         (lease,) = suspect.items
         if lease.container_id and not _names_container(lease):
             return "its content may have been written by hand"

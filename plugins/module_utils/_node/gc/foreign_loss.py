@@ -47,17 +47,18 @@ class Verdict(t.NamedTuple):
     reason: str
 
 
-class _Search(t.NamedTuple):
-    """The result of a search for a container in the lists of its possible owners.
+class ContainerSearch(t.NamedTuple):
+    """The result of a search for a container: in the lists of its possible owners, or among the processes.
 
     Attributes:
-        proof: That none of them lists it, as a clause, or an empty string.
+        proof: That it is not found, as a clause, or an empty string.
         reason: Why there is no proof, as a clause, or an empty string.
+        is_found: Whether it is found. If lists cannot be read, there is neither a proof nor a container.
     """
 
     proof: str = ""
     reason: str = ""
-    is_listed: bool = False
+    is_found: bool = False
 
 
 class ForeignLoss:
@@ -91,29 +92,29 @@ class ForeignLoss:
         if reason:
             return self._judge_unnamed(record, owners, f"{OF_ANOTHER}{reason}")
         gone, listing = _prove_namespace_gone(record), self._search_lists(record, owners)
-        if listing.is_listed and not gone:
+        if listing.is_found and not gone:
             return Verdict((), listing.reason)
-        idle, process = _prove_no_process(record, owners, self._policy.release_names)
-        if not gone and not listing.proof and (process or self._has_address_in_use(record)):
+        processes = search_processes(record, owners, self._policy.release_names)
+        if not gone and not listing.proof and (processes.is_found or self._has_address_in_use(record)):
             return Verdict((), listing.reason)
-        proofs = [clause for clause in (gone, listing.proof, idle) if clause]
-        return Verdict(tuple(proofs), listing.reason or process or self._reason_to_keep(record, path, proofs))
+        proofs = _list_clauses(gone, listing.proof, processes.proof)
+        return Verdict(proofs, listing.reason or processes.reason or self._reason_to_keep(record, path, proofs))
 
     def list_signs(self, record: Record) -> Verdict:
         """Return all proofs and what contradicts them, whether or not the user has named the attachment's runtimes."""
         owners, dummy = self._find_owners(record)
         listing = self._search_lists(record, owners)
-        idle, process = _prove_no_process(record, owners, self._policy.release_names)
-        proofs = [clause for clause in (_prove_namespace_gone(record), listing.proof, idle) if clause]
-        return Verdict(tuple(proofs), listing.reason if listing.is_listed else process)
+        processes = search_processes(record, owners, self._policy.release_names)
+        proofs = _list_clauses(_prove_namespace_gone(record), listing.proof, processes.proof)
+        return Verdict(proofs, listing.reason if listing.is_found else processes.reason)
 
     def _judge_unnamed(self, record: Record, owners: t.Iterable[RecordOwner], reason: str) -> Verdict:
         """Judge an attachment that is kept for a reason, because its runtime is unknown or not named."""
-        gone = _prove_namespace_gone(record)
-        if gone or record.attachment.netns:
-            return Verdict((gone,) if gone else (), reason)
-        idle, dummy = _prove_no_process(record, owners, self._policy.release_names)
-        return Verdict((idle,) if idle and not self._has_address_in_use(record) else (), reason)
+        if record.attachment.netns:
+            return Verdict(_list_clauses(_prove_namespace_gone(record)), reason)
+        processes = search_processes(record, owners, self._policy.release_names)
+        is_lost = bool(processes.proof) and not self._has_address_in_use(record)
+        return Verdict((processes.proof,) if is_lost else (), reason)
 
     def _has_address_in_use(self, record: Record) -> bool:
         """Return whether an address of an attachment whose network namespace is unknown is, or may be, in use."""
@@ -136,7 +137,7 @@ class ForeignLoss:
         names = " or ".join(runtime.name for runtime in owners)
         return owners, f", {names}, and owners does not name {' and '.join(unnamed)}" if unnamed else ""
 
-    def _search_lists(self, record: Record, owners: t.Iterable[RecordOwner]) -> _Search:
+    def _search_lists(self, record: Record, owners: t.Iterable[RecordOwner]) -> ContainerSearch:
         """Search the lists of all owners for the container."""
         proofs, reasons = [], []
         for runtime in owners:
@@ -146,11 +147,13 @@ class ForeignLoss:
             except CniError as exc:
                 unknown = f"it is unknown which containers {runtime.name} has: {exc}"
             if path:
-                return _Search(reason=f"{runtime.name} lists the container: {printable.line(path)}", is_listed=True)
+                return ContainerSearch(
+                    reason=f"{runtime.name} lists the container: {printable.line(path)}", is_found=True
+                )
             reasons.append(self._reason_for_service(runtime) or unknown)
             proofs.append(f"{runtime.name} does not list the container {record.attachment.container_id}")
         reason = next(filter(None, reasons), "")
-        return _Search(proof="" if reason else " and ".join(proofs), reason=reason)
+        return ContainerSearch(proof="" if reason else " and ".join(proofs), reason=reason)
 
     def _reason_for_service(self, runtime: RecordOwner) -> str:
         """Return why the lists of a runtime do not prove anything at present, or an empty string."""
@@ -213,8 +216,8 @@ def _prove_namespace_gone(record: Record) -> str:
     return f"its network namespace {path} is {'not a network namespace any more' if os.path.lexists(path) else 'gone'}"
 
 
-def _prove_no_process(record: Record, owners: t.Iterable[RecordOwner], ignored: t.Collection[str]) -> tuple[str, str]:
-    """Return a proof that the container has no process, or else a clause that names one.
+def search_processes(record: Record, owners: t.Iterable[RecordOwner], ignored: t.Collection[str]) -> ContainerSearch:
+    """Search for a process of the container, or one that works for it.
 
     Args:
         owners: The runtimes that may own it, which have their own names for the container.
@@ -222,10 +225,15 @@ def _prove_no_process(record: Record, owners: t.Iterable[RecordOwner], ignored: 
     """
     path = record.attachment.netns
     if leads_to_container(path) and (pids := process_table.find_by_netns(path)):
-        return "", f"process {pids[0]} is in its network namespace {path}"
+        return ContainerSearch(reason=f"process {pids[0]} is in its network namespace {path}", is_found=True)
     container_id = record.attachment.container_id
     texts = {text for runtime in owners for text in runtime.find_mentions(container_id)}
     for text in sorted(texts or _find_mentions(container_id)):
         if pids := process_table.find_mentioning(text, ignored):
-            return "", f"process {pids[0]} belongs to the container or works for it"
-    return "no process belongs to the container or is in its network namespace", ""
+            reason = f"process {pids[0]} belongs to the container or works for it"
+            return ContainerSearch(reason=reason, is_found=True)
+    return ContainerSearch(proof="no process belongs to the container or is in its network namespace")
+
+
+def _list_clauses(*clauses: str) -> tuple[str, ...]:
+    return tuple(filter(None, clauses))

@@ -100,7 +100,11 @@ class RecordCollector:
             key = record.attachment.key
             recorded.add(key)
             if key not in self._removed:
-                yield record, functools.partial(self._collect_if_lost, intent=intents.get(key))
+                intent = intents.get(key)
+                collect = (
+                    self._collect_record if intent is None else functools.partial(self._collect_interrupted, intent)
+                )
+                yield record, collect
         for key, intent in intents.items():
             # A foreign DEL that was begun for a record elsewhere is finished with that record.
             is_finished_elsewhere = key in elsewhere and self._foreign.is_checked_elsewhere(intent)
@@ -157,9 +161,8 @@ class RecordCollector:
         disabled = tuple(config for config in checked if config.disable_gc)
         return dataclasses.replace(owners, gc_disabled_networks=disabled, netns_dir=self._runtime.paths.netns_dir)
 
-    def _collect_if_lost(self, record: Record, intent: Record | None) -> Leak | None:
-        if intent is not None:
-            return self._collect_intent(record, intent)
+    def _collect_record(self, record: Record) -> Leak | None:
+        """Delete an attachment that is lost or not valid."""
         loss = self._reason_if_lost(record)
         if not record.is_own:
             return self._foreign.collect_if_lost(record, self._runtime.records, loss)
@@ -174,21 +177,32 @@ class RecordCollector:
         store = self._all_records.find_store(record)
         return self._foreign.collect_if_lost(record, store, self._reason_if_lost(record)) if store else None
 
-    def _collect_intent(self, record: Record, intent: Record | None = None) -> Leak:
-        """Finish an interrupted operation. The network is locked, so no run is executing it."""
-        begun, attachment = intent or record, record.attachment
-        path = self._runtime.intents.path_of(attachment.key)
-        evidence = f"the {attachment}: a run was interrupted at {begun.command}"
-        leak = Leak(Kind.INTENT, attachment.network, path, evidence)
-        if intent is not None and intent.command == "ADD" and not self._reason_if_lost(record):
+    def _collect_interrupted(self, intent: Record, record: Record) -> Leak:
+        """Finish an operation on a recorded attachment; an ADD that has written the record is complete."""
+        leak, attachment = self._describe_intent(intent), record.attachment
+        if intent.command == "ADD" and not self._reason_if_lost(record):
             leak.evidence += f", and {self._runtime.records.path_of(attachment.key)} records that it was completed"
             return self._policy.collect_unless("", leak, lambda: self._runtime.intents.remove(attachment.key))
-        if intent is not None and not record.is_own:
+        if not record.is_own:
             return self._foreign.collect_interrupted(record, self._runtime.records, leak)
+        return self._delete_interrupted(record, intent, leak)
+
+    def _collect_intent(self, intent: Record) -> Leak:
+        """Delete what an operation without a record has left; the intent itself says what to delete."""
+        return self._delete_interrupted(intent, intent, self._describe_intent(intent))
+
+    def _describe_intent(self, intent: Record) -> Leak:
+        """Return the leak of an interrupted operation. The network is locked, so no run is executing it."""
+        attachment, path = intent.attachment, self._runtime.intents.path_of(intent.attachment.key)
+        evidence = f"the {attachment}: a run was interrupted at {intent.command}"
+        return Leak(Kind.INTENT, attachment.network, path, evidence)
+
+    def _delete_interrupted(self, record: Record, intent: Record, leak: Leak) -> Leak:
+        """Delete an attachment unless something else will complete the operation."""
         reason = ""
-        if begun.restoration is not None:
+        if intent.restoration is not None:
             reason = "cni-node-restore.service will restore it"
-        elif self._valid.has(attachment.key) and not self._reason_if_lost(record):
+        elif self._valid.has(record.attachment.key) and not self._reason_if_lost(record):
             reason = "valid_attachments lists it: run cni.node.attachments to complete it"
         return self._delete(record, leak, reason)
 

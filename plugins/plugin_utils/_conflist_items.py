@@ -91,7 +91,7 @@ class ConflistItemsAction(RoleAction):
             try:
                 config.parse(source.content, source.file)
             except CniError as exc:
-                raise exc if source.file in exc.msg else exc.within(source.file) from exc
+                raise exc.with_place(source.file) from exc
 
     def _prepare_items(self, items: list[t.Any], task_vars: JsonObject) -> list[tuple[t.Any, Source | None]]:
         return [self._prepare_item(item, f"conflists[{place}]", task_vars) for place, item in enumerate(items)]

@@ -70,6 +70,10 @@ class CniError(Exception):
         """Return the same error with ``context`` put before its message."""
         return CniError(self.code, f"{context}: {self.msg}", self.details)
 
+    def with_place(self, place: str) -> CniError:
+        """Return the error with the place before its message, unless the message names it already."""
+        return self if place in self.msg else self.within(place)
+
     def with_detail(self, line: str) -> CniError:
         """Return the same error with one more line of details."""
         return CniError(self.code, self.msg, f"{self.details}\n{line}" if self.details else line)

@@ -65,7 +65,7 @@ def _add_each(
         try:
             add(needs, where, item)
         except CniError as exc:
-            yield exc if where in exc.msg else exc.within(where)
+            yield exc.with_place(where)
 
 
 def _add_network(needs: Needs, where: str, item: t.Mapping[str, t.Any]) -> None:

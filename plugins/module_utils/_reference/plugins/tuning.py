@@ -225,8 +225,7 @@ def _read_former(path: str, ifname: str) -> _Former:
         former = Keys(json_text.as_object(json_text.decode(durable.read(path) or b"{}", path), path))
         return _Former(_read_link(ifname, former.text("mac"), lambda dummy: former), "promisc" in former)
     except CniError as exc:
-        what = exc if path in exc.msg else exc.within(path)
-        raise what.with_detail("remove the file; the interface then keeps its values") from exc
+        raise exc.with_place(path).with_detail("remove the file; the interface then keeps its values") from exc
 
 
 def _restore(writer: KernelWriter, former: _Former) -> None:

@@ -61,6 +61,12 @@ def test_context_is_prepended_to_the_message_of_an_error() -> None:
     assert outer.as_dict() == {"code": 11, "msg": "GC of network n: busy", "details": "later"}
 
 
+def test_a_place_is_prepended_once() -> None:
+    error = CniError(Code.INVALID_CONFIG, "/mtu: 7 is out of range", "expected: 68").with_place("a.conflist")
+    assert str(error) == "a.conflist: /mtu: 7 is out of range; expected: 68"
+    assert error.with_place("a.conflist") is error
+
+
 def test_an_error_can_be_pickled() -> None:
     error = CniError(7, "no subnet", "give one")
     assert pickle.loads(pickle.dumps(error)).as_dict() == error.as_dict()

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.links import link_change, rtnetlink, veth
-from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import Link
+from ansible_collections.cni.node.plugins.module_utils._linux.links.link_message import BRIDGE, Link
 from ansible_collections.cni.node.plugins.module_utils._linux.links.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import read_node
@@ -105,8 +105,9 @@ def _list_traces(pending: t.Sequence[Record], leaks: t.Iterable[Leak], node: Vie
 
 
 def _pending_ports(pending: t.Sequence[Record], view: View) -> set[str]:
-    """Return the ports of attachments that are pending removal."""
-    ports = {name for record in pending for name in record.node_interfaces}
+    """Return the node's ends of attachments that are pending removal; bridges, which results list as well, may stay."""
+    bridges = {link.name for link in view.links if link.kind == BRIDGE}
+    ports = {name for record in pending for name in record.node_interfaces} - bridges
     namespaces = {netns.inode(record.attachment.netns) for record in pending} - {0}
     unknown = [link for link in view.links if link.kind == "veth" and link.master and link.name not in ports]
     if not namespaces or not unknown:

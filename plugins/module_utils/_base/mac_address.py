@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import re
 
+# What the kernel shows for a link without a MAC.
+NO_MAC = "00:00:00:00:00:00"
+
 _BYTE, _PAIR = "[0-9a-fA-F]{2}", "[0-9a-fA-F]{4}"
 _MAC = re.compile(rf"{_BYTE}([:-]){_BYTE}(\1{_BYTE}){{4}}|({_PAIR}\.){{2}}{_PAIR}")
 _SEPARATORS = re.compile("[:.-]")

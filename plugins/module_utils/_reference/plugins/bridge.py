@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.mac_address import NO_MAC
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
@@ -225,10 +226,10 @@ def _ensure_address(writer: KernelWriter, link: Link, wanted: IpInterface, force
             advice = 'set "forceAddress": true to replace it'
             raise refuse(f"{link.name} has the address {other}, not {wanted}", advice)
         writer.remove_address(link.ifindex, other)
-    # Otherwise its MAC, which containers know as that of their gateway, would change with its ports. It may have changed with the
-    # port of this container: a bridge without ports may have none. The address comes last, as the next ADD takes a link that
-    # has it for complete.
-    writer.set_mac(link.ifindex, sandbox.require_link(link.name).mac)
+    # Otherwise its MAC, which containers know as that of their gateway, would change with its ports. A bridge that has lost it
+    # with its last port has that of the container's port now. The address comes last, as the next ADD takes a link that has it
+    # for complete.
+    writer.set_mac(link.ifindex, link.mac if link.mac != NO_MAC else sandbox.require_link(link.name).mac)
     writer.add_address(link.ifindex, wanted, finds_duplicates=True)
 
 

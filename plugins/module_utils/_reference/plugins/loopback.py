@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.mac_address import NO_MAC
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.contract import PluginRequest
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin.keys import refuse
@@ -47,7 +48,7 @@ class Loopback(ChainedPlugin[None]):
             ips = sandbox.run_inside(request.attachment, _set_up)
         if request.prev_result is not None:
             return request.prev_result
-        interface = {"name": LOOPBACK, "mac": "00:00:00:00:00:00", "sandbox": request.attachment.netns}
+        interface = {"name": LOOPBACK, "mac": NO_MAC, "sandbox": request.attachment.netns}
         return Result(version.LATEST, {"interfaces": [interface], "ips": ips})
 
     def check(self, request: PluginRequest) -> None:

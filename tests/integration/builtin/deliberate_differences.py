@@ -44,7 +44,9 @@ class Reason(enum.Enum):
         "another MAC of the node's end of the pair, and a bridge that was made promiscuous"
     )
     NO_LOCK = "DEL and CHECK of host-local create no directory and no lock file"
-    NOTHING_RESERVED = "ADD of host-local refuses a requested address that is in no range before it reserves another one"
+    NOTHING_RESERVED = (
+        "ADD of host-local refuses a requested address that is in no range before it reserves another one"
+    )
     ONE_REDIRECT = "the filter of bandwidth redirects a packet once"
     OTHER_LINK = "DEL leaves a link that has the interface's name and is not the one that ADD made"
     OWN_NAMESPACE = "ADD refuses the node's own network namespace before it changes anything"

@@ -102,7 +102,9 @@ def neighbour() -> t.Iterator[Namespace]:
         for where, link, addresses in (([], "lan0", NODE), (["-n", made.name], "eth0", NEIGHBOUR)):
             _ip(*where, "link", "set", link, "up")
             for family, address in addresses.items():
-                _ip(*where, "address", "add", f"{address}/{_PREFIX[family]}", "dev", link)
+                # Even without detection, the kernel needs a moment before an address of IPv6 can be used.
+                at_once = ["nodad"] if family == 6 else []
+                _ip(*where, "address", "add", f"{address}/{_PREFIX[family]}", "dev", link, *at_once)
         yield made
 
 

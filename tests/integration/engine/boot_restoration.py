@@ -76,3 +76,11 @@ def write_stalling_network(node: EngineNode, **answers: t.Any) -> None:
     """Write a network of bridge and a plugin `stall` with the given answers."""
     node.plugins.write("stall", **answers)
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))
+
+
+def attach_behind_a_free_address(node: EngineNode) -> tuple[dict[str, list[str]], list[str]]:
+    """Attach blue to the stalling network with the second address, the first being free; return `addresses` and the leases."""
+    make(node, "red", "blue")
+    node.attach(item("red"), item("blue"))
+    node.detach(item("red"))
+    return addresses(node), node.leases("net")

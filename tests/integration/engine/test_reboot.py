@@ -24,6 +24,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     RESTORES,
     UNIT,
     addresses,
+    attach_behind_a_free_address,
     boot,
     command,
     interface_addresses,
@@ -142,10 +143,7 @@ def test_an_address_that_was_allocated_since_is_replaced(restorable: EngineNode)
 def test_an_address_is_kept_although_an_add_fails(restorable: EngineNode) -> None:
     node = restorable
     write_stalling_network(node)
-    make(node, "red", "blue")
-    node.attach(item("red"), item("blue"))
-    node.detach(item("red"))
-    had, leases = addresses(node), node.leases("net")
+    had, leases = attach_behind_a_free_address(node)
     write_stalling_network(node, ADD=[ScriptedAnswer(error={"code": 5, "msg": "no room"}), ScriptedAnswer()])
     node.plugins.forget()
     with reboot():

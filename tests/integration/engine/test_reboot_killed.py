@@ -20,6 +20,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     RESOLV_CONF,
     RESTORES,
     addresses,
+    attach_behind_a_free_address,
     boot,
     command,
     interface_addresses,
@@ -55,10 +56,7 @@ def killed_in(node: EngineNode, held_command: str) -> None:
 def test_a_killed_restoration_is_finished_by_the_next_with_the_same_address(restorable: EngineNode, held: str) -> None:
     node = restorable
     write_stalling_network(node)
-    make(node, "red", "blue")
-    node.attach(item("red"), item("blue"))
-    node.detach(item("red"))
-    had, leases = addresses(node), node.leases("net")
+    had, leases = attach_behind_a_free_address(node)
     with reboot():
         killed_in(node, held)
         assert "blue" in boot()

@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
@@ -79,9 +79,9 @@ def _describe_repair(repair: Repair) -> JsonObject:
 
 def _list_directories(paths: NodePaths, cache_dir: str) -> list[str]:
     """Return the directories that change when a record, or a directory of records, is made or removed."""
-    below = glob.glob(os.path.join(glob.escape(paths.state_dir), "*", ""))
+    below = list(filter(os.path.isdir, durable.find_paths(paths.state_dir, "*")))
     results = [os.path.join(directory, "results") for directory in (cache_dir, paths.state_dir, *below)]
-    return sorted({cache_dir, paths.state_dir, *(path.rstrip("/") for path in below), *filter(os.path.isdir, results)})
+    return sorted({cache_dir, paths.state_dir, *below, *filter(os.path.isdir, results)})
 
 
 def _find_interest(records: t.Sequence[Record], directories: tuple[tuple[str, int], ...]) -> Interest:
